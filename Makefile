@@ -1,0 +1,38 @@
+# Two commands do everything, set-up included: `make tour` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SHARED_DATA := $(wildcard ../shared/data)
+
+ifdef SHARED_DATA
+export HIPPOZOO_DATA ?= $(abspath $(SHARED_DATA))
+endif
+
+.PHONY: tour test setup check bench clean
+
+tour: setup  ## run the zoo on embedded data and write tour/index.html
+	$(BIN)/hippozoo tour --out tour
+
+test: check  ## the checks, the doctests and every test
+	$(BIN)/pytest -q -n 2 tests/bad_input tests/compiled
+	$(BIN)/pytest -q -n 2 --jaxtyping-packages=hippozoo,beartype.beartype --ignore tests/bad_input --ignore tests/compiled
+
+setup: $(STAMP)  ## create .venv with everything in it
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $(STAMP)
+
+check: setup  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+bench: setup  ## print the speed tables
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) tour .pytest_cache .ruff_cache .hypothesis

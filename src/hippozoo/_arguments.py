@@ -1,0 +1,64 @@
+"""Checks at the public door: what was given, what is allowed, what to do.
+
+Everything past a public function trusts its arguments, so these few checks are the only ones.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+
+def shorten(value: object, limit: int = 60) -> str:
+    """The value as it should stand in an error message: its repr, cut where it gets long."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def whole_number(name: str, value: Any, *, minimum: int = 1, why: str = "") -> int:
+    """An integer of at least `minimum`; floats are refused, also whole ones, so that 2.5 never becomes 2."""
+    reason = f": {why}" if why else ""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={shorten(value)}{reason}; pass a whole number {name} >= {minimum}.")
+    if value < minimum:
+        raise ValueError(f"{name}={value}{reason}; pass {name} >= {minimum}.")
+    return int(value)
+
+
+def positive_number(name: str, value: Any, *, why: str = "") -> float:
+    """A finite real number above zero."""
+    reason = f": {why}" if why else ""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={shorten(value)}{reason}; pass one real number {name} > 0.")
+    number = float(value)
+    if not math.isfinite(number) or number <= 0:
+        raise ValueError(f"{name}={shorten(value)}{reason}; pass a finite {name} > 0.")
+    return number
+
+
+def real_array(name: str, value: Any, dtype: Any = np.float64, *, what_to_do: str = "") -> np.ndarray:
+    """A finite real array in the dtype asked for; objects, strings and complex numbers are refused.
+
+    The argument itself is never changed; it is copied only where its dtype differs.
+    """
+    advice = f" {what_to_do}" if what_to_do else ""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # ragged nests
+        raise ValueError(f"{name} is not a rectangular array ({error}); pass rows of equal length.") from None
+    if array.dtype.kind not in "iufb":
+        raise TypeError(
+            f"{name} has dtype {array.dtype}; pass real numbers, for example np.asarray({name}, float).{advice}"
+        )
+    # Sums of squares would overflow for large finite values; isfinite on the array is exact.
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        place = f"[{', '.join(map(str, where))}]" if where else ""
+        raise ValueError(f"{name}{place} is {array[where]}; all values must be finite.{advice}")
+    converted = array.astype(dtype, copy=False)
+    if converted.dtype.kind == "f" and array.dtype.kind != "b" and not np.isfinite(converted).all():
+        raise ValueError(f"{name} has values too large for {np.dtype(dtype)}; scale it down or use float64.")
+    return converted

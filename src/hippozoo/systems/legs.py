@@ -1,0 +1,68 @@
+"""Leg-S: a Legendre memory whose past fades exponentially."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from hippozoo.polynomials import shifted_legendre
+from hippozoo.systems.base import HippoSystem, Semiseparable, read_only
+
+__all__ = ["LegS"]
+
+
+@dataclass(frozen=True)
+class LegS(HippoSystem):
+    r"""Remembers the whole past, ever more coarsely: the weight is :math:`\omega(\tau) = e^{-\tau}`.
+
+    *Weight*: exponential. *Basis*: Legendre polynomials in :math:`1 - e^{-\tau}`. *Present*: lag 0, where every
+    basis function is positive. *Window*: none; the past fades with `timescale`.
+
+    The state is the projection of the past exactly, at every order and for every signal.
+
+    This is the time-invariant Leg-S of S4 and of the HiPPO zoo. The Leg-S of the 2020 HiPPO paper scales with
+    the age of the stream (its dynamics carry 1/t) and is :class:`hippozoo.memory.GrowingMemory`.
+
+    Parameters
+    ----------
+    order
+        Number of coefficients kept, N in the paper.
+    timescale
+        Lag at which the weight has dropped to 1/e.
+
+    Examples
+    --------
+    A constant past fills the first coefficient and no other.
+
+    >>> system = LegS(order=4)
+    >>> settled = np.linalg.solve(-system.A, system.b)
+    >>> bool(np.allclose(settled, [1, 0, 0, 0]))
+    True
+
+    References
+    ----------
+    Paper, appendix B. Gu et al. (2020), HiPPO; Gu et al. (2023), How to Train Your HiPPO.
+    """
+
+    @cached_property
+    def b(self) -> Float[np.ndarray, " order"]:
+        return read_only(np.sqrt(2.0 * np.arange(self.order) + 1))
+
+    @cached_property
+    def A(self) -> Float[np.ndarray, "order order"]:
+        return read_only(-np.tril(np.outer(self.b, self.b), -1) - np.diag(np.arange(self.order) + 1.0))
+
+    @property
+    def structure(self) -> Semiseparable:
+        nothing = np.zeros(self.order)
+        return Semiseparable(-(np.arange(self.order) + 1.0), -self.b, self.b, nothing, nothing)
+
+    def weight(self, lag: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "*lags"]:
+        lag = np.asarray(lag, float)
+        return np.where(lag >= 0, np.exp(-np.maximum(lag, 0.0) / self.timescale) / self.timescale, 0.0)
+
+    def _values(self, scaled_lag: Float[np.ndarray, "*lags"]) -> Float[np.ndarray, "*lags order"]:
+        return shifted_legendre(-np.expm1(-scaled_lag), self.order)

@@ -1,0 +1,73 @@
+"""Leg-T: a Legendre memory of a sliding window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from hippozoo.polynomials import shifted_legendre
+from hippozoo.systems.base import HippoSystem, Semiseparable, read_only
+
+__all__ = ["LegT"]
+
+
+@dataclass(frozen=True)
+class LegT(HippoSystem):
+    r"""Remembers the last `timescale` of the signal, every part of it equally well.
+
+    *Weight*: uniform on the window. *Basis*: Legendre polynomials on it. *Present*: the left end of the window,
+    where every basis function is positive. *Window*: ``timescale``; what is older is forgotten.
+
+    What leaves the window is not known exactly, only as the memory itself reconstructs it, so the state is
+    the projection of the past exactly for polynomials of degree below the order, and nearly for smooth signals.
+
+    Parameters
+    ----------
+    order
+        Number of coefficients kept, N in the paper.
+    timescale
+        Length of the window.
+
+    Examples
+    --------
+    A straight line is remembered from its first two coefficients.
+
+    >>> system = LegT(order=4)
+    >>> line = np.linalg.solve(-system.A, system.b) * 3.0  # a constant past of 3
+    >>> bool(np.allclose(line, [3, 0, 0, 0]))
+    True
+
+    References
+    ----------
+    Paper, appendix B; its table prints another matrix, see docs/adr/0001. Voelker et al. (2019), LMU;
+    Gu et al. (2020), HiPPO.
+    """
+
+    @cached_property
+    def b(self) -> Float[np.ndarray, " order"]:
+        return read_only(np.sqrt(2.0 * np.arange(self.order) + 1))
+
+    @cached_property
+    def A(self) -> Float[np.ndarray, "order order"]:
+        n = np.arange(self.order)
+        alternating = (-1.0) ** np.abs(n[:, None] - n)
+        return read_only(-np.outer(self.b, self.b) * np.where(n[:, None] >= n, 1.0, alternating))
+
+    @property
+    def window(self) -> float:
+        return self.timescale
+
+    @property
+    def structure(self) -> Semiseparable:
+        signed = self.b * (-1.0) ** np.arange(self.order)
+        return Semiseparable(-(self.b**2), -self.b, self.b, -signed, signed)
+
+    def weight(self, lag: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "*lags"]:
+        lag = np.asarray(lag, float)
+        return np.where((lag >= 0) & (lag <= self.timescale), 1 / self.timescale, 0.0)
+
+    def _values(self, scaled_lag: Float[np.ndarray, "*lags"]) -> Float[np.ndarray, "*lags order"]:
+        return shifted_legendre(scaled_lag, self.order)
