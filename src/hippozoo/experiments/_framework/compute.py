@@ -1,0 +1,228 @@
+"""Computing units: in this process, or side by side in several."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import connection, get_context, parent_process
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from hippozoo.experiments._framework.plain import plain
+from hippozoo.experiments._framework.protocol import Context, Finished
+from hippozoo.experiments._framework.registry import Experiment, load
+from hippozoo.tasks.data_files import MissingDataError
+
+# One thread per process: on a busy machine two were many times slower for step loops. The malloc
+# thresholds keep freed memory in the process, which halves the time of models that allocate much.
+WORKER_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "MALLOC_MMAP_THRESHOLD_": "4294967296",
+    "MALLOC_TRIM_THRESHOLD_": "4294967296",
+}
+
+OnProgress = Callable[[dict[str, Any], float, str], None]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """One unit that raised; `hopeless` where every other unit would fail alike."""
+
+    unit: dict[str, Any]
+    error: str
+    traceback: str
+    hopeless: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """One unit and where its checkpoints live."""
+
+    unit: dict[str, Any]
+    scratch: Path
+
+
+def compute_one(experiment: Experiment, config: Any, task: Task, context: Context) -> Finished | Failed:
+    """Run one unit; an error becomes a `Failed`, so that the other units go on."""
+    started = time.perf_counter()
+    try:
+        task.scratch.mkdir(parents=True, exist_ok=True)
+        value = experiment.function("run_unit")(config, task.unit, context)
+        result = plain(value, "result")
+        if not isinstance(result, dict):
+            raise TypeError(f"run_unit returned a {type(value).__name__}; return a dict of named results.")
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        return Failed(task.unit, text, traceback.format_exc(), isinstance(error, MissingDataError))
+    return Finished(task.unit, result, time.perf_counter() - started)
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """One torch thread where torch is loaded, as in the worker processes."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def compute_here(
+    experiment: Experiment, config: Any, tasks: Sequence[Task], data: Path | None, on_progress: OnProgress
+) -> Iterator[Finished | Failed]:
+    """One unit after the other in this process."""
+    for task in tasks:
+
+        def progress(fraction: float, text: str = "", unit: dict[str, Any] = task.unit) -> None:
+            on_progress(unit, fraction, text)
+
+        on_progress(task.unit, 0.0, "")
+        with one_torch_thread():
+            outcome = compute_one(experiment, config, task, Context(data, task.scratch, 1, progress))
+        yield outcome
+
+
+def compute_side_by_side(
+    experiment: Experiment,
+    config: Any,
+    tasks: Sequence[Task],
+    data: Path | None,
+    on_progress: OnProgress,
+    jobs: int,
+) -> Iterator[Finished | Failed]:
+    """The units in `jobs` processes, in the order in which they finish.
+
+    Leaving the loop early (an interrupt, an error) stops the processes.
+    """
+    waiting = deque(tasks)
+    workers = [_Worker(experiment.name, config, data) for _ in range(min(jobs, len(tasks)))]
+    try:
+        with _environment(WORKER_ENVIRONMENT):
+            for worker in workers:
+                worker.start()
+        for worker in workers:
+            worker.give(waiting.popleft())
+            on_progress(worker.unit, 0.0, "")
+        while busy := [worker for worker in workers if worker.task is not None]:
+            ready = connection.wait([worker.pipe for worker in busy])
+            for worker in busy:
+                if worker.pipe not in ready:
+                    continue
+                message = worker.receive()
+                if isinstance(message, tuple):
+                    on_progress(worker.unit, *message)
+                    continue
+                worker.task = None
+                if waiting and worker.process.is_alive():
+                    worker.give(waiting.popleft())
+                    on_progress(worker.unit, 0.0, "")
+                yield message
+        if waiting:
+            raise RuntimeError(
+                f"all {len(workers)} worker processes died with {len(waiting)} units left; "
+                "was the machine out of memory? Run again with fewer --jobs."
+            )
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+class _Worker:
+    """A process that computes one unit at a time, seen from the parent."""
+
+    def __init__(self, name: str, config: Any, data: Path | None) -> None:
+        self.setup = (name, config, data)
+        self.task: Task | None = None
+        processes = get_context("spawn")
+        self.pipe, self.far_end = processes.Pipe()
+        self.process = processes.Process(target=_serve, args=(self.far_end,), daemon=True)
+
+    @property
+    def unit(self) -> dict[str, Any]:
+        assert self.task is not None
+        return self.task.unit
+
+    def start(self) -> None:
+        self.process.start()
+        self.far_end.close()  # the child has its own; without this its death would go unnoticed
+        self.pipe.send(self.setup)
+
+    def give(self, task: Task) -> None:
+        self.task = task
+        self.pipe.send(task)
+
+    def receive(self) -> Finished | Failed | tuple[float, str]:
+        try:
+            return self.pipe.recv()
+        except (EOFError, ConnectionError):
+            self.process.join()
+            text = f"its process died (exit code {self.process.exitcode}); was the machine out of memory?"
+            return Failed(self.unit, text, "")
+
+    def stop(self) -> None:
+        self.pipe.close()
+        if self.process.pid is not None:
+            self.process.kill()
+            self.process.join()
+        self.process.close()
+
+
+def _serve(pipe: connection.Connection) -> None:
+    """The worker process: read units, send results, end with the parent."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    sys.stdout = sys.stderr  # stdout belongs to --json
+    Thread(target=_end_with_parent, daemon=True).start()
+    last = [0.0]
+
+    def progress(fraction: float, text: str = "") -> None:
+        if time.monotonic() - last[0] > 0.25:
+            last[0] = time.monotonic()
+            pipe.send((float(fraction), str(text)))
+
+    try:
+        name, config, data = pipe.recv()
+        experiment = load(name)
+        while True:
+            task = pipe.recv()
+            with one_torch_thread():
+                pipe.send(compute_one(experiment, config, task, Context(data, task.scratch, 1, progress)))
+    except (EOFError, ConnectionError):
+        return
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed cannot stop its workers, so they watch it."""
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+
+@contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    """Environment variables for the processes started inside; those that the user has set stay."""
+    new = [name for name in values if name not in os.environ]
+    os.environ.update({name: values[name] for name in new})
+    try:
+        yield
+    finally:
+        for name in new:
+            os.environ.pop(name, None)

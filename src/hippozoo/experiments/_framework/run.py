@@ -1,0 +1,325 @@
+"""Running an experiment from its configuration to the files in its folder."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import time
+from collections.abc import Sequence
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from hippozoo import __version__
+from hippozoo._arguments import whole_number
+from hippozoo.experiments._framework.compute import (
+    Failed,
+    OnProgress,
+    Task,
+    compute_here,
+    compute_side_by_side,
+)
+from hippozoo.experiments._framework.plain import canonical, plain, write_json
+from hippozoo.experiments._framework.progress import Silence, unit_text
+from hippozoo.experiments._framework.protocol import Context, Finished, Result
+from hippozoo.experiments._framework.registry import Experiment, load
+from hippozoo.experiments._framework.unit_log import UnitLog
+
+FULL_FOLDER = "results"
+QUICK_FOLDER = "results-quick"
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with what is done and how to go on."""
+
+
+class UnitsFailedError(RuntimeError):
+    """Some units raised; the others are written down."""
+
+
+class FullResultInTheWayError(ValueError):
+    """A quick run would overwrite a full result."""
+
+
+def reproduce(
+    name: str,
+    *,
+    quick: bool = False,
+    config: Any = None,
+    seeds: Sequence[int] | None = None,
+    data: str | Path | None = None,
+    out: str | Path | None = None,
+    jobs: int = 1,
+    progress: Silence | None = None,
+) -> dict[str, Any]:
+    """Run one experiment, write its folder, and return what stands in metrics.json.
+
+    Units that ``OUT/NAME/units.jsonl`` holds already are not run again.
+
+    Parameters
+    ----------
+    name
+        As on the command line, for example ``"selective-copying"``.
+    quick
+        Take the experiment's `QUICK` configuration: seconds, not a result.
+    config
+        Another configuration, in place of the experiment's own.
+    seeds
+        In place of those in the configuration.
+    data
+        The folder of user data; without it, the environment variable HIPPOZOO_DATA.
+    out
+        Results go to ``out/name``. The default is ``results``, and ``results-quick`` for quick runs.
+    jobs
+        Processes side by side, one thread each; 1 computes in this process.
+    progress
+        Told how far the run is.
+
+    Examples
+    --------
+    >>> reproduce("nonsense")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    hippozoo.experiments._framework.registry.UnknownExperimentError: unknown experiment 'nonsense'...
+    """
+    jobs = whole_number("jobs", jobs, why="units run in at least one process")
+    experiment = load(name)
+    chosen = experiment.config(quick=quick, seeds=seeds) if config is None else config
+    folder = Path(out if out is not None else QUICK_FOLDER if quick else FULL_FOLDER) / name
+    if quick:
+        _keep_full_result(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    told = progress or Silence()
+    data_folder = None if data is None else Path(data)
+    try:
+        if experiment.has_units:
+            result, seconds = _run_units(experiment, chosen, folder, data_folder, jobs, told)
+        else:
+            result, seconds = _run_whole(experiment, chosen, folder, data_folder, jobs, told)
+    finally:
+        told.stop()
+    if not isinstance(result, Result):
+        raise TypeError(
+            f"experiment {name!r} returned a {type(result).__name__}; "
+            f"{'assemble' if experiment.has_units else 'run'} returns a hippozoo.experiments.Result."
+        )
+    document = _document(experiment, chosen, quick, result, seconds)
+    # Numbers first: they took the time. A figure that fails can be drawn again.
+    write_json(folder / "config.json", _configuration(experiment, chosen, quick), "config")
+    write_json(folder / "metrics.json", document)
+    experiment.function("report")(result, folder)
+    return document
+
+
+def _keep_full_result(folder: Path) -> None:
+    path = folder / "metrics.json"
+    try:
+        quick = json.loads(path.read_text(encoding="utf-8")).get("quick", True) if path.exists() else True
+    except (ValueError, AttributeError):
+        return
+    if quick is False:
+        raise FullResultInTheWayError(
+            f"{path} is a full result, and a quick run would overwrite it; "
+            f"leave --out away (quick runs go to {QUICK_FOLDER}) or pass another folder."
+        )
+
+
+def _document(
+    experiment: Experiment, config: Any, quick: bool, result: Result, seconds: float
+) -> dict[str, Any]:
+    return {
+        "name": experiment.name,
+        "quick": quick,
+        "seeds": plain(experiment.seeds(config), "seeds"),
+        "metrics": plain(result.metrics, "metrics"),
+        "paper": experiment.paper,
+        "claims": plain(list(result.claims), "claims"),
+        "seconds": round(seconds, 3),
+        "versions": versions(),
+    }
+
+
+def _configuration(experiment: Experiment, config: Any, quick: bool) -> dict[str, Any]:
+    return {
+        "name": experiment.name,
+        "quick": quick,
+        "fingerprint": experiment.fingerprint(config),
+        "config": plain(config, "config"),
+    }
+
+
+def versions() -> dict[str, str]:
+    """What a number may depend on besides the configuration.
+
+    Examples
+    --------
+    >>> "torch" in versions()
+    True
+    """
+    found = {"hippozoo": __version__, "python": platform.python_version()}
+    for package in ("numpy", "scipy", "numba", "torch"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _run_whole(
+    experiment: Experiment, config: Any, folder: Path, data: Path | None, jobs: int, told: Silence
+) -> tuple[Any, float]:
+    scratch = _scratch(folder, experiment.fingerprint(config), {"seeds": experiment.seeds(config)})
+    scratch.mkdir(parents=True, exist_ok=True)
+    told.start(experiment.name, total=1, done=0)
+
+    def progress(fraction: float, text: str = "") -> None:
+        told.working({}, fraction, text)
+
+    started = time.perf_counter()
+    try:
+        result = experiment.function("run")(config, Context(data, scratch, jobs, progress))
+    except KeyboardInterrupt:
+        _remove_empty(scratch)
+        raise Interrupted(
+            f"stopped; {experiment.name} was not finished, and the same command starts it again."
+        ) from None
+    except BaseException:
+        _remove_empty(scratch)
+        raise
+    seconds = time.perf_counter() - started
+    told.finished({}, seconds)
+    _remove(scratch)
+    return result, seconds
+
+
+def _run_units(
+    experiment: Experiment, config: Any, folder: Path, data: Path | None, jobs: int, told: Silence
+) -> tuple[Any, float]:
+    fingerprint = experiment.fingerprint(config)
+    with UnitLog(folder / "units.jsonl", experiment.name, fingerprint) as log:
+        wanted = _listed(experiment, experiment.function("units")(config))
+        told.start(
+            experiment.name, total=len(wanted), done=sum(log.find(unit) is not None for unit in wanted)
+        )
+        if log.others:
+            told.note(f"{log.others} units of other configurations in {log.path} are left alone")
+        while True:
+            missing = [unit for unit in wanted if log.find(unit) is None]
+            tasks = [Task(unit, _scratch(folder, fingerprint, unit)) for unit in missing]
+            try:
+                _compute(experiment, config, tasks, data, jobs, log, told)
+            except KeyboardInterrupt:
+                done = sum(log.find(unit) is not None for unit in wanted)
+                raise Interrupted(
+                    f"stopped with {done} of {len(wanted)} units of {experiment.name} done; "
+                    f"they are kept in {log.path}, and the same command goes on from there."
+                ) from None
+            finished = [done for unit in wanted if (done := log.find(unit)) is not None]
+            more = _more(experiment, config, finished)
+            if not more:
+                break
+            wanted = _listed(experiment, [*wanted, *more])
+            told.grow(len(wanted))
+    started = time.perf_counter()
+    result = experiment.function("assemble")(config, finished)
+    return result, sum(done.seconds for done in finished) + time.perf_counter() - started
+
+
+def _listed(experiment: Experiment, units: Sequence[Any]) -> list[dict[str, Any]]:
+    """The unit keys as JSON keeps them; each only once, since its line is found by its key."""
+    listed = [plain(unit, "unit") for unit in units]
+    texts = [canonical(unit) for unit in listed]
+    for index, text in enumerate(texts):
+        if not isinstance(listed[index], dict):
+            raise TypeError(
+                f"units of {experiment.name!r} lists {text}; a unit is a dict such as {{'seed': 0}}."
+            )
+        if text in texts[:index]:
+            raise ValueError(
+                f"units of {experiment.name!r} lists {text} twice; each unit needs a key of its own."
+            )
+    return listed
+
+
+def _more(experiment: Experiment, config: Any, finished: list[Finished]) -> list[Any]:
+    if not hasattr(experiment.module, "more_units"):
+        return []
+    known = {canonical(done.unit) for done in finished}
+    return [
+        unit for unit in experiment.function("more_units")(config, finished) if canonical(unit) not in known
+    ]
+
+
+def _compute(
+    experiment: Experiment,
+    config: Any,
+    tasks: Sequence[Task],
+    data: Path | None,
+    jobs: int,
+    log: UnitLog,
+    told: Silence,
+) -> None:
+    failures: list[Failed] = []
+    outcomes = _outcomes(experiment, config, tasks, data, jobs, told.working)
+    scratch = {canonical(task.unit): task.scratch for task in tasks}
+    try:
+        for outcome in outcomes:
+            if isinstance(outcome, Finished):
+                log.add(outcome)
+                told.finished(outcome.unit, outcome.seconds)
+                _remove(scratch[canonical(outcome.unit)])
+                continue
+            failures.append(outcome)
+            told.note(f"{unit_text(outcome.unit)} failed: {outcome.error}")
+            _remove_empty(scratch[canonical(outcome.unit)])
+            if outcome.hopeless:
+                break
+    finally:
+        outcomes.close()
+        for path in scratch.values():
+            _remove_empty(path)
+    if failures:
+        raise _failure(experiment, failures, len(tasks), log)
+
+
+def _failure(experiment: Experiment, failures: list[Failed], total: int, log: UnitLog) -> UnitsFailedError:
+    first = failures[0]
+    error = UnitsFailedError(
+        first.error
+        if first.hopeless
+        else f"{len(failures)} of {total} units of {experiment.name} failed, first {unit_text(first.unit)}: "
+        f"{first.error}. The finished units are kept in {log.path}; the same command tries the others again."
+    )
+    if first.traceback:
+        error.add_note(first.traceback)
+    return error
+
+
+def _outcomes(
+    experiment: Experiment,
+    config: Any,
+    tasks: Sequence[Task],
+    data: Path | None,
+    jobs: int,
+    on_progress: OnProgress,
+) -> Any:
+    if jobs == 1 or not tasks:
+        return compute_here(experiment, config, tasks, data, on_progress)
+    return compute_side_by_side(experiment, config, tasks, data, on_progress, jobs)
+
+
+def _scratch(folder: Path, fingerprint: str, unit: dict[str, Any]) -> Path:
+    return folder / ".unfinished" / f"{fingerprint}-{sha256(canonical(unit).encode()).hexdigest()[:12]}"
+
+
+def _remove(scratch: Path) -> None:
+    shutil.rmtree(scratch, ignore_errors=True)
+    _remove_empty(scratch)
+
+
+def _remove_empty(scratch: Path) -> None:
+    """Take away folders that hold no checkpoint."""
+    for path in (scratch, scratch.parent):
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()

@@ -1,0 +1,150 @@
+"""The file units.jsonl: one JSON line for each finished unit, safe against kills."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from hippozoo.experiments._framework.plain import canonical
+from hippozoo.experiments._framework.protocol import Finished
+
+try:
+    import fcntl
+except ImportError:  # Windows: there, two runs into one folder are not noticed
+    fcntl = None
+
+
+class ResultsInUseError(RuntimeError):
+    """Another process is writing to the same units.jsonl."""
+
+
+def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The whole lines of units.jsonl, and how many bytes they take; a torn last line is left out.
+
+    Parameters
+    ----------
+    path
+        The file; it need not exist.
+    """
+    content = path.read_bytes() if path.exists() else b""
+    entries: list[dict[str, Any]] = []
+    used = 0
+    for number, line in enumerate(content.splitlines(keepends=True), start=1):
+        if line.strip():
+            try:
+                entry = json.loads(line)
+                if not {"fingerprint", "unit", "result", "seconds"} <= set(entry):
+                    raise ValueError("it is no unit")
+            except (ValueError, TypeError) as error:
+                if used + len(line) == len(content) and not line.endswith(b"\n"):
+                    break  # a kill tore the last line; its unit runs again
+                raise ValueError(
+                    f"line {number} of {path} cannot be read ({error}); "
+                    "delete that line, and its unit runs again."
+                ) from None
+            entries.append(entry)
+        used += len(line)
+    return entries, used
+
+
+class UnitLog:
+    """Units of one configuration in units.jsonl; lines of other configurations stay as they are.
+
+    Parameters
+    ----------
+    path
+        The file; made when the first unit is written.
+    experiment
+        Name of the experiment.
+    fingerprint
+        Which configuration the units belong to.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with UnitLog(Path(folder) / "units.jsonl", "counting", "abc") as log:
+    ...         log.add(Finished({"seed": 0}, {"loss": 0.5}, seconds=1.0))
+    ...     with UnitLog(Path(folder) / "units.jsonl", "counting", "abc") as log:
+    ...         log.find({"seed": 0}).result
+    {'loss': 0.5}
+    """
+
+    def __init__(self, path: Path, experiment: str, fingerprint: str) -> None:
+        self.path = path
+        self.experiment = experiment
+        self.fingerprint = fingerprint
+        self.others = 0
+        self._done: dict[str, Finished] = {}
+        self._file: int | None = None
+
+    def __enter__(self) -> UnitLog:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            self._lock()
+            self._read()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def _lock(self) -> None:
+        if fcntl is None or self._file is None:
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ResultsInUseError(
+                f"another run is writing to {self.path}; wait until it has finished, or pass another --out."
+            ) from None
+
+    def _read(self) -> None:
+        assert self._file is not None
+        entries, used = read_lines(self.path)
+        os.ftruncate(self._file, used)
+        if used and self.path.read_bytes()[-1:] != b"\n":
+            os.write(self._file, b"\n")
+        for entry in entries:
+            if entry["fingerprint"] == self.fingerprint:
+                done = Finished(entry["unit"], entry["result"], entry["seconds"])
+                self._done.setdefault(canonical(done.unit), done)
+            else:
+                self.others += 1
+
+    def _close(self) -> None:
+        if self._file is not None:
+            empty = os.fstat(self._file).st_size == 0
+            os.close(self._file)  # which also releases the lock
+            self._file = None
+            if empty:
+                self.path.unlink(missing_ok=True)
+
+    def find(self, unit: dict[str, Any]) -> Finished | None:
+        """The unit with this key, if it has been computed."""
+        return self._done.get(canonical(unit))
+
+    def add(self, done: Finished) -> None:
+        """Append one line and wait until it is on the disk."""
+        assert self._file is not None, "use the log in a with statement"
+        entry = {
+            "experiment": self.experiment,
+            "fingerprint": self.fingerprint,
+            "unit": done.unit,
+            "result": done.result,
+            "seconds": round(done.seconds, 3),
+        }
+        line = json.dumps(entry, ensure_ascii=False, allow_nan=False) + "\n"
+        rest = memoryview(line.encode())
+        while rest:
+            rest = rest[os.write(self._file, rest) :]
+        os.fsync(self._file)
+        self._done[canonical(done.unit)] = done

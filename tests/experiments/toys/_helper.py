@@ -1,0 +1,1 @@
+"""A module that experiments share; not in the list."""
