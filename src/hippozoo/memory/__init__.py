@@ -1,0 +1,26 @@
+"""The state in motion: one sample, a block, a whole sequence, a merge; the torch layer."""
+
+from typing import TYPE_CHECKING, Any
+
+from hippozoo.memory.constant_step import response
+from hippozoo.memory.memory import Memory
+from hippozoo.memory.missing import hold_missing
+from hippozoo.memory.stream import Stream
+
+if TYPE_CHECKING:
+    from hippozoo.memory.growing import GrowingMemory as GrowingMemory
+    from hippozoo.memory.growing import GrowingState as GrowingState
+    from hippozoo.memory.layer import MemoryLayer as MemoryLayer
+
+__all__ = ["GrowingMemory", "GrowingState", "Memory", "MemoryLayer", "Stream", "hold_missing", "response"]
+
+# Fetched when asked for: MemoryLayer brings torch, which users of the NumPy memory need not load.
+_ELSEWHERE = {"MemoryLayer": "layer", "GrowingMemory": "growing", "GrowingState": "growing"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ELSEWHERE:
+        from importlib import import_module
+
+        return getattr(import_module(f"hippozoo.memory.{_ELSEWHERE[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,137 @@
+"""A memory for people who push values as they come."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from hippozoo._arguments import real_array, shorten, whole_number
+from hippozoo.memory.memory import Memory, State
+
+__all__ = ["Stream"]
+
+
+class Stream:
+    """Remembers what is pushed: holds the state, the last value and the clock.
+
+    Without time stamps every value holds for the memory's `dt`. With time stamps a value holds from its own time
+    until the next one, so the newest value enters the state when the next one comes, or when `advance` says how
+    late it is. A missing value (None or NaN) lets time pass and holds the last value seen. A refused value (wrong
+    shape, infinite, time running backwards) changes nothing.
+
+    Parameters
+    ----------
+    memory
+        How to remember.
+    channels
+        Values are single numbers by default, vectors of this length otherwise.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> stream = Stream(Memory(LegT(order=8, timescale=10.0)))
+    >>> for value in (1.0, 1.0, None, 1.0) * 5:
+    ...     stream.push(value)
+    >>> stream.time
+    20.0
+    >>> stream.reconstruct(np.array([0.0, 5.0])).round(3).tolist()
+    [1.0, 1.0]
+
+    Irregular samples come with their time.
+
+    >>> stream = Stream(Memory(LegT(order=8, timescale=10.0)))
+    >>> for time in (0.0, 0.7, 13.1, 32.0):
+    ...     stream.push(2.0, time=time)
+    >>> float(stream.reconstruct(5.0).round(3))
+    2.0
+    """
+
+    def __init__(self, memory: Memory, channels: int | None = None) -> None:
+        if not isinstance(memory, Memory):
+            raise TypeError(f"memory={shorten(memory)} is not a Memory; pass Memory(system, dt=…).")
+        self._memory = memory
+        self._shape = () if channels is None else (whole_number("channels", channels),)
+        self._state: np.ndarray = memory.initial_state(channels)
+        self._held = np.zeros(self._shape)
+        self._time: float | None = None
+        self._timed: bool | None = None
+
+    @property
+    def memory(self) -> Memory:
+        """How this stream remembers."""
+        return self._memory
+
+    @property
+    def state(self) -> State:
+        """The coefficients now; a copy, so that nothing done to it reaches the stream."""
+        return self._state.copy()
+
+    @property
+    def time(self) -> float:
+        """The present: where lag 0 is. 0 before the first value."""
+        return 0.0 if self._time is None else self._time
+
+    @property
+    def held(self) -> Float[np.ndarray, "*channels"]:
+        """The last value seen, which holds until the next one; 0 before the first."""
+        return self._held.copy()
+
+    def push(self, value: Any, time: float | None = None) -> None:
+        """Take in one value, or None for a missing one; `time` says when it came."""
+        newest = self._checked_value(value)
+        if self._timed is not None and self._timed != (time is not None):
+            used = "with" if self._timed else "without"
+            raise ValueError(f"this stream was begun {used} time stamps; go on {used} them or begin a new Stream.")
+        if time is None:
+            state, present = self._memory.step(self._state, newest), self.time + self._memory.dt
+        else:
+            present = self._checked_time(time)
+            state = self._after(present)
+        self._state, self._time, self._held, self._timed = state, present, newest, time is not None
+
+    def advance(self, time: float) -> None:
+        """Let time pass: the last value holds until `time`."""
+        present = self._checked_time(time)
+        self._state, self._time = self._after(present), present
+
+    def reconstruct(self, lags: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "..."]:
+        """What is remembered at each lag before the present."""
+        return self._memory.reconstruct(self._state, lags)
+
+    def _after(self, present: float) -> np.ndarray:
+        if self._time is None:
+            return self._state
+        return self._memory.step(self._state, self._held, dt=present - self._time)
+
+    def _checked_time(self, time: Any) -> float:
+        present = float(real_array("time", time).reshape(())) if np.ndim(time) == 0 else math.nan
+        if math.isnan(present):
+            raise ValueError(f"time={shorten(time)}; pass one finite number, in the unit of the timescale.")
+        if self._time is not None and present <= self._time:
+            raise ValueError(
+                f"time={present} is not after {self._time}, the time of the value before; time only runs forwards: "
+                f"sort the values and keep one per time."
+            )
+        return present
+
+    def _checked_value(self, value: Any) -> np.ndarray:
+        """The value with its gaps filled by what is held."""
+        if value is None:
+            return self._held
+        try:
+            given = np.asarray(value, float) if np.asarray(value).dtype.kind in "iufb" else None
+        except ValueError:
+            given = None
+        if given is None:
+            raise TypeError(f"value={shorten(value)} is not a number; pass numbers, or None for a missing value.")
+        if given.shape != self._shape:
+            raise ValueError(
+                f"value has shape {given.shape}, but this stream takes {self._shape or 'single numbers'}; "
+                f"for vectors build Stream(memory, channels=…)."
+            )
+        if np.isinf(given).any():
+            raise ValueError(f"value={shorten(value)} is infinite; pass finite numbers, or None if it is missing.")
+        return np.where(np.isnan(given), self._held, given)
