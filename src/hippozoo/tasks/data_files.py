@@ -113,9 +113,7 @@ def data_file(name: str, data: str | Path | None = None) -> Path:
     """
     relative = PurePosixPath(name)
     if relative.is_absolute() or ".." in relative.parts or not relative.name:
-        raise ValueError(
-            f"name={name!r}: a data file is named by folder and file; pass for example 'ett/ETTh1.csv'."
-        )
+        raise ValueError(f"name={name!r}: a data file is named by folder and file; pass for example 'ett/ETTh1.csv'.")
     folders = _folders(data)
     spellings = list(dict.fromkeys([relative.as_posix(), relative.name]))
     for folder in folders:

@@ -39,7 +39,7 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
         raise ArithmeticError("cannot count that far")
     if os.environ.get("COUNTING_DIES") == f"{unit['length']}/{unit['seed']}":
         os._exit(9)
-    context.progress(0.5, "half way")
+    context.progress(1, "counted")
     time.sleep(float(os.environ.get("COUNTING_SECONDS", "0")))
     print("an experiment that prints must not spoil --json")  # noqa: T201
     return {

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
@@ -89,8 +89,8 @@ def compute_here(
     """One unit after the other in this process."""
     for task in tasks:
 
-        def progress(fraction: float, text: str = "", unit: dict[str, Any] = task.unit) -> None:
-            on_progress(unit, fraction, text)
+        def progress(fraction: Any, text: str = "", unit: dict[str, Any] = task.unit) -> None:
+            on_progress(unit, float(fraction), text)
 
         on_progress(task.unit, 0.0, "")
         with one_torch_thread():
@@ -111,69 +111,69 @@ def compute_side_by_side(
     Leaving the loop early (an interrupt, an error) stops the processes.
     """
     waiting = deque(tasks)
-    workers = [_Worker(experiment.name, config, data) for _ in range(min(jobs, len(tasks)))]
+    busy: list[_Worker] = []
+
+    def work_on(worker: _Worker | None = None) -> None:
+        """Give the next unit to this worker, or to a new one."""
+        if worker is None:
+            worker = _Worker((experiment.name, config, data))
+            busy.append(worker)
+            worker.start()
+        worker.give(waiting.popleft())
+        on_progress(worker.task.unit, 0.0, "")
+
     try:
-        with _environment(WORKER_ENVIRONMENT):
-            for worker in workers:
-                worker.start()
-        for worker in workers:
-            worker.give(waiting.popleft())
-            on_progress(worker.unit, 0.0, "")
-        while busy := [worker for worker in workers if worker.task is not None]:
+        for _ in range(min(jobs, len(tasks))):
+            work_on()
+        while busy:
             ready = connection.wait([worker.pipe for worker in busy])
-            for worker in busy:
-                if worker.pipe not in ready:
-                    continue
+            for worker in [worker for worker in busy if worker.pipe in ready]:
                 message = worker.receive()
                 if isinstance(message, tuple):
-                    on_progress(worker.unit, *message)
+                    on_progress(worker.task.unit, *message)
                     continue
-                worker.task = None
-                if waiting and worker.process.is_alive():
-                    worker.give(waiting.popleft())
-                    on_progress(worker.unit, 0.0, "")
+                if worker.died or not waiting:
+                    busy.remove(worker)
+                    worker.stop()
+                if waiting:
+                    work_on(None if worker.died else worker)
                 yield message
-        if waiting:
-            raise RuntimeError(
-                f"all {len(workers)} worker processes died with {len(waiting)} units left; "
-                "was the machine out of memory? Run again with fewer --jobs."
-            )
     finally:
-        for worker in workers:
+        for worker in busy:
             worker.stop()
 
 
 class _Worker:
     """A process that computes one unit at a time, seen from the parent."""
 
-    def __init__(self, name: str, config: Any, data: Path | None) -> None:
-        self.setup = (name, config, data)
-        self.task: Task | None = None
+    task: Task
+
+    def __init__(self, setup: tuple[str, Any, Path | None]) -> None:
+        self.setup = setup
+        self.died = False
         processes = get_context("spawn")
         self.pipe, self.far_end = processes.Pipe()
         self.process = processes.Process(target=_serve, args=(self.far_end,), daemon=True)
 
-    @property
-    def unit(self) -> dict[str, Any]:
-        assert self.task is not None
-        return self.task.unit
-
     def start(self) -> None:
-        self.process.start()
+        with _environment(WORKER_ENVIRONMENT):
+            self.process.start()
         self.far_end.close()  # the child has its own; without this its death would go unnoticed
         self.pipe.send(self.setup)
 
     def give(self, task: Task) -> None:
         self.task = task
-        self.pipe.send(task)
+        with suppress(ConnectionError):  # a worker that died is noticed by `receive`
+            self.pipe.send(task)
 
     def receive(self) -> Finished | Failed | tuple[float, str]:
         try:
             return self.pipe.recv()
         except (EOFError, ConnectionError):
+            self.died = True
             self.process.join()
             text = f"its process died (exit code {self.process.exitcode}); was the machine out of memory?"
-            return Failed(self.unit, text, "")
+            return Failed(self.task.unit, text, "")
 
     def stop(self) -> None:
         self.pipe.close()
@@ -192,20 +192,22 @@ def _serve(pipe: connection.Connection) -> None:
     Thread(target=_end_with_parent, daemon=True).start()
     last = [0.0]
 
-    def progress(fraction: float, text: str = "") -> None:
+    def progress(fraction: Any, text: str = "") -> None:
         if time.monotonic() - last[0] > 0.25:
             last[0] = time.monotonic()
-            pipe.send((float(fraction), str(text)))
+            pipe.send((float(fraction), text))
 
-    try:
-        name, config, data = pipe.recv()
-        experiment = load(name)
+    with suppress(EOFError, ConnectionError):
+        try:
+            name, config, data = pipe.recv()
+            experiment = load(name)
+        except Exception as error:  # no unit can be computed, and the parent should hear why
+            pipe.send(Failed(pipe.recv().unit, f"{type(error).__name__}: {error}", traceback.format_exc(), True))
+            return
         while True:
             task = pipe.recv()
             with one_torch_thread():
                 pipe.send(compute_one(experiment, config, task, Context(data, task.scratch, 1, progress)))
-    except (EOFError, ConnectionError):
-        return
 
 
 def _end_with_parent() -> None:

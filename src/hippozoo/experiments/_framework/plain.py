@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,7 @@ def plain(value: Any, where: str = "value") -> Any:
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ValueError(
-                f"{where} is {value}, which JSON cannot hold; leave it out, or write None and say why."
-            )
+            raise ValueError(f"{where} is {value}, which JSON cannot hold; leave it out, or write None and say why.")
         return float(value)
     if isinstance(value, Path):
         return value.as_posix()
@@ -68,9 +67,7 @@ def plain(value: Any, where: str = "value") -> Any:
     to_list = getattr(value, "tolist", None)  # NumPy and torch, without importing either
     if to_list is not None:
         return plain(to_list(), where)
-    raise TypeError(
-        f"{where} is a {type(value).__name__}, which JSON cannot hold; turn it into numbers or text."
-    )
+    raise TypeError(f"{where} is a {type(value).__name__}, which JSON cannot hold; turn it into numbers or text.")
 
 
 def _plain_mapping(mapping: Mapping[Any, Any], where: str) -> dict[str, Any]:
@@ -113,4 +110,6 @@ def write_atomically(path: Path, content: bytes) -> None:
 def write_json(path: Path, document: Any, where: str = "document") -> None:
     """Write JSON atomically, indented, with NaN refused by its place."""
     text = json.dumps(plain(document, where), indent=1, ensure_ascii=False, allow_nan=False)
+    # Lists of plain values on one line: strings hold no raw line break, so these patterns see layout only.
+    text = re.sub(r"(?<=\[)\n[^\[\]{}]*?(?=\])", lambda inside: re.sub(r"\n\s*", " ", inside[0]).strip(), text)
     write_atomically(path, (text + "\n").encode())

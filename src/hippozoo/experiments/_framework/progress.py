@@ -26,7 +26,7 @@ def duration_text(seconds: float) -> str:
 
     Examples
     --------
-    >>> duration_text(7.2), duration_text(400), duration_text(9000)
+    >>> duration_text(7.2), duration_text(400.0), duration_text(9000.0)
     ('7 s', '7 min', '2 h 30 min')
     """
     if seconds < 100:
@@ -79,8 +79,6 @@ class Terminal(Silence):
         self.name, self.total, self.done, self.before = name, total, done, done
         self.started = self.last_line = self.clock()
         self.fractions: dict[str, float] = {}
-        if done:
-            self.note(f"{done} of {total} units are done already")
         if self.console.is_terminal:
             self.bar = Progress(
                 TextColumn("{task.description}"),

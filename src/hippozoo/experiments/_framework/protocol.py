@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 
-def _say_nothing(fraction: float, text: str = "") -> None:
+def _say_nothing(fraction: Any, text: str = "") -> None:
     """Progress for callers that did not ask for any."""
 
 
@@ -125,8 +125,4 @@ def select(finished: Iterable[Finished], **key: Any) -> list[Finished]:
     >>> [one.result["loss"] for one in select(done, model="b")]
     [0, 1]
     """
-    return [
-        one
-        for one in finished
-        if all(name in one.unit and one.unit[name] == value for name, value in key.items())
-    ]
+    return [one for one in finished if all(name in one.unit and one.unit[name] == value for name, value in key.items())]

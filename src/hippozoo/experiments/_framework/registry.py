@@ -84,9 +84,7 @@ def check_name(name: str) -> str:
         return name
     near = difflib.get_close_matches(name.lower().replace("_", "-"), known, n=1, cutoff=0.5)
     suggestion = f"; did you mean {near[0]!r}?" if near else "."
-    raise UnknownExperimentError(
-        f"unknown experiment {name!r}{suggestion} All: {', '.join(known) or '(none)'}."
-    )
+    raise UnknownExperimentError(f"unknown experiment {name!r}{suggestion} All: {', '.join(known) or '(none)'}.")
 
 
 @dataclass(frozen=True)
@@ -111,15 +109,17 @@ class Experiment:
         """The config fields that only choose which units there are; they are no part of the fingerprint."""
         return tuple(getattr(self.module, "SELECTS", ("seeds",)))
 
-    def config(self, *, quick: bool = False, seeds: Sequence[int] | None = None) -> Any:
-        """The full or the quick configuration, with the seeds asked for."""
-        config = self.module.QUICK if quick else self.module.Config()
+    def config(self, *, quick: bool = False, seeds: Sequence[int] | None = None, config: Any = None) -> Any:
+        """The configuration given, the full one or the quick one, with the seeds asked for."""
+        if config is None:
+            config = self.module.QUICK if quick else self.module.Config()
+        elif not isinstance(config, self.module.Config):
+            right = f"{self.module.__name__}.Config"
+            raise TypeError(f"config is a {type(config).__name__}; experiment {self.name!r} takes a {right}.")
         if seeds is None:
             return config
         if not hasattr(config, "seeds"):
-            raise ValueError(
-                f"experiment {self.name!r} has no randomness, so it takes no seeds; leave --seeds out."
-            )
+            raise ValueError(f"experiment {self.name!r} has no randomness, so it takes no seeds; leave --seeds out.")
         return dataclasses.replace(config, seeds=tuple(seeds))
 
     def seeds(self, config: Any) -> list[int]:
@@ -184,8 +184,6 @@ def _check_parts(name: str, module: ModuleType) -> None:
         raise BrokenExperimentError(f"SELECTS of experiment {name!r} leaves out 'seeds'; add it.")
     strange = set(getattr(module, "SELECTS", ())) - fields
     if strange:
-        raise BrokenExperimentError(
-            f"SELECTS of experiment {name!r} names {sorted(strange)}, no fields of its Config."
-        )
+        raise BrokenExperimentError(f"SELECTS of experiment {name!r} names {sorted(strange)}, no fields of its Config.")
     if not isinstance(module.PAPER, Mapping):
         raise BrokenExperimentError(f"PAPER of experiment {name!r} is no dict; use the keys of the metrics.")

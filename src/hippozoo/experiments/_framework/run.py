@@ -85,7 +85,7 @@ def reproduce(
     """
     jobs = whole_number("jobs", jobs, why="units run in at least one process")
     experiment = load(name)
-    chosen = experiment.config(quick=quick, seeds=seeds) if config is None else config
+    chosen = experiment.config(quick=quick, seeds=seeds, config=config)
     folder = Path(out if out is not None else QUICK_FOLDER if quick else FULL_FOLDER) / name
     if quick:
         _keep_full_result(folder)
@@ -125,9 +125,7 @@ def _keep_full_result(folder: Path) -> None:
         )
 
 
-def _document(
-    experiment: Experiment, config: Any, quick: bool, result: Result, seconds: float
-) -> dict[str, Any]:
+def _document(experiment: Experiment, config: Any, quick: bool, result: Result, seconds: float) -> dict[str, Any]:
     return {
         "name": experiment.name,
         "quick": quick,
@@ -173,8 +171,8 @@ def _run_whole(
     scratch.mkdir(parents=True, exist_ok=True)
     told.start(experiment.name, total=1, done=0)
 
-    def progress(fraction: float, text: str = "") -> None:
-        told.working({}, fraction, text)
+    def progress(fraction: Any, text: str = "") -> None:
+        told.working({}, float(fraction), text)
 
     started = time.perf_counter()
     try:
@@ -199,9 +197,10 @@ def _run_units(
     fingerprint = experiment.fingerprint(config)
     with UnitLog(folder / "units.jsonl", experiment.name, fingerprint) as log:
         wanted = _listed(experiment, experiment.function("units")(config))
-        told.start(
-            experiment.name, total=len(wanted), done=sum(log.find(unit) is not None for unit in wanted)
-        )
+        done = sum(log.find(unit) is not None for unit in wanted)
+        told.start(experiment.name, total=len(wanted), done=done)
+        if done:
+            told.note(f"{done} of {len(wanted)} units are in {log.path} already (delete it to compute them anew)")
         if log.others:
             told.note(f"{log.others} units of other configurations in {log.path} are left alone")
         while True:
@@ -232,13 +231,9 @@ def _listed(experiment: Experiment, units: Sequence[Any]) -> list[dict[str, Any]
     texts = [canonical(unit) for unit in listed]
     for index, text in enumerate(texts):
         if not isinstance(listed[index], dict):
-            raise TypeError(
-                f"units of {experiment.name!r} lists {text}; a unit is a dict such as {{'seed': 0}}."
-            )
+            raise TypeError(f"units of {experiment.name!r} lists {text}; a unit is a dict such as {{'seed': 0}}.")
         if text in texts[:index]:
-            raise ValueError(
-                f"units of {experiment.name!r} lists {text} twice; each unit needs a key of its own."
-            )
+            raise ValueError(f"units of {experiment.name!r} lists {text} twice; each unit needs a key of its own.")
     return listed
 
 
@@ -246,9 +241,7 @@ def _more(experiment: Experiment, config: Any, finished: list[Finished]) -> list
     if not hasattr(experiment.module, "more_units"):
         return []
     known = {canonical(done.unit) for done in finished}
-    return [
-        unit for unit in experiment.function("more_units")(config, finished) if canonical(unit) not in known
-    ]
+    return [unit for unit in experiment.function("more_units")(config, finished) if canonical(unit) not in known]
 
 
 def _compute(

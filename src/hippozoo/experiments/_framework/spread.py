@@ -50,8 +50,7 @@ def over_seeds(values: Iterable[Any]) -> dict[str, Any]:
         spread = mean_and_sem(given)
         return {**spread, "seeds": plain(given, "values")}
     nests = [
-        {key(name): item for name, item in value.items()} if isinstance(value, Mapping) else None
-        for value in given
+        {key(name): item for name, item in value.items()} if isinstance(value, Mapping) else None for value in given
     ]
     names = list(nests[0] or {})
     for index, nest in enumerate(nests):

@@ -42,8 +42,7 @@ def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
                 if used + len(line) == len(content) and not line.endswith(b"\n"):
                     break  # a kill tore the last line; its unit runs again
                 raise ValueError(
-                    f"line {number} of {path} cannot be read ({error}); "
-                    "delete that line, and its unit runs again."
+                    f"line {number} of {path} cannot be read ({error}); delete that line, and its unit runs again."
                 ) from None
             entries.append(entry)
         used += len(line)

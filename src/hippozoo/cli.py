@@ -1,0 +1,255 @@
+"""The command `hippozoo`: one function per command, and everything heavy imported inside it.
+
+A new command is a function with ``@app.command()``. Its docstring is its help: the first line stands in the
+list of commands. Wrong usage raises `UsageError` (exit code 2); any other exception becomes one sentence on
+stderr (exit code 1), or a traceback with ``--debug``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hippozoo import __version__
+
+app = typer.Typer(
+    name="hippozoo",
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,  # `main` turns exceptions into sentences
+    epilog="Example: [bold]hippozoo tour[/bold] draws the zoo on embedded data; "
+    "[bold]hippozoo reproduce --list[/bold] names the experiments.",
+)
+
+# `main` looks for it among the arguments, so that it works before and after the name of a command.
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error (also HIPPOZOO_DEBUG=1).")]
+
+
+class UsageError(Exception):
+    """The command line asks for something that cannot be; exit code 2."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with 0, with 1 (failed), 2 (wrong usage) or 130 (interrupted)."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given or _debug_is_set()
+    try:
+        code = app(args=given, prog_name="hippozoo", standalone_mode=False)
+    except (typer.Abort, KeyboardInterrupt):  # Ctrl-C outside an experiment
+        _complain("stopped.")
+        sys.exit(130)
+    except Exception as error:
+        sys.exit(_explain(error, debug=debug))
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _debug_is_set() -> bool:
+    return os.environ.get("HIPPOZOO_DEBUG", "0") not in ("", "0")
+
+
+def _explain(error: Exception, *, debug: bool, prefix: str = "") -> int:
+    """Tell an error in one sentence; give its exit code."""
+    if isinstance(error, UsageError):
+        _complain(str(error))
+        return 2
+    if hasattr(error, "format_message"):  # typer's own: unknown options, values out of range
+        text = str(error.format_message())  # pyright: ignore[reportAttributeAccessIssue]
+        _complain(f"{text}{'' if text.endswith(('.', '?')) else '.'} See hippozoo --help.")
+        return 2
+    if debug:
+        import traceback
+
+        traceback.print_exception(error)
+    elif isinstance(error, (ValueError, RuntimeError, OSError)):  # ours: they say all there is to say
+        _complain(f"{prefix}{error}")
+    else:
+        _complain(f"{prefix}{type(error).__name__}: {error} (--debug shows where)")
+    return 1
+
+
+def _complain(text: str) -> None:
+    typer.echo(f"hippozoo: {text}", err=True)
+
+
+@app.callback(invoke_without_command=True)
+def hippozoo(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Explicit sequence memory: the past of a stream as coefficients one can read, query and draw."""
+    if version:
+        typer.echo(f"hippozoo {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command(epilog="Example: [bold]hippozoo tour --out tour --open[/bold]")
+def tour(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the page and its pictures.")] = Path("tour"),
+    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Run the zoo on embedded data and write a page with pictures."""
+    from hippozoo.tour import write_tour
+
+    page = write_tour(out)
+    typer.echo(f"wrote {page}")
+    if open_page:
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())
+
+
+@app.command(epilog="Example: [bold]hippozoo reproduce multiscale --quick[/bold]")
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Experiments, or [bold]all[/bold].", show_default=False),
+    ] = None,
+    show_list: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small sizes: a check in seconds that it runs, not a result.")
+    ] = False,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="0,1,2", help="Seeds, in place of the experiment's own.", show_default=False),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder with data sets of your own.", show_default="HIPPOZOO_DATA"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Results go to DIR/NAME: metrics.json, config.json, figures.",
+            show_default="results; with --quick results-quick",
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Processes side by side, one thread each.")] = 1,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print metrics.json on stdout and nothing else there (a list for several)."),
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Run experiments, and set our figures beside the paper's.
+
+    A long run can be stopped with Ctrl-C at any time: finished units are
+    kept in OUT/NAME/units.jsonl, and the same command goes on from there.
+    Progress is shown on stderr.
+    """
+    if show_list:
+        _list_experiments(as_json=as_json)
+        return
+    chosen, is_all = _chosen(names or [])
+    if data is not None and not data.is_dir():
+        raise UsageError(f"--data {data}: there is no such folder; pass the one that holds your data sets.")
+    wanted = None if seeds is None else _seeds(seeds)
+    failed, documents = [], []
+    for name in chosen:
+        try:
+            documents.append(_reproduce_one(name, quick, wanted, is_all, data, out, jobs, as_json=as_json))
+        except Exception as error:
+            # Of several, the others go on; typer.Exit is how an interrupt arrives here.
+            if len(chosen) == 1 or isinstance(error, (UsageError, typer.Exit)):
+                raise
+            _explain(error, debug=debug or _debug_is_set(), prefix=f"{name}: ")
+            failed.append(name)
+    if as_json:
+        import json
+
+        one = documents[0] if len(chosen) == 1 else documents
+        typer.echo(json.dumps(one, indent=1, ensure_ascii=False, allow_nan=False))
+    if failed:
+        _complain(f"{len(failed)} of {len(chosen)} experiments failed: {', '.join(failed)}.")
+        raise typer.Exit(1)
+
+
+def _list_experiments(*, as_json: bool) -> None:
+    from hippozoo.experiments import describe
+
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(describe(), indent=1, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, line in describe().items():
+        table.add_row(name, line)
+    Console().print(table, markup=False, highlight=False)
+
+
+def _chosen(names: list[str]) -> tuple[list[str], bool]:
+    """The experiments to run, and whether that is all of them."""
+    from hippozoo import experiments
+
+    if not names:
+        raise UsageError("no experiment named; pass names or 'all' (hippozoo reproduce --list shows them).")
+    if "all" in names:
+        return experiments.names(), True
+    try:
+        return [experiments.check_name(name) for name in dict.fromkeys(names)], False
+    except experiments.UnknownExperimentError as error:
+        raise UsageError(str(error)) from None
+
+
+def _seeds(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise UsageError(f"--seeds {text}: seeds are whole numbers from 0 on; separate them by commas, as in 0,1,2.")
+    seeds = [int(part) for part in parts]
+    if len(set(seeds)) < len(seeds):
+        raise UsageError(f"--seeds {text}: a seed stands there twice; name each once.")
+    return seeds
+
+
+def _reproduce_one(
+    name: str,
+    quick: bool,
+    seeds: list[int] | None,
+    is_all: bool,
+    data: Path | None,
+    out: Path | None,
+    jobs: int,
+    *,
+    as_json: bool,
+) -> dict[str, Any]:
+    from contextlib import redirect_stdout
+
+    from rich.console import Console
+
+    from hippozoo import experiments
+    from hippozoo.experiments._framework.progress import Terminal
+    from hippozoo.experiments._framework.summary import summary
+
+    progress = Terminal(Console(stderr=True))
+    try:
+        if seeds is not None and not hasattr(experiments.load(name).config(quick=quick), "seeds"):
+            if not is_all:
+                raise UsageError(f"experiment {name!r} has no randomness, so it takes no seeds; leave --seeds out.")
+            seeds = None
+        with redirect_stdout(sys.stderr):  # stdout belongs to the result
+            document = experiments.reproduce(
+                name, quick=quick, seeds=seeds, data=data, out=out, jobs=jobs, progress=progress
+            )
+    except experiments.Interrupted as interrupt:
+        _complain(str(interrupt))
+        raise typer.Exit(130) from None
+    except experiments.FullResultInTheWayError as error:
+        raise UsageError(str(error)) from None
+    if not as_json:
+        default = experiments.QUICK_FOLDER if quick else experiments.FULL_FOLDER
+        Console().print(summary(document, Path(out or default) / name))
+    return document

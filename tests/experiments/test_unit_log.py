@@ -1,0 +1,86 @@
+import pytest
+
+from hippozoo.experiments import Finished, ResultsInUseError
+from hippozoo.experiments._framework.unit_log import UnitLog, read_lines
+
+
+def write(path, seeds, fingerprint="abc"):
+    with UnitLog(path, "counting", fingerprint) as log:
+        for seed in seeds:
+            log.add(Finished({"seed": seed}, {"loss": seed / 3}, seconds=0.5))
+
+
+def seeds_in(path, fingerprint="abc"):
+    with UnitLog(path, "counting", fingerprint) as log:
+        return [seed for seed in range(9) if log.find({"seed": seed}) is not None]
+
+
+def test_units_are_found_again_with_the_very_same_numbers(tmp_path):
+    write(tmp_path / "units.jsonl", [0, 1])
+    write(tmp_path / "units.jsonl", [2])
+    with UnitLog(tmp_path / "units.jsonl", "counting", "abc") as log:
+        assert log.find({"seed": 1}) == Finished({"seed": 1}, {"loss": 1 / 3}, seconds=0.5)
+        assert log.find({"seed": 3}) is None
+    assert (tmp_path / "units.jsonl").read_text().count("\n") == 3
+
+
+def test_the_order_of_a_units_keys_does_not_matter(tmp_path):
+    with UnitLog(tmp_path / "units.jsonl", "counting", "abc") as log:
+        log.add(Finished({"model": "lstm", "seed": 0}, {}, 0.0))
+        assert log.find({"seed": 0, "model": "lstm"}) is not None
+
+
+@pytest.mark.parametrize("cut", [1, 2, 20, 60])
+def test_a_torn_last_line_is_dropped_and_the_next_one_stands_alone(tmp_path, cut):
+    path = tmp_path / "units.jsonl"
+    write(path, [0, 1])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    kept = [0, 1] if cut == 1 else [0]  # only the line break is lost: the unit is whole
+    assert seeds_in(path) == kept
+    write(path, [2])
+    assert seeds_in(path) == [*kept, 2]
+    assert len(read_lines(path)[0]) == len(kept) + 1
+
+
+def test_a_tear_that_left_zeros_is_dropped(tmp_path):
+    path = tmp_path / "units.jsonl"
+    write(path, [0])
+    path.write_bytes(path.read_bytes() + b"\0" * 40)
+    assert seeds_in(path) == [0]
+
+
+@pytest.mark.parametrize("line", ["<<<<<<< HEAD", "{}", "5", '{"seed": 0}'])
+def test_a_spoilt_line_in_the_middle_is_named_and_nothing_is_changed(tmp_path, line):
+    path = tmp_path / "units.jsonl"
+    write(path, [0])
+    spoilt = f"{path.read_text()}{line}\n"
+    path.write_text(spoilt)
+    with pytest.raises(ValueError, match=r"line 2 of .*units\.jsonl cannot be read .*delete that line"):
+        seeds_in(path)
+    assert path.read_text() == spoilt
+
+
+def test_units_of_another_configuration_are_left_alone(tmp_path):
+    path = tmp_path / "units.jsonl"
+    write(path, [0, 1], fingerprint="full")
+    write(path, [2], fingerprint="quick")
+    assert seeds_in(path, "full") == [0, 1]
+    assert seeds_in(path, "quick") == [2]
+    with UnitLog(path, "counting", "quick") as log:
+        assert log.others == 2
+
+
+def test_two_runs_into_one_file_are_refused(tmp_path):
+    with (
+        UnitLog(tmp_path / "units.jsonl", "counting", "abc"),
+        pytest.raises(ResultsInUseError, match="another run is writing"),
+        UnitLog(tmp_path / "units.jsonl", "counting", "abc"),
+    ):
+        pass
+    assert seeds_in(tmp_path / "units.jsonl") == []
+
+
+def test_a_run_without_units_leaves_no_file(tmp_path):
+    write(tmp_path / "units.jsonl", [])
+    assert list(tmp_path.iterdir()) == []

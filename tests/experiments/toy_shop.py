@@ -1,0 +1,35 @@
+"""The toy experiments, put beside the real ones for a test and for the processes it starts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hippozoo.experiments
+
+TOYS = Path(__file__).parent / "toys"
+
+# A process started from a background job inherits "ignore Ctrl-C"; a terminal's does not.
+START = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from hippozoo.cli import main; main()"
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("HIPPOZOO_EXPERIMENTS", str(TOYS))
+    monkeypatch.setattr(hippozoo.experiments, "__path__", [*hippozoo.experiments.__path__, str(TOYS)])
+    before = set(sys.modules)
+    yield TOYS
+    for name in set(sys.modules) - before:
+        if name.startswith("hippozoo.experiments."):
+            del sys.modules[name]
+            vars(hippozoo.experiments).pop(name.rpartition(".")[2], None)
+
+
+def start_hippozoo(*arguments: str) -> subprocess.Popen[str]:
+    """The command in a process of its own, with warnings as errors."""
+    command = [sys.executable, "-W", "error", "-c", START, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
