@@ -1,0 +1,57 @@
+"""Chebyshev polynomials: accuracy counts most towards the ends of the interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hippozoo._arguments import whole_number
+from hippozoo._immutable import read_only
+from hippozoo.polynomials.family import End, OrthonormalFamily, Recurrence, checked_interval, orientation
+
+__all__ = ["Chebyshev"]
+
+
+@dataclass(frozen=True)
+class Chebyshev(OrthonormalFamily):
+    r"""Chebyshev polynomials of the first kind, orthonormal under the arcsine probability measure.
+
+    On [-1, 1] they are :math:`1, \sqrt2\,T_1, \sqrt2\,T_2, \dots` under :math:`1 / (\pi\sqrt{1-x^2})`.
+
+    Parameters
+    ----------
+    order
+        How many polynomials, from the constant 1 upwards.
+    interval
+        Where they are orthonormal.
+    positive_at
+        The end of the interval at which all of them are positive.
+
+    Examples
+    --------
+    The Gauss rule has equal weights.
+
+    >>> nodes, weights = Chebyshev(order=4, interval=(-1.0, 1.0)).gauss_rule()
+    >>> bool(np.allclose(weights, 1 / 4))
+    True
+    """
+
+    order: int
+    interval: tuple[float, float] = (0.0, 1.0)
+    positive_at: End = "right"
+
+    def __post_init__(self) -> None:
+        order = whole_number("order", self.order, why="a basis has at least one polynomial")
+        object.__setattr__(self, "order", order)
+        object.__setattr__(self, "interval", checked_interval(self.interval))
+        orientation(self.positive_at)
+
+    @cached_property
+    def recurrence(self) -> Recurrence:
+        """T_{n+1} = 2 x T_n - T_{n-1}, normalised and moved to the interval."""
+        lower, upper = self.interval
+        off_diagonal = np.full(self.order - 1, orientation(self.positive_at) * (upper - lower) / 4)
+        off_diagonal[:1] *= np.sqrt(2)  # T_0 is normalised by 1, the others by sqrt(2)
+        return read_only(np.full(self.order, (lower + upper) / 2)), read_only(off_diagonal)
