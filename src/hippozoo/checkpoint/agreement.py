@@ -1,0 +1,108 @@
+"""Is what a file holds what the caller expected? The first disagreement, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hippozoo._arguments import shorten
+from hippozoo._nests import children, leaves
+from hippozoo.checkpoint import registry, tensors
+from hippozoo.checkpoint.error import CheckpointError
+
+
+def demand_expected(found: Any, expected: Any, place: str = "it") -> None:
+    """Refuse what is not of the expected class, or not configured like the expected object."""
+    if isinstance(expected, type):
+        if not isinstance(found, expected):
+            raise CheckpointError(f"{place} is a {type(found).__name__}, expected a {expected.__name__}.")
+    elif isinstance(expected, dict):
+        if not isinstance(found, dict) or not expected.keys() <= found.keys():
+            has = f"a dict of {shorten(list(found))}" if isinstance(found, dict) else f"a {type(found).__name__}"
+            raise CheckpointError(f"{place} is {has}, expected a dict with {shorten(list(expected))}.")
+        for key, value in expected.items():
+            demand_expected(found[key], value, f"{place}[{key!r}]")
+    elif registry.name_of(type(expected)) is None:
+        raise TypeError(
+            f"expected={shorten(expected)}: pass a class, an object of a class that checkpoints know, "
+            "or a dict of these."
+        )
+    else:
+        difference = first_difference(found, expected, place)
+        if difference:
+            raise CheckpointError(f"{difference}; load it where it belongs, or leave out expected=.")
+
+
+def first_difference(found: Any, expected: Any, place: str) -> str | None:
+    """Where two configurations part, or None. Trained numbers are no configuration and are not compared."""
+    if type(found) is not type(expected):
+        return f"{place} is {_called(found)}, expected {_called(expected)}"
+    if registry.name_of(type(expected)) is not None:
+        ours, theirs = registry.configuration(found), registry.configuration(expected)
+        inside = [(f"{place}.{name}", ours.get(name), theirs[name]) for name in theirs]
+    elif (parts := children(expected)) is not None:
+        own = dict(children(found) or [])
+        if list(own) != [step for step, _ in parts]:
+            return f"{place} holds {shorten(list(own))}, expected {shorten([step for step, _ in parts])}"
+        inside = [(place + step, own[step], value) for step, value in parts]
+    else:
+        return None if _same(found, expected) else f"{place}={_called(found)}, expected {_called(expected)}"
+    differences = (first_difference(mine, other, where) for where, mine, other in inside)
+    return next((difference for difference in differences if difference), None)
+
+
+def demand_state_of(state: Any, owner: Any) -> None:
+    """Refuse a state that is not finite, or not of the form that its owner gives a new state."""
+    found = list(leaves(state))
+    for place, leaf in found:
+        if not all_finite(leaf):
+            raise CheckpointError(f"{place} has values that are NaN or infinite; a state is finite.")
+    if not callable(getattr(owner, "initial_state", None)):
+        return
+    template = list(leaves(owner.initial_state(1)))
+    if [place for place, _ in found] != [place for place, _ in template]:
+        names = [shorten([place for place, _ in side]) for side in (found, template)]
+        raise CheckpointError(f"the state holds {names[0]}, but a state of {type(owner).__name__} holds {names[1]}.")
+    for (place, leaf), (_, like) in zip(found, template, strict=True):
+        if type(leaf) is not type(like) or getattr(leaf, "dtype", None) != getattr(like, "dtype", None):
+            raise CheckpointError(
+                f"{place} is {_called(leaf)}, but {type(owner).__name__} keeps {_called(like)} there."
+            )
+        if is_numbers(like) and not _fits(tuple(leaf.shape), tuple(like.shape)):
+            raise CheckpointError(
+                f"{place} has shape {tuple(leaf.shape)}, but {type(owner).__name__} keeps "
+                f"{tuple(like.shape)} there for one sequence or channel, and any number on the first axis."
+            )
+
+
+def _fits(shape: tuple[int, ...], like: tuple[int, ...]) -> bool:
+    """The first axis counts sequences or channels and is free; a single stream leaves it out."""
+    many = len(shape) == len(like) and shape[1:] == like[1:]
+    return many or (like != () and shape == like[1:])
+
+
+def is_numbers(leaf: Any) -> bool:
+    """Tell arrays and tensors from everything else."""
+    return isinstance(leaf, np.ndarray) or tensors.is_tensor(leaf)
+
+
+def all_finite(leaf: Any) -> bool:
+    """Tell whether numbers have neither NaN nor infinity among them; what is no number has neither."""
+    if tensors.is_tensor(leaf):
+        return bool(leaf.isfinite().all())
+    is_number = isinstance(leaf, (np.ndarray, np.generic, float, complex))
+    return not is_number or bool(np.isfinite(leaf).all())
+
+
+def _same(found: Any, expected: Any) -> bool:
+    if is_numbers(expected) and (found.dtype != expected.dtype or found.shape != expected.shape):
+        return False
+    same = (found == expected) | ((found != found) & (expected != expected))  # NaN equals NaN here
+    return bool(same.all()) if is_numbers(expected) else bool(same)
+
+
+def _called(value: Any) -> str:
+    if is_numbers(value):
+        return f"{type(value).__name__} of dtype {value.dtype} and shape {tuple(value.shape)}"
+    return shorten(value)
