@@ -14,9 +14,10 @@ from jaxtyping import Float
 from scipy.linalg import expm
 
 from hippozoo._arguments import real_array
-from hippozoo.systems import HippoSystem
+from hippozoo.polynomials import Legendre, shifted_legendre, shifted_legendre_integrals
+from hippozoo.systems import HippoSystem, LegS
 
-__all__ = ["Method", "bilinear", "discretise", "zero_order_hold"]
+__all__ = ["Method", "bilinear", "discretise", "legs_zero_order_hold", "zero_order_hold"]
 
 Method = Literal["zoh", "bilinear"]
 Step = Float[np.ndarray, "*steps"] | float
@@ -36,7 +37,7 @@ def zero_order_hold(system: HippoSystem, dt: Step) -> Update:
     >>> bool(np.allclose(A_half @ A_half, A_whole))
     True
     """
-    step = checked_steps(dt) / system.timescale
+    step = _scaled_steps(system, dt)
     N = system.order
     # exp([[A, b], [0, 0]] h) holds A_d and b_d side by side and needs no A^-1.
     augmented = np.zeros((N + 1, N + 1))
@@ -44,6 +45,30 @@ def zero_order_hold(system: HippoSystem, dt: Step) -> Update:
     augmented[:N, N] = system.b
     both = expm(augmented * step[..., None, None])
     return both[..., :N, :N], both[..., :N, N]
+
+
+def legs_zero_order_hold(system: LegS, dt: Step) -> Update:
+    r"""The exact update of Leg-S in closed form, without a matrix exponential: a check on :func:`zero_order_hold`.
+
+    While `dt` passes, the remembered past shrinks by :math:`q = e^{-dt/timescale}` towards the far end, so
+    :math:`A_d[n, k] = q \int_0^1 L_n(1 - q(1 - s))\,L_k(s)\,ds` and :math:`b_d[n] = \int_0^{1-q} L_n(s)\,ds`.
+    The first integrand is a polynomial of degree below 2 N: an N-point Gauss rule makes no error.
+
+    Examples
+    --------
+    >>> system = LegS(order=6, timescale=2.0)
+    >>> bool(np.allclose(legs_zero_order_hold(system, 0.7)[0], zero_order_hold(system, 0.7)[0]))
+    True
+    """
+    if not isinstance(system, LegS):
+        raise TypeError(f"{system!r} is no LegS; for other systems use zero_order_hold.")
+    step = _scaled_steps(system, dt)
+    kept, fresh = np.exp(-step)[..., None], -np.expm1(-step)
+    family = Legendre(system.order, positive_at="left")
+    nodes, weights = family.gauss_rule()
+    shrunk = shifted_legendre(fresh[..., None] + kept * nodes, system.order)
+    A_d = kept[..., None] * (np.swapaxes(shrunk, -1, -2) @ (weights[:, None] * family.values(nodes)))
+    return A_d, shifted_legendre_integrals(fresh, system.order)
 
 
 def bilinear(system: HippoSystem, dt: Step) -> Update:
@@ -58,7 +83,7 @@ def bilinear(system: HippoSystem, dt: Step) -> Update:
     >>> bool(np.allclose(A_d[:, 0] + b_d, [1, 0, 0, 0]))
     True
     """
-    half = (checked_steps(dt) / system.timescale / 2)[..., None, None]
+    half = (_scaled_steps(system, dt) / 2)[..., None, None]
     identity = np.eye(system.order)
     right = np.concatenate([identity + half * system.A, 2 * half * system.b[:, None]], axis=-1)
     both = np.linalg.solve(identity - half * system.A, right)
@@ -70,6 +95,13 @@ def discretise(system: HippoSystem, dt: Step, method: Method = "zoh") -> Update:
     if method not in get_args(Method):
         raise ValueError(f"method={method!r} is unknown; pass 'zoh' (exact) or 'bilinear'.")
     return zero_order_hold(system, dt) if method == "zoh" else bilinear(system, dt)
+
+
+def _scaled_steps(system: HippoSystem, dt: Step) -> Float[np.ndarray, "*steps"]:
+    with np.errstate(over="ignore"):
+        step = checked_steps(dt) / system.timescale
+    # After 1e12 timescales nothing is left of the past; beyond 1e35 expm overflows.
+    return np.asarray(np.minimum(step, 1e12))
 
 
 def checked_steps(dt: Step) -> Float[np.ndarray, "*steps"]:

@@ -11,8 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from hippozoo._arguments import positive_number, real_array, whole_number
+from hippozoo._immutable import Immutable, read_only
 
-__all__ = ["HippoSystem", "Semiseparable"]
+__all__ = ["HippoSystem", "Semiseparable", "read_only"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Semiseparable:
 
 
 @dataclass(frozen=True)
-class HippoSystem(ABC):
+class HippoSystem(Immutable, ABC):
     """A memory that keeps the past as coefficients in a basis: ``state' = (A state + b signal) / timescale``.
 
     A system is data. Engines (discretisation, scans, plots) are generic and ask it for what they need.
@@ -106,7 +107,7 @@ class HippoSystem(ABC):
 
     def basis(self, lag: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "*lags order"]:
         """The basis functions at each lag, orthonormal under `weight`; order is the last axis."""
-        return self._values(self._checked_lags(lag) / self.timescale)
+        return self._values(np.asarray(self._checked_lags(lag) / self.timescale))
 
     def reconstruct(
         self, state: Float[np.ndarray, "*batch order"], lag: Float[np.ndarray, "*lags"] | float
@@ -130,10 +131,4 @@ class HippoSystem(ABC):
                 f"lag={lags.max()} is outside the remembered window 0 to {self.window}; "
                 f"ask within it, or build {type(self).__name__} with a larger timescale."
             )
-        return np.minimum(lags, self.window)
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    """Cached matrices are shared by everyone who asks; nobody may write into them."""
-    array.setflags(write=False)
-    return array
+        return np.asarray(np.minimum(lags, self.window))

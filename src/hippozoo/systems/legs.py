@@ -31,7 +31,7 @@ class LegS(HippoSystem):
     order
         Number of coefficients kept, N in the paper.
     timescale
-        Lag at which the weight has dropped to 1/e.
+        Lag at which the weight has dropped to 1/e, in the user's time unit.
 
     Examples
     --------
@@ -49,20 +49,29 @@ class LegS(HippoSystem):
 
     @cached_property
     def b(self) -> Float[np.ndarray, " order"]:
+        """The basis at the present."""
         return read_only(np.sqrt(2.0 * np.arange(self.order) + 1))
 
     @cached_property
     def A(self) -> Float[np.ndarray, "order order"]:
+        """Lower triangular: -b_n b_k below the diagonal, -(n + 1) on it."""
         return read_only(-np.tril(np.outer(self.b, self.b), -1) - np.diag(np.arange(self.order) + 1.0))
 
     @property
     def structure(self) -> Semiseparable:
+        """One running sum: the strict lower part is -b b'."""
         nothing = np.zeros(self.order)
         return Semiseparable(-(np.arange(self.order) + 1.0), -self.b, self.b, nothing, nothing)
 
     def weight(self, lag: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "*lags"]:
+        """Exponential: 1/e of the present at one timescale."""
         lag = np.asarray(lag, float)
         return np.where(lag >= 0, np.exp(-np.maximum(lag, 0.0) / self.timescale) / self.timescale, 0.0)
 
     def _values(self, scaled_lag: Float[np.ndarray, "*lags"]) -> Float[np.ndarray, "*lags order"]:
-        return shifted_legendre(-np.expm1(-scaled_lag), self.order)
+        # Far lags crowd at s = 1, where L_n(1 - q) = (-1)^n L_n(q); q = exp(-lag) has the digits 1 - q has not.
+        faded = np.exp(-scaled_lag)
+        far = faded < 0.5
+        values = shifted_legendre(np.where(far, faded, -np.expm1(-scaled_lag)), self.order)
+        values[..., 1::2] *= np.where(far, -1.0, 1.0)[..., None]
+        return values

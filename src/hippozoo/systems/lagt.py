@@ -1,0 +1,95 @@
+"""Lag-T: a Laguerre memory, polynomials in the lag itself under an exponential weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from hippozoo.polynomials import Laguerre
+from hippozoo.polynomials.laguerre import LARGEST_ARGUMENT
+from hippozoo.systems.base import HippoSystem, Semiseparable, read_only
+
+__all__ = ["LagT"]
+
+
+@dataclass(frozen=True)
+class LagT(HippoSystem):
+    r"""Remembers the whole past under the weight :math:`\omega(\tau) = e^{-\tau}`, by polynomials in the lag.
+
+    *Weight*: exponential, as in Leg-S. *Basis*: Laguerre polynomials :math:`L_n(\tau)`. *Present*: lag 0, where
+    every basis function is 1. *Window*: none; the past fades with `timescale`.
+
+    The state is the projection of the past exactly, at every order and for every signal. Around a lag of one
+    timescale it resolves details of about 1/sqrt(order) where Leg-S resolves 1/order; in return, what is
+    polynomial in time itself is remembered without loss.
+
+    The basis grows like :math:`e^{\tau/2}`: far beyond a few timescales the reconstruction amplifies rounding, and
+    lags beyond 1400 timescales and orders above 1024 are refused.
+
+    Parameters
+    ----------
+    order
+        Number of coefficients kept, N in the paper; at most 1024.
+    timescale
+        Lag at which the weight has dropped to 1/e, in the user's time unit.
+
+    Examples
+    --------
+    A constant past fills the first coefficient and no other.
+
+    >>> system = LagT(order=4)
+    >>> settled = np.linalg.solve(-system.A, system.b)
+    >>> bool(np.allclose(settled, [1, 0, 0, 0]))
+    True
+
+    Notes
+    -----
+    From the projection: with :math:`L_n' = -\sum_{k<n} L_k`, integration by parts gives
+    :math:`s_n' = f(t) L_n(0) + \int f(t-\tau) (e^{-\tau} L_n)' d\tau = f(t) - \sum_{k \le n} s_k`.
+
+    References
+    ----------
+    Gu et al. (2020), HiPPO, appendix D.2 (there with parameters alpha = 0, beta = 1). s4's ``lagt`` keeps other
+    functions, tilted by :math:`e^{\tau/2}`.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        Laguerre(self.order)  # refuses orders beyond the reach of Laguerre values
+
+    @cached_property
+    def b(self) -> Float[np.ndarray, " order"]:
+        """The basis at the present."""
+        return read_only(np.ones(self.order))
+
+    @cached_property
+    def A(self) -> Float[np.ndarray, "order order"]:
+        """Lower triangular: -1 everywhere on and below the diagonal."""
+        return read_only(-np.tril(np.ones((self.order, self.order))))
+
+    @property
+    def structure(self) -> Semiseparable:
+        """One running sum."""
+        ones, nothing = np.ones(self.order), np.zeros(self.order)
+        return Semiseparable(-ones, -ones, ones, nothing, nothing)
+
+    def weight(self, lag: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "*lags"]:
+        """Exponential: 1/e of the present at one timescale."""
+        lag = np.asarray(lag, float)
+        return np.where(lag >= 0, np.exp(-np.maximum(lag, 0.0) / self.timescale) / self.timescale, 0.0)
+
+    def _values(self, scaled_lag: Float[np.ndarray, "*lags"]) -> Float[np.ndarray, "*lags order"]:
+        return Laguerre(self.order).values(scaled_lag)
+
+    def _checked_lags(self, lag: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "*lags"]:
+        lags = super()._checked_lags(lag)
+        reach = LARGEST_ARGUMENT * self.timescale
+        if lags.size and lags.max() > reach:
+            raise ValueError(
+                f"lag={lags.max()} is beyond {reach}, where the basis of {self!r} leaves the range of floats and "
+                f"its weight is nil; ask for lags within a few timescales."
+            )
+        return lags
