@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from decimal import Decimal, localcontext
 
 import numpy as np
 
@@ -30,22 +30,24 @@ def roll(A_d, b_d, signal, state=None):
     return np.array(states)
 
 
-def exact_legendre(s, order):
-    """(-1)^n P_n(2s - 1) without rounding: s is a float, and a float is a fraction."""
-    x = 1 - 2 * Fraction(s)
-    values = [Fraction(1), x]
-    for n in range(1, order - 1):
-        values.append(((2 * n + 1) * x * values[n] - n * values[n - 1]) / (n + 1))
-    return values[:order]
+def legendre_in_60_digits(s, order):
+    """L_n(s) = sqrt(2n + 1) (-1)^n P_n(2s - 1), computed where rounding does not matter."""
+    with localcontext(prec=60):
+        x = 1 - 2 * Decimal(s)
+        values = [Decimal(1), x]
+        for n in range(1, order - 1):
+            values.append(((2 * n + 1) * x * values[n] - n * values[n - 1]) / (n + 1))
+        return np.array([float(Decimal(2 * n + 1).sqrt() * value) for n, value in enumerate(values[:order])])
 
 
-def exact_laguerre(x, order):
-    """The Laguerre polynomials L_n(x) without rounding."""
-    x = Fraction(x)
-    values = [Fraction(1), 1 - x]
-    for n in range(1, order - 1):
-        values.append(((2 * n + 1 - x) * values[n] - n * values[n - 1]) / (n + 1))
-    return values[:order]
+def laguerre_in_60_digits(x, order):
+    """exp(-x/2) L_n(x), computed where rounding does not matter."""
+    with localcontext(prec=60):
+        x = Decimal(x)
+        values = [Decimal(1), 1 - x]
+        for n in range(1, order - 1):
+            values.append(((2 * n + 1 - x) * values[n] - n * values[n - 1]) / (n + 1))
+        return np.array([float((-x / 2).exp() * value) for value in values[:order]])
 
 
 def scaled_projection(signal, durations, order):
@@ -61,3 +63,30 @@ def scaled_projection(signal, durations, order):
             polynomial = np.polynomial.legendre.Legendre.basis(n)(1 - 2 * lag / age)
             state[n] += sample * np.sqrt(2 * n + 1) * (mass * polynomial).sum() * duration / 2 / age
     return state
+
+
+def roll_held(system, signal, durations, state):
+    """Samples held for durations of their own: one matrix exponential per sample of the whole differential equation."""
+    from scipy.linalg import expm
+
+    states = []
+    for sample, duration in zip(signal, durations, strict=True):
+        drive = np.zeros((len(state) + 1, len(state) + 1))
+        drive[:-1, :-1] = system.A / system.timescale
+        drive[:-1, -1] = system.b / system.timescale * sample
+        state = (expm(drive * duration) @ np.append(state, 1.0))[:-1]
+        states.append(state)
+    return np.array(states)
+
+
+def roll_trapezoid(system, signal, durations, state):
+    """The trapezoidal rule as it is defined: (new - old) / dt is the mean of the two slopes, the sample held."""
+    states = []
+    for sample, duration in zip(signal, durations, strict=True):
+        h = duration / system.timescale
+        old_slope = system.A @ state + system.b * sample
+        # new = old + h/2 (old_slope + A new + b sample)
+        right = state + h / 2 * (old_slope + system.b * sample)
+        state = np.linalg.solve(np.eye(len(state)) - h / 2 * system.A, right)
+        states.append(state)
+    return np.array(states)

@@ -53,12 +53,12 @@ def real_array(name: str, value: Any, dtype: Any = np.float64, *, what_to_do: st
         raise TypeError(
             f"{name} has dtype {array.dtype}; pass real numbers, for example np.asarray({name}, float).{advice}"
         )
-    # Sums of squares would overflow for large finite values; isfinite on the array is exact.
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         place = f"[{', '.join(map(str, where))}]" if where else ""
         raise ValueError(f"{name}{place} is {array[where]}; all values must be finite.{advice}")
-    converted = array.astype(dtype, copy=False)
+    with np.errstate(over="ignore"):  # the next line says it in words
+        converted = array.astype(dtype, copy=False)
     if converted.dtype.kind == "f" and array.dtype.kind != "b" and not np.isfinite(converted).all():
         raise ValueError(f"{name} has values too large for {np.dtype(dtype)}; scale it down or use float64.")
     return converted

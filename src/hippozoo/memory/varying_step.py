@@ -10,6 +10,7 @@ nodes of its panel (a few numbers, whatever the order), and one matrix product d
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,6 +31,9 @@ _FORGOTTEN = 1e-30
 # Beyond this many timescales a system that will not forget is refused the table.
 _LONGEST = 1e9
 _NODES = 16
+# The table of panels takes as long to build as this many samples take one by one.
+_TABLE_PAYS = 1 << 14
+_PIECE = 4096
 _RESOLVED = 1e-14
 
 
@@ -100,7 +104,14 @@ class ExactStep:
         return self.scan(silence, np.array([step]), state)[0]
 
     def final(self, signal: np.ndarray, steps: np.ndarray, state: np.ndarray) -> np.ndarray:
-        """The state after the last sample: (channels, order), float64; the cost per sample is free of the order."""
+        """The state after the last sample: (channels, order), float64.
+
+        For long signals the cost per sample is free of the order. An unstructured system (Fourier) rings so fast and
+        so long that its table would be larger than most signals.
+        """
+        built = "_panels" in self.__dict__
+        if self.system.structure is None or (len(signal) < _TABLE_PAYS and not built):
+            return last_of_pieces(self.scan, signal, steps, state)
         edges, values = self._panels
         # Lag of the start of each cell, and 0 for the end of the last: exact near the present, where it matters.
         lags = np.concatenate([np.cumsum(steps[::-1])[::-1], [0.0]])
@@ -169,9 +180,19 @@ class BilinearStep:
 
     def final(self, signal: np.ndarray, steps: np.ndarray, state: np.ndarray) -> np.ndarray:
         """The state after the last sample: (channels, order), float64."""
-        for begin in range(0, len(signal), 4096):
-            state = self.scan(signal[begin : begin + 4096], steps[begin : begin + 4096], state)[-1]
-        return state
+        return last_of_pieces(self.scan, signal, steps, state)
+
+
+def last_of_pieces(
+    scan: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+    signal: np.ndarray,
+    steps: np.ndarray,
+    state: np.ndarray,
+) -> np.ndarray:
+    """The last state of a scan that never holds more than a piece of it."""
+    for begin in range(0, len(signal), _PIECE):
+        state = scan(signal[begin : begin + _PIECE], steps[begin : begin + _PIECE], state)[-1]
+    return state
 
 
 def generators(system: HippoSystem) -> Float[np.ndarray, "5 order_or_none"]:
