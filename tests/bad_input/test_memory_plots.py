@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from hippozoo.memory import GrowingMemory
 from hippozoo.memory.plots import plot_basis, plot_memory
 from hippozoo.systems import LegT
 
@@ -31,3 +32,14 @@ def test_a_memory_that_cannot_be_drawn_is_refused(arguments, options, message):
 def test_no_basis_functions_are_refused():
     with pytest.raises(ValueError, match="functions=0; pass functions >= 1"):
         plot_basis(LegT(order=3), 0, ax=Figure().subplots())
+
+
+def test_a_growing_memory_wants_a_state_with_an_age():
+    with pytest.raises(TypeError, match="no GrowingState"):
+        plot_memory(GrowingMemory(order=3), np.zeros(3), ax=Figure().subplots())
+
+
+def test_several_channels_of_a_growing_memory_are_refused():
+    memory = GrowingMemory(order=3)
+    with pytest.raises(ValueError, match=r"state has shape \(2, 3\).*one channel"):
+        plot_memory(memory, memory.final(np.ones((5, 2))), ax=Figure().subplots())

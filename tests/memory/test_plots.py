@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
-from hippozoo.memory import Memory
+from hippozoo.memory import GrowingMemory, Memory
 from hippozoo.memory.plots import plot_basis, plot_memory, plot_weight
 from hippozoo.systems import LegS, LegT
 
@@ -69,6 +69,16 @@ def test_beyond_the_window_only_the_true_past_is_drawn(ax, state):
     plot_memory(LegT(order=3, timescale=4.0), state, np.arange(10.0), lags=np.arange(8.0), ax=ax)
     assert_allclose(ax.lines[0].get_xdata(), [0, 1, 2, 3, 4])
     assert_allclose(stairs_of(ax).edges, np.arange(8))
+
+
+def test_a_growing_memory_is_drawn_back_to_its_beginning(ax):
+    memory, signal = GrowingMemory(order=3), np.arange(5.0)
+    state = memory.final(signal, dt=2.0)
+    plot_memory(memory, state, signal, dt=2.0, ax=ax)
+    lags, remembered = ax.lines[0].get_data()
+    assert ax.get_xlim() == (10.0, 0.0)
+    assert_allclose(remembered, memory.reconstruct(state, lags))
+    assert_allclose(stairs_of(ax).edges, [0, 2, 4, 6, 8, 10])
 
 
 def test_the_present_is_on_the_right(ax, state):

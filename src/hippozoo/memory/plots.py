@@ -7,6 +7,7 @@ right. A sample is held until the next one, so the true past is drawn in steps.
 from __future__ import annotations
 
 import math
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -14,6 +15,7 @@ from matplotlib.axes import Axes
 
 from hippozoo._arguments import real_array, whole_number
 from hippozoo.discretise import checked_steps
+from hippozoo.memory.growing import GrowingMemory, GrowingState
 from hippozoo.memory.memory import Memory
 from hippozoo.plotting import axes_or_new, ink
 from hippozoo.systems import HippoSystem
@@ -25,8 +27,8 @@ POINTS = 1001
 
 
 def plot_memory(
-    memory: Memory | HippoSystem,
-    state: Float[np.ndarray, " order"],
+    memory: Memory | GrowingMemory | HippoSystem,
+    state: Float[np.ndarray, " order"] | GrowingState,
     signal: Float[np.ndarray, " time"] | None = None,
     *,
     dt: Float[np.ndarray, " time"] | float | None = None,
@@ -46,11 +48,11 @@ def plot_memory(
     signal
         The samples seen, the newest last; the more of them, the further the true past reaches.
     dt
-        How long each sample was held: one number or one per sample. The memory's own step unless given; 1
-        for a system.
+        How long each sample was held: one number or one per sample. The step of a `Memory` unless given,
+        and 1 for the others.
     lags
-        Which lags to show; the window, or five timescales of a fading memory, unless given. Beyond the
-        window only the true past is drawn.
+        Which lags to show; the window, the age of a growing memory, or five timescales of a fading one,
+        unless given. Beyond the window only the true past is drawn.
     unit
         Of time, for the axis: ``"s"``.
     label
@@ -67,15 +69,18 @@ def plot_memory(
     >>> ax.get_xlabel(), tuple(float(lag) for lag in ax.get_xlim())
     ('lag (s)', (4.0, 0.0))
     """
-    system = memory.system if isinstance(memory, Memory) else memory
+    reader = memory.system if isinstance(memory, Memory) else memory
+    # A state of another kind has no age; `reconstruct` says so better than an AttributeError would.
+    window = reader.window if isinstance(reader, HippoSystem) else getattr(state, "elapsed", 0.0)
     if lags is None:
-        lags = _all_lags(system)
-    within = lags[lags <= system.window]
-    remembered = system.reconstruct(state, within)
+        lags = _all_lags(reader) if isinstance(reader, HippoSystem) else np.linspace(0.0, window, POINTS)
+    within = lags[lags <= window]
+    remembered = reader.reconstruct(cast(Any, state), within)
     if remembered.ndim != 1:
+        coefficients = state.coefficients if isinstance(state, GrowingState) else state
         raise ValueError(
-            f"state has shape {np.shape(state)}, but a plot shows one channel at one time; "
-            f"pass one of them, for example state[0]."
+            f"state has shape {np.shape(coefficients)}, but a plot shows one channel "
+            f"at one time; pass one of them, for example state[0]."
         )
     ax = axes_or_new(ax)
     if signal is not None:
@@ -83,7 +88,7 @@ def plot_memory(
             dt = memory.dt if isinstance(memory, Memory) else 1.0
         values, edges = _cells(real_array("signal", signal), checked_steps(dt), float(lags.max()))
         ax.stairs(values, edges, baseline=None, color=ink(), linewidth=2.4, alpha=0.4, label="true past")
-    ax.plot(within, remembered, label=label or f"{system.order} numbers")
+    ax.plot(within, remembered, label=label or f"{reader.order} numbers")
     return _lag_axis(ax, lags, unit)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -87,7 +88,7 @@ def render_section(one: Shown) -> str:
           <source srcset="{one.dark}" media="screen and (prefers-color-scheme: dark)">
           <img src="{one.light}" width="{width}" height="{height}" alt="{escape(one.alt)}">
         </picture>
-        <figcaption>{escape(one.caption)}</figcaption>
+        <figcaption>{typeset(one.caption)}</figcaption>
       </figure>
 {render_table(one.table) if one.table else ""}{render_code(one.section)}
     </section>"""
@@ -108,8 +109,8 @@ def render_table(table: Table) -> str:
     """The table in a box that scrolls on a narrow screen instead of widening the page."""
     header = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.header)
     rows = "\n".join(
-        f'          <tr><th scope="row">{escape(first)}</th>'
-        + "".join(f"<td>{escape(cell)}</td>" for cell in rest)
+        f'          <tr><th scope="row">{typeset(first)}</th>'
+        + "".join(f"<td>{typeset(cell)}</td>" for cell in rest)
         + "</tr>"
         for first, *rest in table.rows
     )
@@ -122,3 +123,15 @@ def render_table(table: Table) -> str:
         </table>
       </div>
 """
+
+
+def typeset(text: str) -> str:
+    r"""Escaped for HTML, with powers of ten as one writes them and names that do not break across lines.
+
+    Examples
+    --------
+    >>> typeset("Leg-T: 2e-14 < 1")
+    'Leg‑T: 2\xa0×\xa010<sup>−14</sup> &lt; 1'
+    """
+    text = re.sub(r"\b(Leg|Lag|Fou)-([ST])\b", "\\1\u2011\\2", escape(text))
+    return re.sub(r"\b(\d(?:\.\d+)?)e-0?(\d+)\b", "\\1\xa0×\xa010<sup>−\\2</sup>", text)
