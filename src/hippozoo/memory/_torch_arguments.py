@@ -1,0 +1,83 @@
+"""Checks of tensors at the public door: what was given, what is allowed, what to do.
+
+Shapes and dtypes are always checked. Values are checked where there are any: not while a graph is compiled or exported
+(to look at them would break it), and not inside ``torch.func.vmap``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hippozoo._arguments import positive_number, shorten
+
+
+def real_tensor(name: str, value: Any, dtype: torch.dtype) -> Tensor:
+    """A tensor in the dtype that the layer computes in."""
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{name} is a {type(value).__name__}; pass a tensor, for example torch.as_tensor({name}, dtype={dtype})."
+        )
+    if value.dtype != dtype:
+        convert = f" or convert the layer with layer.to({value.dtype})" if value.dtype == torch.float64 else ""
+        raise TypeError(
+            f"{name} has dtype {value.dtype}, but this layer computes in {dtype}; pass {name}.to({dtype}){convert}."
+        )
+    return value
+
+
+def finite_values(name: str, value: Tensor, *, what_to_do: str) -> None:
+    """No NaN and no infinity."""
+    # One pass in the usual case: a sum is finite unless a term is not, or unless the sum itself overflows.
+    if _can_be_seen(value) and not torch.isfinite(value.detach().sum()):
+        _refuse(name, value, torch.isfinite(value), f"all values must be finite; {what_to_do}")
+
+
+def whole_numbers_up_to(name: str, value: Any, count: int, largest: int, *, what: str) -> Tensor:
+    """A vector of `count` integers between 0 and `largest`."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}={shorten(value)} is no tensor; pass {name}=torch.tensor([...]), {what}.")
+    if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
+        raise TypeError(f"{name} has dtype {value.dtype}; pass whole numbers (torch.long), {what}.")
+    if value.shape != (count,):
+        raise ValueError(f"{name} has shape {tuple(value.shape)}, expected ({count},): {what}.")
+    if _can_be_seen(value):
+        _refuse(name, value, (value >= 0) & (value <= largest), f"pass values from 0 to {largest}, {what}.")
+    return value.long()
+
+
+def steps_of_time(name: str, value: Any, shapes: dict[str, tuple[int, ...]]) -> Tensor:
+    """Steps as float64: one number, or a tensor of one of the named shapes; `above_zero` looks at the values."""
+    if not isinstance(value, Tensor):
+        number = positive_number(name, value, why="a sample is held for some time; a tensor may give one per sample")
+        return torch.tensor(number, dtype=torch.float64)
+    if value.is_complex() or value.dtype == torch.bool:
+        raise TypeError(f"{name} has dtype {value.dtype}; pass durations as real numbers.")
+    if tuple(value.shape) not in [(), *shapes.values()]:
+        allowed = ", ".join(f"{names} = {shape}" for names, shape in shapes.items())
+        raise ValueError(f"{name} has shape {tuple(value.shape)}; pass one number or a tensor of shape {allowed}.")
+    return value.double()
+
+
+def above_zero(name: str, value: Tensor) -> None:
+    """Time runs forwards, and not infinitely far."""
+    if _can_be_seen(value):
+        fine = (value > 0) & torch.isfinite(value)
+        _refuse(name, value, fine, "time only runs forwards; pass finite steps > 0.")
+
+
+def _can_be_seen(value: Tensor) -> bool:
+    # torch has no public way to ask whether a tensor stands for a batch of them, inside vmap.
+    inside_vmap = torch._C._functorch.is_batchedtensor  # pyright: ignore[reportAttributeAccessIssue]
+    return not (torch.compiler.is_compiling() or inside_vmap(value))
+
+
+def _refuse(name: str, value: Tensor, fine: Tensor, advice: str) -> None:
+    """Raise if anything is not fine, naming the first place where."""
+    if fine.all():
+        return
+    where = tuple(fine.logical_not().nonzero()[0].tolist())
+    place = f"[{', '.join(map(str, where))}]" if where else ""
+    raise ValueError(f"{name}{place} is {value[where].item():g}: {advice}")

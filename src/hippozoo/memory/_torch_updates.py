@@ -1,0 +1,170 @@
+"""Update rules in torch: differentiable in the step, many at a time, and a sequence that has one per sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from hippozoo.discretise import Method
+from hippozoo.systems import HippoSystem
+
+Generator = Float[Tensor, "order_and_1 order_and_1"]
+Updates = tuple[Float[Tensor, "*steps order order"], Float[Tensor, "*steps order"]]
+
+# Matrices held at a time, in numbers (times 8 bytes): enough of them to be fast, few enough not to be noticed.
+MATRIX_BUDGET = 1 << 22
+STATE_BUDGET = 1 << 23
+# Up to here one exponential per step is cheaper than tables of digits.
+FEW_STEPS = 24
+LARGEST_BASE = 64
+# exp(x) to rounding by its Taylor series for |x| <= 1/2.
+SERIES_REACH, SERIES_TERMS = 0.5, 16
+
+
+def augmented_generator(system: HippoSystem) -> Generator:
+    """``[[A, b], [0, 0]]``: its exponential holds A_d and b_d side by side; float64."""
+    N = system.order
+    generator = np.zeros((N + 1, N + 1))
+    generator[:N, :N], generator[:N, N] = system.A, system.b
+    return torch.from_numpy(generator)
+
+
+def updates(steps: Float[Tensor, "*steps"], generator: Generator, method: Method) -> Updates:
+    """A_d and b_d of every step (in timescales), in float64; a step of 0 leaves the state as it is."""
+    generator = generator.to(steps.device)
+    flat = steps.reshape(-1)
+    both = exponential(flat, generator) if method == "zoh" else trapezoid(flat, generator)
+    both = both.view(*steps.shape, *both.shape[1:])
+    return both[..., :-1, :-1], both[..., :-1, -1]
+
+
+def trapezoid(steps: Float[Tensor, " steps"], generator: Generator) -> Float[Tensor, "steps n n"]:
+    """``(1 - h/2 G)^-1 (1 + h/2 G)``: the bilinear rule, in the same place as `exponential` has the exact one."""
+    half = steps[:, None, None] / 2 * generator
+    identity = torch.eye(len(generator), dtype=generator.dtype, device=generator.device)
+    return torch.linalg.solve(identity - half, identity + half)
+
+
+def exponential(steps: Float[Tensor, " steps"], generator: Generator) -> Float[Tensor, "steps n n"]:
+    """``exp(h G)`` for every step h, differentiable in the steps."""
+    return _Exponential.apply(steps, generator)  # pyright: ignore[reportReturnType]
+
+
+class _Exponential(torch.autograd.Function):
+    """Its own derivative but for a factor, so the backward pass needs no exponential of twice the size."""
+
+    @staticmethod
+    def forward(steps: Tensor, generator: Tensor) -> Tensor:
+        if len(steps) <= 1 or torch.compiler.is_compiling():
+            return torch.linalg.matrix_exp(steps[:, None, None] * generator)
+        values, where = torch.unique(steps, return_inverse=True)
+        if len(values) > FEW_STEPS:
+            return exponentials_by_digits(values, generator)[where]
+        return torch.linalg.matrix_exp(values[:, None, None] * generator)[where]
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[1], output)
+
+    @staticmethod
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor, None]:
+        generator, output = ctx.saved_tensors
+        return (gradients[0] * (generator @ output)).sum((-2, -1)), None
+
+
+def exponentials_by_digits(steps: Float[Tensor, " steps"], generator: Generator) -> Float[Tensor, "steps n n"]:
+    """``exp(h G)`` for many steps: h digit by digit from tables of exponentials, the rest by a short series.
+
+    Two or three products per step, where a matrix exponential takes about twenty.
+    """
+    n = len(generator)
+    norm = float(torch.linalg.matrix_norm(generator, 1))
+    spans = max(1.0, float(steps.max()) * norm / SERIES_REACH)
+    levels = max(1, math.ceil(math.log(spans, LARGEST_BASE)))
+    base = math.ceil(spans ** (1 / levels)) + 1
+    unit = float(steps.max()) / (base**levels - 1)
+    whole = (steps / unit).floor()
+    result = short_series(steps - whole * unit, generator)
+    whole = whole.long()
+    for _ in range(levels):
+        table = torch.eye(n, dtype=generator.dtype, device=generator.device)[None]
+        power = torch.linalg.matrix_exp(unit * generator)
+        while len(table) < base:
+            table = torch.cat([table, table @ power])
+            power = power @ power
+        result = table[whole % base] @ result
+        whole = whole // base
+        unit *= base
+    return result
+
+
+def short_series(steps: Float[Tensor, " steps"], generator: Generator) -> Float[Tensor, "steps n n"]:
+    """``exp(h G)`` by its Taylor series, for steps with ``h |G| <= 1/2``; one matrix product for all of them."""
+    terms = [torch.eye(len(generator), dtype=generator.dtype, device=generator.device)]
+    for k in range(1, SERIES_TERMS):
+        terms.append(terms[-1] @ generator / k)
+    powers = steps[:, None] ** torch.arange(SERIES_TERMS, device=steps.device)
+    return torch.tensordot(powers, torch.stack(terms), 1)
+
+
+@torch.compiler.disable()  # a compiled model leaves its graph here: tables depend on the values of the steps
+def roll_varying(
+    x: Float[Tensor, "batch time channels"],
+    state: Float[Tensor, "batch channels order"],
+    steps: Float[Tensor, "rows time"],
+    update: Callable[[Float[Tensor, "rows chunk"]], Updates],
+    read: Callable[[Float[Tensor, "batch chunk channels order"]], Tensor],
+) -> tuple[Tensor, Float[Tensor, "batch channels order"]]:
+    """A sequence whose every sample has its own step; ``rows`` is 1 where the batch shares them.
+
+    The matrices of a stretch of time are held at once, and of all stretches never: the backward pass makes them again.
+    """
+    batch, n_steps, channels = x.shape
+    rows, order = len(steps), state.shape[-1]
+    held = min(MATRIX_BUDGET // (rows * (order + 1) ** 2), STATE_BUDGET // (batch * channels * order))
+    stretch = min(n_steps, max(1, held))
+
+    def one(x: Tensor, state: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
+        states, state = _roll_stretch(x, state, *update(steps))
+        return read(states), state
+
+    pieces = []
+    for begin in range(0, n_steps, stretch):
+        now = slice(begin, begin + stretch)
+        arguments = x[:, now], state, steps[:, now]
+        if stretch < n_steps and torch.is_grad_enabled():
+            y, state = checkpoint(one, *arguments, use_reentrant=False, preserve_rng_state=False)
+        else:
+            y, state = one(*arguments)
+        pieces.append(y)
+    return torch.cat(pieces, 1), state
+
+
+def _roll_stretch(
+    x: Float[Tensor, "batch time channels"],
+    state: Float[Tensor, "batch channels order"],
+    A_d: Float[Tensor, "rows time order order"],
+    b_d: Float[Tensor, "rows time order"],
+) -> tuple[Float[Tensor, "batch time channels order"], Float[Tensor, "batch channels order"]]:
+    """The state after every sample, one product per step."""
+    batch, n_steps, channels = x.shape
+    A_d, b_d = A_d.to(x.dtype), b_d.to(x.dtype)
+    shared = len(A_d) == 1
+    if shared:  # then the items are so many more channels
+        x = x.transpose(0, 1).reshape(1, n_steps, batch * channels)
+        state = state.reshape(1, batch * channels, -1)
+    arrivals = x[..., None] * b_d[:, :, None]
+    states = []
+    for arrival, A_t in zip(arrivals.unbind(1), A_d.unbind(1), strict=True):
+        state = torch.baddbmm(arrival, state, A_t.mT)
+        states.append(state)
+    if shared:
+        rolled = torch.stack(states, 1).view(n_steps, batch, channels, -1).transpose(0, 1)
+        return rolled, state.view(batch, channels, -1)
+    return torch.stack(states, 1), state
