@@ -35,17 +35,22 @@ class UsageError(Exception):
     """The command line asks for something that cannot be; exit code 2."""
 
 
+class StoppedError(Exception):
+    """Ctrl-C in a run that can be resumed; exit code 130."""
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with 0, with 1 (failed), 2 (wrong usage) or 130 (interrupted)."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     debug = "--debug" in given or _debug_is_set()
     try:
         code = app(args=given, prog_name="hippozoo", standalone_mode=False)
-    except (typer.Abort, KeyboardInterrupt):  # Ctrl-C outside an experiment
-        _complain("stopped.")
-        sys.exit(130)
+    except (typer.Abort, KeyboardInterrupt):
+        code = 130
     except Exception as error:
         sys.exit(_explain(error, debug=debug))
+    if code == 130:  # Ctrl-C where there is nothing to resume; recent typer turns it into this code
+        _complain("stopped.")
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -58,6 +63,9 @@ def _explain(error: Exception, *, debug: bool, prefix: str = "") -> int:
     if isinstance(error, UsageError):
         _complain(str(error))
         return 2
+    if isinstance(error, StoppedError):
+        _complain(str(error))
+        return 130
     if hasattr(error, "format_message"):  # typer's own: unknown options, values out of range
         text = str(error.format_message())  # pyright: ignore[reportAttributeAccessIssue]
         _complain(f"{text}{'' if text.endswith(('.', '?')) else '.'} See hippozoo --help.")
@@ -77,18 +85,21 @@ def _complain(text: str) -> None:
     typer.echo(f"hippozoo: {text}", err=True)
 
 
-@app.callback(invoke_without_command=True)
+def _print_version(asked: bool) -> bool:
+    if asked:
+        typer.echo(f"hippozoo {__version__}")
+        raise typer.Exit
+    return asked
+
+
+@app.callback()
 def hippozoo(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Explicit sequence memory: the past of a stream as coefficients one can read, query and draw."""
-    if version:
-        typer.echo(f"hippozoo {__version__}")
-        raise typer.Exit
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 @app.command(epilog="Example: [bold]hippozoo tour --out tour --open[/bold]")
@@ -159,8 +170,7 @@ def reproduce(
         try:
             documents.append(_reproduce_one(name, quick, wanted, is_all, data, out, jobs, as_json=as_json))
         except Exception as error:
-            # Of several, the others go on; typer.Exit is how an interrupt arrives here.
-            if len(chosen) == 1 or isinstance(error, (UsageError, typer.Exit)):
+            if len(chosen) == 1 or isinstance(error, (UsageError, StoppedError)):
                 raise
             _explain(error, debug=debug or _debug_is_set(), prefix=f"{name}: ")
             failed.append(name)
@@ -245,8 +255,7 @@ def _reproduce_one(
                 name, quick=quick, seeds=seeds, data=data, out=out, jobs=jobs, progress=progress
             )
     except experiments.Interrupted as interrupt:
-        _complain(str(interrupt))
-        raise typer.Exit(130) from None
+        raise StoppedError(str(interrupt)) from None
     except experiments.FullResultInTheWayError as error:
         raise UsageError(str(error)) from None
     if not as_json:

@@ -84,14 +84,23 @@ def _plain_mapping(mapping: Mapping[Any, Any], where: str) -> dict[str, Any]:
 
 
 def canonical(value: Any) -> str:
-    """One text per value, whatever the order of its keys.
+    """One text per value, whatever the order of its keys, and 1 or 1.0.
 
     Examples
     --------
-    >>> canonical({"b": 1, "a": (2,)}) == canonical({"a": [2], "b": 1})
+    >>> canonical({"b": 1, "a": (2,)}) == canonical({"a": [2], "b": 1.0})
     True
     """
-    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return json.dumps(_whole(plain(value)), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _whole(value: Any) -> Any:
+    """Floats that are whole numbers as integers, since a unit of lr=1 is one of lr=1.0."""
+    if isinstance(value, dict):
+        return {name: _whole(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return int(value) if isinstance(value, float) and value == int(value) else value
 
 
 def write_atomically(path: Path, content: bytes) -> None:

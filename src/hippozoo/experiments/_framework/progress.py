@@ -123,7 +123,7 @@ class Terminal(Silence):
             self.bar = None
 
     def _amount(self) -> float:
-        return self.done + sum(self.fractions.values())
+        return float(self.done + sum(self.fractions.values()))
 
     def _count(self) -> str:
         return f"{self.done} of {self.total} units" if self.total > 1 else f"{100 * self._amount():.0f} %"

@@ -209,6 +209,7 @@ def _run_units(
             try:
                 _compute(experiment, config, tasks, data, jobs, log, told)
             except KeyboardInterrupt:
+                log.read()  # it may have come between writing a unit and counting it
                 done = sum(log.find(unit) is not None for unit in wanted)
                 raise Interrupted(
                     f"stopped with {done} of {len(wanted)} units of {experiment.name} done; "

@@ -85,7 +85,7 @@ class UnitLog:
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             self._lock()
-            self._read()
+            self.read()
         except BaseException:
             self._close()
             raise
@@ -106,8 +106,10 @@ class UnitLog:
                 f"another run is writing to {self.path}; wait until it has finished, or pass another --out."
             ) from None
 
-    def _read(self) -> None:
-        assert self._file is not None
+    def read(self) -> None:
+        """Take in what the file holds, and cut off a torn last line."""
+        assert self._file is not None, "use the log in a with statement"
+        self.others = 0
         entries, used = read_lines(self.path)
         os.ftruncate(self._file, used)
         if used and self.path.read_bytes()[-1:] != b"\n":

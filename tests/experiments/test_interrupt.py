@@ -1,0 +1,86 @@
+"""Ends that no experiment asked for, in processes of their own."""
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from experiments.toy_shop import start_hippozoo
+
+
+@pytest.fixture
+def slow(tmp_path, monkeypatch):
+    """Units that take long enough to be caught in the act, and the file where each notes its start."""
+    monkeypatch.setenv("COUNTING_SECONDS", "0.3")
+    monkeypatch.setenv("COUNTING_DIARY", str(tmp_path / "diary"))
+    return tmp_path / "diary"
+
+
+def wait_for_lines(path: Path, count: int) -> None:
+    end = time.monotonic() + 60
+    while not path.exists() or path.read_text().count("\n") < count:
+        assert time.monotonic() < end, f"{path} has not got {count} lines"
+        time.sleep(0.01)
+
+
+def started(diary: Path) -> list[str]:
+    return [line.split()[0] for line in diary.read_text().splitlines()]
+
+
+def finished(folder: Path) -> list[str]:
+    lines = [json.loads(line) for line in (folder / "counting" / "units.jsonl").read_text().splitlines()]
+    return [f"{line['unit']['length']}/{line['unit']['seed']}" for line in lines]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_run_killed_outright_goes_on_where_it_was(tmp_path, slow, jobs):
+    arguments = ("reproduce", "counting", "--out", str(tmp_path), "--jobs", jobs, "--json")
+    process = start_hippozoo(*arguments)
+    wait_for_lines(tmp_path / "counting" / "units.jsonl", 2)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    time.sleep(0.5)  # workers notice that their parent is gone
+    kept, begun = finished(tmp_path), started(slow)
+    assert 2 <= len(kept) < 6
+    with (tmp_path / "counting" / "units.jsonl").open("a") as file:
+        file.write('{"experiment": "counting", "fing')  # as if the kill had come in the middle of a line
+    again = start_hippozoo(*arguments)
+    out, err = again.communicate(timeout=60)
+    assert again.returncode == 0, err
+    assert json.loads(out)["metrics"]["total"]["long"]["1000"]["seeds"] == [1000.0, 1001.0, 1002.0]
+    assert not set(kept) & set(started(slow)[len(begun) :])
+    assert sorted(finished(tmp_path)) == sorted({"10/0", "10/1", "10/2", "1000/0", "1000/1", "1000/2"})
+    assert f"{len(kept)} of 6 units are in" in err
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_says_what_is_done_and_how_to_go_on(tmp_path, slow, jobs):
+    arguments = ("reproduce", "counting", "--out", str(tmp_path), "--jobs", jobs)
+    process = start_hippozoo(*arguments)
+    wait_for_lines(tmp_path / "counting" / "units.jsonl", 1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    kept = finished(tmp_path)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert f"hippozoo: stopped with {len(kept)} of 6 units of counting done; they are kept in" in err
+    assert "the same command goes on from there" in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "counting" / "metrics.json").exists()
+    begun = len(started(slow))
+    out, err = start_hippozoo(*arguments).communicate(timeout=60)
+    assert "does not hold: counting ends" in out
+    assert not set(kept) & set(started(slow)[begun:])
+
+
+def test_workers_end_with_a_killed_parent(tmp_path, monkeypatch):
+    monkeypatch.setenv("COUNTING_SECONDS", "30")
+    monkeypatch.setenv("COUNTING_DIARY", str(tmp_path / "diary"))
+    process = start_hippozoo("reproduce", "counting", "--out", str(tmp_path), "--jobs", "2")
+    wait_for_lines(tmp_path / "diary", 2)
+    process.kill()
+    process.communicate(timeout=20)  # the workers share its stderr: this returns when all are gone
+    assert not (tmp_path / "counting" / "metrics.json").exists()
