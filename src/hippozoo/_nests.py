@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 
@@ -29,3 +29,19 @@ def leaves(nest: Any, place: str = "state") -> Iterator[tuple[str, Any]]:
         return
     for step, value in inside:
         yield from leaves(value, place + step)
+
+
+def map_leaves(function: Callable[..., Any], nest: Any, *others: Any) -> Any:
+    """The nest with every leaf replaced by ``function(leaf, *leaves at the same place in the others)``."""
+    inside = children(nest)
+    if inside is None:
+        return function(nest, *others)
+    columns = zip(inside, *(children(other) or [] for other in others), strict=True)
+    values = [map_leaves(function, *(value for _, value in column)) for column in columns]
+    if isinstance(nest, Mapping):
+        return dict(zip(nest, values, strict=True))
+    if isinstance(nest, tuple) and hasattr(nest, "_fields"):
+        return type(nest)(*values)
+    if isinstance(nest, (list, tuple)):
+        return type(nest)(values)
+    return replace(nest, **{step[1:]: value for (step, _), value in zip(inside, values, strict=True)})

@@ -331,8 +331,21 @@ def test_a_class_that_hides_its_arguments_is_refused(tmp_path):
         def __init__(self, width):
             self._width = width
 
+        def state_dict(self):
+            return {}
+
     with pytest.raises(CheckpointError, match=r"Hiding takes width and keeps no attribute.*configuration\(\)"):
         save(tmp_path / "x", Hiding(3))
+
+
+def test_a_class_that_may_hold_more_than_its_arguments_is_refused(tmp_path):
+    @register(name="tests.Counting")
+    class Counting:
+        def __init__(self, width):
+            self.width, self.count = width, 0
+
+    with pytest.raises(CheckpointError, match=r"make it a dataclass, or give it state_dict\(\)"):
+        save(tmp_path / "x", Counting(3))
 
 
 def test_register_takes_classes_under_names_that_are_free():

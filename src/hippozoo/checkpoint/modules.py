@@ -26,20 +26,22 @@ def describe_module(module: Any) -> dict[str, Any]:
 
 def restore_module(module: Any, state: dict[str, Any], description: dict[str, Any]) -> None:
     """Give a module just built the dtypes, tensors, frozen parameters and modes of the one that was saved."""
-    tensors, parameters, parts = _tensors(module), _parameters(module), dict(module.named_modules())
+    tensors, parameters = _tensors(module), _parameters(module)
     dtypes, frozen = description["dtypes"], description["frozen"]
     if set(dtypes) != set(tensors) or not set(frozen) <= set(parameters):
         different = sorted(map(str, set(dtypes) ^ set(tensors) or set(frozen) - set(parameters)))
         raise CheckpointError(f"disagrees with {type(module).__name__} about its tensors {different}.")
-    for name, tensor in tensors.items():
-        wanted = torch_dtype(dtypes[name])
-        if tensor.dtype != wanted:
-            # In place, so that tied parameters stay tied and buffers stay buffers.
-            tensor.data = tensor.data.to(wanted)
+    wanted = {name: torch_dtype(dtype) for name, dtype in dtypes.items()}
+    floating = {dtype for dtype in wanted.values() if dtype.is_floating_point}
+    if len(floating) == 1:
+        module.to(floating.pop())  # the usual way, which lets the module prepare itself for the new dtype
+    for name, tensor in _tensors(module).items():
+        if tensor.dtype != wanted[name]:
+            tensor.data = tensor.data.to(wanted[name])  # in place, so that tied parameters stay tied
     module.load_state_dict(state)
-    for name, parameter in parameters.items():
+    for name, parameter in _parameters(module).items():
         parameter.requires_grad_(name not in frozen)
-    for name, part in parts.items():
+    for name, part in module.named_modules():
         part.training = name not in description["evaluating"]
 
 

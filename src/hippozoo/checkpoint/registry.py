@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import pkgutil
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
@@ -33,10 +34,10 @@ def register(cls: None = None, *, name: str | None = None) -> Callable[[Class], 
 def register(cls: Any = None, *, name: str | None = None) -> Any:
     """Allow a class of your own in checkpoints; use it as a decorator.
 
-    The public classes of hippozoo and of its members need no registration. An object is saved as the
-    arguments of its constructor, found in attributes of the same names (dataclasses and NamedTuples always
-    comply) or returned by a method ``configuration()`` as a dict, and, where it has them, what
-    ``state_dict()`` returns and ``load_state_dict`` takes, as torch modules do.
+    The public classes of hippozoo and of its members need no registration. Dataclasses and NamedTuples are
+    saved as their fields. Any other object needs ``state_dict()`` and ``load_state_dict(state)``, as torch
+    modules have them, and keeps the arguments of its constructor in attributes of the same names or returns
+    them, as a dict, from ``configuration()``.
 
     Parameters
     ----------
@@ -96,6 +97,12 @@ def configuration(thing: Any) -> dict[str, Any]:
     cls = type(thing)
     if callable(getattr(thing, "configuration", None)):
         return dict(thing.configuration())
+    plain = is_dataclass(cls) or issubclass(cls, tuple)
+    if not plain and not callable(getattr(thing, "state_dict", None)):
+        raise CheckpointError(
+            f"{cls.__name__} may hold more than its constructor's arguments; make it a dataclass, or give it "
+            "state_dict() and load_state_dict(), or configuration() if it has no state."
+        )
     arguments = {}
     for parameter in inspect.signature(cls).parameters.values():
         by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)

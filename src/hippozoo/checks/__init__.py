@@ -1,0 +1,47 @@
+"""Promises that every member keeps; run them on a member of your own.
+
+>>> from hippozoo.checks import check_member
+>>> from hippozoo.memory import Memory
+>>> from hippozoo.systems import LegT
+>>> print(check_member(Memory(LegT(order=4, timescale=20.0))))
+passed   check_same_input_same_output
+passed   check_steps_equal_one_call
+passed   check_chunks_equal_one_call
+passed   check_future_is_invisible
+passed   check_batch_items_do_not_mix
+skipped  check_padding_is_ignored: Memory takes no lengths
+passed   check_state_is_not_changed_in_place
+passed   check_bad_input_changes_nothing
+passed   check_save_equals_load
+"""
+
+from hippozoo.checks.battery import CHECKS, Report, Result, check_member
+from hippozoo.checks.promises import (
+    check_bad_input_changes_nothing,
+    check_batch_items_do_not_mix,
+    check_chunks_equal_one_call,
+    check_future_is_invisible,
+    check_padding_is_ignored,
+    check_same_input_same_output,
+    check_save_equals_load,
+    check_state_is_not_changed_in_place,
+    check_steps_equal_one_call,
+)
+from hippozoo.checks.subject import Trial
+
+__all__ = [
+    "CHECKS",
+    "Report",
+    "Result",
+    "Trial",
+    "check_bad_input_changes_nothing",
+    "check_batch_items_do_not_mix",
+    "check_chunks_equal_one_call",
+    "check_future_is_invisible",
+    "check_member",
+    "check_padding_is_ignored",
+    "check_same_input_same_output",
+    "check_save_equals_load",
+    "check_state_is_not_changed_in_place",
+    "check_steps_equal_one_call",
+]

@@ -1,0 +1,49 @@
+"""Every member keeps every promise: one line per member, all checks on each of them."""
+
+import pytest
+import torch
+
+from hippozoo.checks import CHECKS, Trial
+from hippozoo.memory import GrowingMemory, Memory, MemoryLayer
+from hippozoo.systems import FouT, LagT, LegS, LegT
+
+# How to make the member; what to feed it with where the usual trial will not do. Longer than a block of the fast
+# paths, so that every boundary is crossed.
+MEMBERS = {
+    "memory-legt": (lambda: Memory(LegT(16, timescale=20.0)), {"n_steps": 300}),
+    "memory-legt-float32": (lambda: Memory(LegT(16, timescale=20.0), dtype="float32"), {"n_steps": 300}),
+    "memory-legt-bilinear": (lambda: Memory(LegT(16, timescale=20.0), method="bilinear"), {}),
+    "memory-legt-bilinear-sweep": (lambda: Memory(LegT(6, timescale=20.0), method="bilinear"), {"batch": 5}),
+    "memory-legs": (lambda: Memory(LegS(8, timescale=7.0), dt=0.5), {}),
+    "memory-legs-float32": (lambda: Memory(LegS(8, timescale=7.0), dtype="float32"), {}),
+    "memory-legs-bilinear": (lambda: Memory(LegS(8, timescale=7.0), dt=0.5, method="bilinear"), {}),
+    "memory-lagt": (lambda: Memory(LagT(8, timescale=5.0)), {}),
+    "memory-fout": (lambda: Memory(FouT(9, timescale=30.0)), {}),
+    "growing-memory": (lambda: GrowingMemory(8), {"n_steps": 100}),
+    "layer-states": (lambda: MemoryLayer(LegT(12, timescale=20.0), dtype=torch.float64), {"n_steps": 150}),
+    "layer-states-float32": (lambda: MemoryLayer(LegT(12, timescale=20.0)), {"n_steps": 150}),
+    "layer-readout": (lambda: MemoryLayer(LegS(8, timescale=9.0), outputs=4, channels=3), {"n_steps": 150}),
+    "layer-readout-float64": (
+        lambda: MemoryLayer(LegT(8, timescale=9.0), outputs=4, channels=3, bias=False).double(),
+        {"n_steps": 150},
+    ),
+    "layer-trainable-timescale": (
+        lambda: MemoryLayer(LegT(6, timescale=9.0), trainable_timescale=True, dtype=torch.float64),
+        {},
+    ),
+    "layer-trainable-readout": (
+        lambda: MemoryLayer(LegS(6, timescale=9.0), dt=0.5, outputs=2, channels=3, trainable_timescale=True),
+        {},
+    ),
+    "layer-bilinear": (lambda: MemoryLayer(LegT(8, timescale=9.0), method="bilinear", dtype=torch.float64), {}),
+    "layer-lagt": (lambda: MemoryLayer(LagT(8, timescale=9.0), outputs=1, channels=1, dtype=torch.float64), {}),
+    "layer-fout": (lambda: MemoryLayer(FouT(7, timescale=9.0), channels=2, dtype=torch.float64), {}),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("name", MEMBERS)
+def test_the_member_keeps_its_promise(name, check):
+    make, trial = MEMBERS[name]
+    torch.manual_seed(0)
+    check(make, Trial(**trial))
