@@ -1,0 +1,62 @@
+"""The examples run as they stand, from any folder, and leave behind what they say."""
+
+import csv
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run an example in an empty folder; gives its names and what it printed."""
+
+    def run(name, *arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        names = runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        return names, capsys.readouterr().out
+
+    return run
+
+
+def test_a_sensor_with_gaps(run, tmp_path):
+    names, said = run("sensor_with_gaps.py")
+    assert "6 h ago: remembered" in said
+    error = np.interp(names["stream"].time - names["lags"], names["times"], names["truth"]) - names["past"]
+    assert np.sqrt(np.mean(error**2)) < 0.5
+    assert (tmp_path / "thermometer.png").stat().st_size > 10_000
+
+
+def test_a_torch_model_on_a_stream(run):
+    names, said = run("torch_stream.py")
+    assert "sample by sample or all at once" in said
+    assert names["loss"].item() < 0.05
+
+
+def test_features_of_a_csv_file(run, tmp_path):
+    _, said = run("csv_features.py")
+    assert "200 rows, 12 features" in said
+    with (tmp_path / "weather-features.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 200
+    last_day = [row for row in rows if float(row["hour"]) >= float(rows[-1]["hour"]) - 24]
+    mean = np.mean([float(row["temperature"]) for row in last_day])
+    assert abs(float(rows[-1]["temperature_0"]) - mean) < 0.5
+
+
+def test_features_of_a_csv_file_of_ones_own(run, tmp_path):
+    (tmp_path / "mine.csv").write_text("t,a\n0,1\n1,1\n2.5,\n7,1\n")
+    run("csv_features.py", "mine.csv", "--time", "t", "--columns", "a", "--window", 3, "--order", 2)
+    with (tmp_path / "mine-features.csv").open() as file:
+        last = list(csv.DictReader(file))[-1]
+    assert abs(float(last["a_0"]) - 1) < 0.05
+
+
+def test_every_example_is_tested():
+    tested = Path(__file__).read_text()
+    assert all(example.name in tested for example in EXAMPLES.glob("*.py"))
