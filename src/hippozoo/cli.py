@@ -27,8 +27,14 @@ app = typer.Typer(
     "[bold]hippozoo reproduce --list[/bold] names the experiments.",
 )
 
+
+def _flag(*names: str, **settings: Any) -> Any:
+    """An option that takes no value; the empty metavar keeps typer from printing <bool> after it."""
+    return typer.Option(*names, metavar="", **settings)
+
+
 # `main` looks for it among the arguments, so that it works before and after the name of a command.
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error (also HIPPOZOO_DEBUG=1).")]
+Debug = Annotated[bool, _flag("--debug", help="Show the traceback of an error (also HIPPOZOO_DEBUG=1).")]
 
 
 class UsageError(Exception):
@@ -95,7 +101,7 @@ def _print_version(asked: bool) -> bool:
 @app.callback()
 def hippozoo(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+        bool, _flag("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
     debug: Debug = False,
 ) -> None:
@@ -105,7 +111,7 @@ def hippozoo(
 @app.command(epilog="Example: [bold]hippozoo tour --out tour --open[/bold]")
 def tour(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the page and its pictures.")] = Path("tour"),
-    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
+    open_page: Annotated[bool, _flag("--open/--no-open", help="Open the page in a browser.")] = False,
     debug: Debug = False,
 ) -> None:
     """Run the zoo on embedded data and write a page with pictures."""
@@ -125,9 +131,9 @@ def reproduce(
         list[str] | None,
         typer.Argument(metavar="NAME", help="Experiments, or [bold]all[/bold].", show_default=False),
     ] = None,
-    show_list: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+    show_list: Annotated[bool, _flag("--list", help="List the experiments and stop.")] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small sizes: a check in seconds that it runs, not a result.")
+        bool, _flag("--quick", help="Small sizes: a check in seconds that it runs, not a result.")
     ] = False,
     seeds: Annotated[
         str | None,
@@ -148,7 +154,7 @@ def reproduce(
     jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Processes side by side, one thread each.")] = 1,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print metrics.json on stdout and nothing else there (a list for several)."),
+        _flag("--json", help="Print metrics.json on stdout and nothing else there (a list for several)."),
     ] = False,
     debug: Debug = False,
 ) -> None:

@@ -62,6 +62,9 @@ def test_a_terminal_shows_a_bar_and_leaves_nothing_behind(clock):
     assert "2 of 4 units" in text.getvalue()
     assert "30 s left" in text.getvalue()
     assert "model=lstm loss 0.3" in text.getvalue()
+    clock.now = 15.0  # no news, but time passes
+    progress.bar.refresh()
+    assert "25 s left" in text.getvalue()
     progress.grow(8)
     progress.finished({"model": "lstm"}, 20.0)
     progress.bar.refresh()

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.text import Text
 
 
 def unit_text(unit: dict[str, Any]) -> str:
@@ -78,18 +79,19 @@ class Terminal(Silence):
         """Show the bar, or remember what the lines need."""
         self.name, self.total, self.done, self.before = name, total, done, done
         self.started = self.last_line = self.clock()
+        self.ends: float | None = None
         self.fractions: dict[str, float] = {}
         if self.console.is_terminal:
             self.bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
                 TextColumn("{task.fields[count]}"),
-                TextColumn("{task.fields[left]}"),
+                _TimeLeft(self),
                 TextColumn("[dim]{task.fields[doing]}"),
                 console=self.console,
                 transient=True,
             )
-            self.task = self.bar.add_task(name, total=total, completed=done, count="", left="", doing="")
+            self.task = self.bar.add_task(name, total=total, completed=done, count="", doing="")
             self.bar.start()
         self._show("")
 
@@ -105,7 +107,7 @@ class Terminal(Silence):
         self._show("")
         if self.bar is None and unit:
             took = f"{unit_text(unit)} took {duration_text(seconds)}"
-            self._line(f"{self._count()}{self._left(', {} left')}; {took}")
+            self._line(f"{self._count()}{self.left(', {} left')}; {took}")
 
     def grow(self, total: int) -> None:
         """Make the bar longer."""
@@ -128,26 +130,42 @@ class Terminal(Silence):
     def _count(self) -> str:
         return f"{self.done} of {self.total} units" if self.total > 1 else f"{100 * self._amount():.0f} %"
 
-    def _left(self, form: str) -> str:
-        amount = self._amount()
+    def _estimate(self) -> None:
+        """When the last unit will end, if the rest takes as long for its part as what was done until now."""
+        amount, now = self._amount(), self.clock()
         new = amount - self.before
-        if new <= 0 or amount >= self.total:
+        self.ends = now + (now - self.started) * (self.total - amount) / new if new > 0 else None
+
+    def left(self, form: str = "{} left") -> str:
+        """The time left; it runs down between two pieces of news."""
+        if self.ends is None or self.done == self.total:
             return ""
-        return form.format(duration_text((self.clock() - self.started) * (self.total - amount) / new))
+        return form.format(duration_text(max(self.ends - self.clock(), 0.0)))
 
     def _show(self, doing: str) -> None:
+        self._estimate()
         if self.bar is not None:
             self.bar.update(
                 self.task,
                 total=self.total,
                 completed=self._amount(),
                 count=self._count(),
-                left=self._left("{} left"),
                 doing=doing,
             )
         elif doing and self.clock() - self.last_line > 30:
-            self._line(f"{self._count()}{self._left(', {} left')}; {doing}")
+            self._line(f"{self._count()}{self.left(', {} left')}; {doing}")
 
     def _line(self, text: str) -> None:
         self.last_line = self.clock()
         self.console.print(f"{self.name}: {text}", markup=False, highlight=False, soft_wrap=True)
+
+
+class _TimeLeft(ProgressColumn):
+    """Asks at every refresh of the bar, so that it runs down also within a long unit."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def render(self, task: Task) -> Text:
+        return Text(self.terminal.left())
