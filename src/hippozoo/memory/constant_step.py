@@ -115,15 +115,16 @@ class ConstantStep:
         # A few blocks at least, so that a short signal does not pay for a long table.
         block = min(_FINAL_BLOCK, 1 << (length.bit_length() // 2 + 2))
         arrival = self._arrival(block)
-        whole = length // block * block
-        if whole:
-            arrivals = (streams[:, :whole].reshape(-1, block) @ arrival).reshape(channels, -1, self.order)
-            forget = self._forget_T(block)
+        # The odd samples go first: from a memory of nothing they need no power of their own.
+        rest = length % block
+        if rest:
+            current = current @ self._forget_T(rest) if current.any() else current
+            current = current + streams[:, :rest] @ arrival[block - rest :]
+        if rest < length:
+            arrivals = (streams[:, rest:].reshape(-1, block) @ arrival).reshape(channels, -1, self.order)
+            forget = self._block_forget_T(block)
             for i in range(arrivals.shape[1]):
                 current = current @ forget + arrivals[:, i]
-        if whole < length:
-            rest = length - whole
-            current = current @ self._forget_T(rest) + streams[:, whole:] @ arrival[block - rest :]
         return current if signal.ndim == 2 else current[0]
 
     # -- tables -----------------------------------------------------------------------------------------------------
@@ -132,8 +133,22 @@ class ConstantStep:
         return np.ascontiguousarray(np.linalg.matrix_power(self.A_d, steps).T, self.dtype)
 
     @cached_property
+    def _block_powers(self) -> dict[int, np.ndarray]:
+        return {}
+
+    def _block_forget_T(self, block: int) -> np.ndarray:
+        """The same, kept: there are only a few block lengths."""
+        if block not in self._block_powers:
+            self._block_powers[block] = self._forget_T(block)
+        return self._block_powers[block]
+
+    @cached_property
     def _responses(self) -> np.ndarray:
         return response(self.A_d, self.b_d[None], _FINAL_BLOCK)[:, 0]
+
+    @cached_property
+    def _leap_T(self) -> np.ndarray:
+        return np.linalg.matrix_power(self.A_d, _FINAL_BLOCK).T
 
     def _arrival(self, block: int) -> np.ndarray:
         """How the samples of a block stand in the state at its end: (block, order)."""
@@ -180,7 +195,7 @@ class ConstantStep:
         augmented[whole:, :length] = 0
         augmented[whole:, : len(signal) - whole * length] = signal[whole * length :]
         arrivals = augmented[:, :length] @ self._arrival(length)
-        carry(arrivals, self._forget_T(length), state.astype(self.dtype), augmented[:, length:])
+        carry(arrivals, self._block_forget_T(length), state.astype(self.dtype), augmented[:, length:])
         outputs = (augmented @ operator).reshape(blocks * length, -1)
         return outputs[: len(signal)]
 
@@ -216,10 +231,12 @@ class ConstantStep:
         reach = self.reach
         assert reach is not None  # _filters_pay has asked
         weights = np.asarray(weights, np.float64)
-        taps = response(self.A_d, self.b_d[None], reach)[:, 0] @ weights
+        # The readout some whole blocks later meets the responses within a block: no table as long as the reach.
+        later = response(self._leap_T, weights.T, -(-reach // _FINAL_BLOCK))
+        taps = (later @ self._responses.T).transpose(1, 0, 2).reshape(weights.shape[1], -1)[:, :reach]
         outputs = np.empty((len(signal), weights.shape[1]), self.dtype)
         size = max(_SHORTEST_TRANSFORM, 4 * reach)
-        spectrum = np.asarray(fft.rfft(taps.T.astype(self.dtype), size))
+        spectrum = np.asarray(fft.rfft(taps.astype(self.dtype), size))
         for begin, end, part in self._overlapping(signal, reach, size):
             pieces = np.asarray(fft.irfft(np.asarray(fft.rfft(part)) * spectrum, size))
             outputs[begin:end] = pieces[:, reach : reach + end - begin].T

@@ -1,0 +1,1 @@
+"""Speed and memory: one file per question, ratios against the obvious alternative in the same run."""
