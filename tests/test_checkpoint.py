@@ -18,6 +18,7 @@ from safetensors.numpy import load_file
 
 from hippozoo._nests import children
 from hippozoo.checkpoint import load, load_state, register, save, save_state, storage
+from hippozoo.memory import GrowingMemory, GrowingState, Memory, MemoryLayer
 from hippozoo.systems import LegS, LegT
 
 
@@ -217,6 +218,27 @@ def test_a_state_goes_back_to_its_owner(tmp_path):
         assert identical(load(tmp_path / "state"), state)
 
 
+@pytest.mark.parametrize(
+    ("owner", "states"),
+    [
+        (Memory(LegT(3, 9.0), dt=0.5, method="bilinear"), [np.ones(3), np.ones((2, 3))]),
+        (Memory(LegS(3), dtype="float32"), [np.ones(3, np.float32)]),
+        (GrowingMemory(3), [GrowingState(np.ones((2, 3)), 4.5), GrowingState(np.ones(3), 0.1)]),
+        (MemoryLayer(LegT(3, 9.0)), [torch.ones(1, 1, 3), torch.ones(4, 2, 3)]),
+        (MemoryLayer(LegT(3, 9.0), outputs=2, channels=5, dtype=torch.float64), [torch.ones(4, 5, 3).double()]),
+    ],
+    ids=["memory", "memory-float32", "growing", "layer", "layer-readout"],
+)
+def test_every_memory_gets_its_own_states_back(tmp_path, owner, states):
+    for state in states:
+        save_state(tmp_path / "state", state, owner)
+        assert identical(load_state(tmp_path / "state", owner), state)
+        save(tmp_path / "both", {"owner": owner, "state": state})
+        found = load(tmp_path / "both", expected={"owner": owner})
+        assert identical(found["state"], state)
+        assert found["owner"] == owner or isinstance(owner, torch.nn.Module)
+
+
 def test_expected_things_may_differ_in_what_was_learnt_only(tmp_path):
     save(tmp_path / "run", {"layer": Readout(LegT(4), 3), "system": LegT(4), "epoch": 3})
     found = load(tmp_path / "run", expected={"layer": Readout(LegT(4), 3), "system": LegT})
@@ -295,8 +317,10 @@ import sys
 import numpy as np
 from hippozoo.checkpoint import load, save
 from hippozoo.systems import LegT
-save({str(tmp_path / "x")!r}, {{"system": LegT(3), "state": np.ones(3)}})
-assert load({str(tmp_path / "x")!r})["system"] == LegT(3)
+from hippozoo.memory import GrowingMemory, Memory
+thing = {{"memory": Memory(LegT(3)), "growing": GrowingMemory(2), "state": np.ones(3)}}
+save({str(tmp_path / "x")!r}, thing)
+assert load({str(tmp_path / "x")!r})["memory"] == Memory(LegT(3))
 assert "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)

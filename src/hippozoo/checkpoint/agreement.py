@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,28 +60,41 @@ def demand_state_of(state: Any, owner: Any) -> None:
     for place, leaf in found:
         if not all_finite(leaf):
             raise CheckpointError(f"{place} has values that are NaN or infinite; a state is finite.")
-    if not callable(getattr(owner, "initial_state", None)):
+    small, large = _new_state(owner, 1), _new_state(owner, 2)
+    if small is None or large is None:
         return
-    template = list(leaves(owner.initial_state(1)))
-    if [place for place, _ in found] != [place for place, _ in template]:
-        names = [shorten([place for place, _ in side]) for side in (found, template)]
-        raise CheckpointError(f"the state holds {names[0]}, but a state of {type(owner).__name__} holds {names[1]}.")
-    for (place, leaf), (_, like) in zip(found, template, strict=True):
+    name = type(owner).__name__
+    templates = list(zip(leaves(small), leaves(large), strict=True))
+    if type(state) is not type(small) or [place for place, _ in found] != [place for (place, _), _ in templates]:
+        has, wants = (shorten([place for place, _ in leaves(nest)]) for nest in (state, small))
+        raise CheckpointError(
+            f"the state is a {type(state).__name__} of {has}, but {name} keeps a {type(small).__name__} of {wants}."
+        )
+    for (place, leaf), ((_, like), (_, larger)) in zip(found, templates, strict=True):
         if type(leaf) is not type(like) or getattr(leaf, "dtype", None) != getattr(like, "dtype", None):
-            raise CheckpointError(
-                f"{place} is {_called(leaf)}, but {type(owner).__name__} keeps {_called(like)} there."
-            )
-        if is_numbers(like) and not _fits(tuple(leaf.shape), tuple(like.shape)):
-            raise CheckpointError(
-                f"{place} has shape {tuple(leaf.shape)}, but {type(owner).__name__} keeps "
-                f"{tuple(like.shape)} there for one sequence or channel, and any number on the first axis."
-            )
+            raise CheckpointError(f"{place} is {_called(leaf)}, but {name} keeps {_called(like)} there.")
+        if is_numbers(like):
+            # Axes that count sequences or channels are those that grow with their number.
+            form = [n if n == more else None for n, more in zip(like.shape, larger.shape, strict=True)]
+            if not _fits(leaf.shape, form):
+                wanted = ", ".join("any" if count is None else str(count) for count in form)
+                raise CheckpointError(f"{place} has shape {tuple(leaf.shape)}, but {name} keeps ({wanted}) there.")
 
 
-def _fits(shape: tuple[int, ...], like: tuple[int, ...]) -> bool:
-    """The first axis counts sequences or channels and is free; a single stream leaves it out."""
-    many = len(shape) == len(like) and shape[1:] == like[1:]
-    return many or (like != () and shape == like[1:])
+def _fits(shape: Sequence[int], form: list[int | None]) -> bool:
+    fixed = [count for count in form if count is not None]
+    single_stream = list(shape) == fixed
+    return single_stream or (
+        len(shape) == len(form) and all(count in (None, n) for n, count in zip(shape, form, strict=True))
+    )
+
+
+def _new_state(owner: Any, size: int) -> Any:
+    """A new state for so many sequences or channels; None where the owner makes none."""
+    for sizes in ((size,), (size, size)):
+        with contextlib.suppress(AttributeError, TypeError, ValueError):
+            return owner.initial_state(*sizes)
+    return None
 
 
 def is_numbers(leaf: Any) -> bool:
