@@ -90,3 +90,30 @@ def roll_trapezoid(system, signal, durations, state):
         state = np.linalg.solve(np.eye(len(state)) - h / 2 * system.A, right)
         states.append(state)
     return np.array(states)
+
+
+def volterra_series(kernels, signal):
+    """y_t = Σ_k Σ over all lag tuples of kernels[k - 1][j1, …, jk] signal[t - j1] … signal[t - jk], tuple by tuple."""
+    outputs = np.zeros(len(signal))
+    for t in range(len(signal)):
+        for kernel in kernels:
+            for lags in np.ndindex(*kernel.shape):
+                if max(lags) <= t:
+                    outputs[t] += kernel[lags] * np.prod([signal[t - j] for j in lags])
+    return outputs
+
+
+def full_tensor_sgd(states, targets, degree, rate):
+    """Online gradient descent on all N^k entries of every tensor, none of them shared: predictions and tensors."""
+    inputs = states.shape[1]
+    tensors = [np.zeros((inputs,) * k) for k in range(degree + 1)]
+    predictions = []
+    for state, target in zip(states, targets, strict=True):
+        products = [np.array(1.0)]
+        for _ in range(degree):
+            products.append(np.multiply.outer(products[-1], state))
+        prediction = sum(float((tensor * product).sum()) for tensor, product in zip(tensors, products, strict=True))
+        predictions.append(prediction)
+        for tensor, product in zip(tensors, products, strict=True):
+            tensor -= rate * 2 * (prediction - target) * product
+    return np.array(predictions), tensors

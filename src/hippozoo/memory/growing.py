@@ -320,7 +320,8 @@ class GrowingMemory:
         if state is None:
             state = self.initial_state(*values.shape[1:])
         before = self._checked_state(state, values.shape[1:])
-        clock = np.cumsum(np.append(state.elapsed, np.broadcast_to(steps, values.shape[:1])))
+        with np.errstate(over="ignore"):
+            clock = np.cumsum(np.append(state.elapsed, np.broadcast_to(steps, values.shape[:1])))
         if not math.isfinite(clock[-1]):
             raise ValueError("dt adds up to more than a float can say; use a larger unit of time.")
         return values, before, clock

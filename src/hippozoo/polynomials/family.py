@@ -153,12 +153,12 @@ def checked_interval(interval: tuple[float, float]) -> tuple[float, float]:
         lower, upper = interval
     except (TypeError, ValueError):
         raise TypeError(f"interval={shorten(interval)}; pass two numbers, for example (0.0, 1.0).") from None
-    ends = real_array("interval", [lower, upper], what_to_do="For the half-line use Laguerre.")
-    if not ends[0] < ends[1]:
+    left, right = real_array("interval", [lower, upper], what_to_do="For the half-line use Laguerre.").tolist()
+    if not left < right:
         raise ValueError(f"interval={shorten(interval)} is empty; pass (lower, upper) with lower < upper.")
-    if not np.isfinite(ends[1] - ends[0]):
+    if not np.isfinite(right - left):
         raise ValueError(f"interval={shorten(interval)} is longer than a float can say; change the unit of x.")
-    return float(ends[0]), float(ends[1])
+    return left, right
 
 
 def orientation(positive_at: End) -> float:

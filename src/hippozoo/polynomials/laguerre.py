@@ -38,7 +38,7 @@ def laguerre_functions(x: Points, order: int) -> Float[np.ndarray, "*points orde
     Gautschi (2004), Orthogonal Polynomials, chapter 1.
     """
     points = _checked_points(x)
-    return _weighted(points, _checked_order(order))
+    return _recur(points, np.asarray(np.exp(-points / 2)), _checked_order(order))
 
 
 @dataclass(frozen=True)
@@ -73,19 +73,21 @@ class Laguerre(OrthonormalFamily):
         return read_only(2.0 * np.arange(self.order) + 1), read_only(-np.arange(1.0, self.order))
 
     def _values(self, x: Float[np.ndarray, "*points"], order: int) -> Float[np.ndarray, "*points degrees"]:
-        return _weighted(x, order) * np.exp(x / 2)[..., None]
+        return _recur(x, np.ones_like(x), order)
 
     def _checked_points(self, name: str, x: Points) -> Float[np.ndarray, "*points"]:
         return _checked_points(x, name)
 
 
-def _weighted(points: Float[np.ndarray, "*points"], order: int) -> Float[np.ndarray, "*points order"]:
-    flat = points.ravel()
+def _recur(
+    x: Float[np.ndarray, "*points"], first: Float[np.ndarray, "*points"], order: int
+) -> Float[np.ndarray, "*points order"]:
+    """(n + 1) (L_{n+1} - L_n) = n (L_n - L_{n-1}) - x L_n, from any multiple of L_0."""
     n = np.arange(order)
-    rows = np.empty((order, flat.size))
-    ones = np.ones(flat.size)
-    difference_recurrence(flat, np.exp(-flat / 2), ones, n / (n + 1.0), 1.0 / (n + 1), np.ones(order), rows)
-    return degree_last(rows, points.shape)
+    rows = np.empty((order, x.size))
+    sign, scale = np.ones(x.size), np.ones(order)
+    difference_recurrence(x.ravel(), first.ravel(), sign, n / (n + 1.0), 1.0 / (n + 1), scale, rows)
+    return degree_last(rows, x.shape)
 
 
 def _checked_order(order: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -103,19 +104,22 @@ def _first_panels(lower: float, upper: float, breakpoints: Iterable[float]) -> l
 def _smooth_panels(weight: Weight, panels: list[Panel], order: int) -> list[Panel]:
     """The panels, halved until the weight is smooth on each; those without weight are left out."""
     looks = [_look(weight, panel) for panel in panels]
-    total = sum(mass for mass, _, _ in looks)
+    total = sum(look.mass for look in looks)
     if not total > 0:
         raise ValueError("weight is zero wherever it was asked; pass a weight with some mass, or breakpoints.")
-    negligible = 1e-16 * total / order  # the products of two polynomials grow like the order
     smooth: list[Panel] = []
     while panels:
-        (left, right), (mass, rough, is_smooth) = panels.pop(), looks.pop()
+        (left, right), look = panels.pop(), looks.pop()
         middle = (left + right) / 2
         divisible = left < middle < right
-        # Between two neighbouring floats a jump is as sharp as it can be.
-        if is_smooth or rough <= negligible or (not divisible and mass <= 1e-15 * total):
-            if mass > 0:
-                smooth.append((left, right))
+        accepted = (
+            look.is_smooth
+            or look.rough <= 1e-16 * total / order  # the products of two polynomials grow like the order
+            or (look.rough <= 8 * look.noise <= 1e-10 * total)  # no closer look would tell more
+            or (not divisible and look.mass <= 1e-15 * total)  # between neighbouring floats: a jump
+        )
+        if accepted:
+            smooth += [(left, right)] * (look.mass > 0)
         elif divisible and len(smooth) + len(panels) < _MOST_PANELS:
             halves = [(left, middle), (middle, right)]
             panels += halves
@@ -128,13 +132,28 @@ def _smooth_panels(weight: Weight, panels: list[Panel], order: int) -> list[Pane
     return sorted(smooth)
 
 
-def _look(weight: Weight, panel: Panel) -> tuple[float, float, bool]:
-    """The mass of a panel, how much of it is not smooth, and whether that is little."""
+class _Look(NamedTuple):
+    """What one sees of the weight on a panel: its mass, how much of it polynomials miss, how much is rounding."""
+
+    mass: float
+    rough: float
+    noise: float
+    is_smooth: bool
+
+
+def _look(weight: Weight, panel: Panel) -> _Look:
     node, mass = _unit_rule(_LOOK)
-    width = panel[1] - panel[0]
-    values = _checked_weight(weight, panel[0] + width * node)
-    tail = np.abs((_to_coefficients() @ values)[-4:]).max()
-    return float(width * (mass @ values)), float(width * tail), bool(tail <= _RESOLVED * values.max())
+    left, width = panel[0], panel[1] - panel[0]
+    x = left + width * node
+    values = _checked_weight(weight, x)
+    coefficients = _to_coefficients() @ values
+    # A peak at an end, as a breakpoint may announce one, hides before the first node: look there too.
+    close, basis = _close_to_the_ends()
+    missed = np.abs(_checked_weight(weight, left + width * close) - basis @ coefficients)
+    rough = max(np.abs(coefficients[-4:]).max(), (np.minimum(close, 1 - close) * missed).max())
+    noise = np.abs(_checked_weight(weight, np.nextafter(x, x[::-1])) - values).max()
+    is_smooth = bool(rough <= _RESOLVED * max(values.max(), missed.max()))
+    return _Look(float(width * (mass @ values)), float(width * rough), float(width * noise), is_smooth)
 
 
 def _waves(panels: list[Panel], order: int) -> list[int]:
@@ -170,6 +189,13 @@ def _unit_rule(order: int) -> Measure:
 def _to_coefficients() -> Float[np.ndarray, "degrees nodes"]:
     node, mass = _unit_rule(_LOOK)
     return Legendre(_LOOK).values(node).T * mass
+
+
+@lru_cache(maxsize=1)
+def _close_to_the_ends() -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, "points degrees"]]:
+    distance = 10.0 ** -np.arange(2, 13)
+    points = np.concatenate([distance, 1 - distance])
+    return points, Legendre(_LOOK).values(points)
 
 
 def _checked_weight(weight: Weight, x: Float[np.ndarray, " nodes"]) -> Float[np.ndarray, " nodes"]:
