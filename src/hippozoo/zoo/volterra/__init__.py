@@ -1,0 +1,41 @@
+"""Volterra HiPPO: polynomial readouts of a memory that learn online and show their kernels.
+
+The memory keeps the past of the input; the readout is a polynomial of its state, whose coefficients are learnt sample
+by sample; and since the state is linear in the past, the coefficients *are* the Volterra kernels of the system that
+made the output. See docs/volterra.md.
+"""
+
+from hippozoo.zoo.volterra.identification import Identification, identify, leading_directions
+from hippozoo.zoo.volterra.kernels import continuous_kernel, sample_kernel, sample_responses
+from hippozoo.zoo.volterra.learners import NLMS, SGD, DivergenceError, Learner, LearntState, RidgeRLS
+from hippozoo.zoo.volterra.low_rank import LowRankReadout
+from hippozoo.zoo.volterra.model import VolterraModel, VolterraState
+from hippozoo.zoo.volterra.monomials import multi_indices, multiplicities, pack, unpack
+from hippozoo.zoo.volterra.network import NetworkReadout
+from hippozoo.zoo.volterra.polynomial import PolynomialReadout
+from hippozoo.zoo.volterra.readout import Readout
+
+__all__ = [
+    "VolterraModel",
+    "VolterraState",
+    "Readout",
+    "PolynomialReadout",
+    "LowRankReadout",
+    "NetworkReadout",
+    "Learner",
+    "NLMS",
+    "SGD",
+    "RidgeRLS",
+    "LearntState",
+    "DivergenceError",
+    "sample_kernel",
+    "continuous_kernel",
+    "sample_responses",
+    "Identification",
+    "identify",
+    "leading_directions",
+    "multi_indices",
+    "multiplicities",
+    "pack",
+    "unpack",
+]

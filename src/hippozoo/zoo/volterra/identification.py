@@ -1,0 +1,193 @@
+"""Which kernel directions an input has identified: the others are whatever the learner happened to leave there.
+
+A kernel along a direction that the input never excites changes no output, so no data can tell its size. For a kernel
+shape of unit length, its *strength* is the variance that it gives to the output. White noise moves all shapes alike;
+band-limited noise leaves most of them still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import linalg
+
+from hippozoo._arguments import positive_number, real_array, whole_number
+from hippozoo.memory import Memory
+from hippozoo.zoo.volterra.kernels import default_length, sample_responses
+
+__all__ = ["Identification", "identify", "leading_directions"]
+
+# Kernel shapes that the memory cannot tell apart from others within rounding are no directions of their own.
+_INDEPENDENT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """What an input can say about the kernels of a memory.
+
+    Parameters
+    ----------
+    strength
+        Output variance of each unit kernel shape, strongest first.
+    shapes
+        The shapes themselves, orthonormal rows over the sample lags.
+    count
+        How many of them count as excited.
+    share
+        Of each kernel given (degree 1, 2, …): the part of its squared norm that lies in excited directions. None for
+        a kernel of zeros.
+    tolerance
+        Strength, relative to the strongest, from which a shape counts as excited.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> memory = Memory(LegT(order=16, timescale=32.0))
+    >>> noise = np.random.default_rng(0).normal(size=5000)
+    >>> smooth = np.convolve(noise, np.hanning(32), "valid")
+    >>> identify(memory, noise).count, identify(memory, smooth).count
+    (16, 8)
+    """
+
+    strength: Float[np.ndarray, " shapes"]
+    shapes: Float[np.ndarray, "shapes lags"]
+    count: int
+    share: tuple[float | None, ...]
+    tolerance: float
+
+    def identified(self, kernel: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """The part of a kernel, of any degree, that lies in excited directions."""
+        values = real_array("kernel", kernel)
+        lags = self.shapes.shape[1]
+        if values.ndim == 0 or set(values.shape) != {lags}:
+            raise ValueError(f"kernel has shape {values.shape}; pass one with {lags} lags along each axis.")
+        excited = self.shapes[: self.count]
+        for _ in range(values.ndim):
+            values = np.tensordot(values, excited.T @ excited, axes=([0], [0]))
+        return values
+
+    def report(self) -> str:
+        """The same in sentences."""
+        lines = [
+            f"The input excites {self.count} of {len(self.strength)} kernel directions (strength above "
+            f"{self.tolerance:g} of the strongest)."
+        ]
+        for degree, share in enumerate(self.share, start=1):
+            if share is not None:
+                lines.append(f"Of the kernel of degree {degree}, {100 * share:.2f} % lies in them.")
+        if self.count < len(self.strength):
+            lines.append("In the others the data say nothing: what stands there comes from the start and the ridge.")
+        return "\n".join(lines)
+
+
+def identify(
+    memory: Memory,
+    signal: Float[np.ndarray, " time"],
+    kernels: Sequence[Any] = (),
+    length: int | None = None,
+    tolerance: float = 1e-4,
+) -> Identification:
+    """Measure which kernel shapes of a memory the input excites, and how much of each kernel lies there.
+
+    Parameters
+    ----------
+    memory
+        The memory whose states are read.
+    signal
+        The input, (time,).
+    kernels
+        Sample kernels of degree 1, 2, …, as `VolterraModel.kernel` gives them.
+    length
+        Number of lags of these kernels; the window, or five timescales, by default.
+    tolerance
+        Strength, relative to the strongest, from which a shape counts as excited.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegS
+    >>> found = identify(Memory(LegS(order=8, timescale=20.0)), np.sin(np.arange(2000) / 9))
+    >>> found.count  # one sine has two directions: sine and cosine
+    2
+    """
+    count = default_length(memory) if length is None else whole_number("length", length)
+    tolerance = positive_number("tolerance", tolerance)
+    values = real_array("signal", signal)
+    if values.ndim != 1:
+        raise ValueError(f"signal has shape {values.shape}; pass one input, (time,).")
+    # The first samples meet an empty memory, whose jump excites what the input itself never would.
+    second_moment = _second_moment(memory, values, skip=min(count, len(values) // 2))
+    # Directions of state space whose kernels are orthonormal over the lags: R^-1 of a QR, without tiny pivots.
+    responses = sample_responses(memory, count)
+    lag_shapes, sizes, rows = np.linalg.svd(responses, full_matrices=False)
+    kept = sizes > _INDEPENDENT**0.5 * sizes[0]
+    to_state = rows[kept].T / sizes[kept]
+    strength, turned = linalg.eigh(to_state.T @ second_moment @ to_state)
+    order = np.argsort(strength)[::-1]
+    strength = np.maximum(strength[order], 0.0)
+    shapes = (lag_shapes[:, kept] @ turned[:, order]).T
+    excited = int((strength > tolerance * strength[0]).sum()) if strength[0] > 0 else 0
+    found = Identification(strength, shapes, excited, (), tolerance)
+    shares = tuple(_share(found, real_array(f"kernels[{i}]", kernel)) for i, kernel in enumerate(kernels))
+    return Identification(strength, shapes, excited, shares, tolerance)
+
+
+def leading_directions(
+    memory: Memory, signal: Float[np.ndarray, " time"] | Float[np.ndarray, "time channels"], count: int
+) -> Float[np.ndarray, "features count"]:
+    """The directions of state space along which this input moves the state most, scaled to unit variance.
+
+    Pass them to ``VolterraModel(directions=…)``: a readout of a few directions has few coefficients, and learners
+    converge fast where all directions vary alike.
+
+    Parameters
+    ----------
+    memory
+        How the input is remembered.
+    signal
+        A stretch of the input.
+    count
+        How many directions.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> memory = Memory(LegT(order=16, timescale=32.0))
+    >>> signal = np.random.default_rng(0).normal(size=4000)
+    >>> columns = leading_directions(memory, signal, count=3)
+    >>> np.mean((memory.scan(signal) @ columns) ** 2, axis=0).round(6).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    values = real_array("signal", signal)
+    second_moment = _second_moment(memory, values)
+    count = whole_number("count", count)
+    if count > len(second_moment):
+        raise ValueError(f"count={count}: the state has {len(second_moment)} directions; pass at most as many.")
+    strength, columns = linalg.eigh(second_moment)
+    strength, columns = strength[::-1][:count], columns[:, ::-1][:, :count]
+    if not strength[-1] > 1e-14 * strength[0]:
+        excited = int((strength > 1e-14 * strength[0]).sum())
+        raise ValueError(
+            f"count={count}: this signal moves the state in {excited} directions only; pass at most those."
+        )
+    return columns / np.sqrt(strength)
+
+
+def _second_moment(memory: Memory, values: np.ndarray, skip: int = 0, block: int = 8192) -> np.ndarray:
+    """Mean of state state' over the signal after the first samples, channels side by side."""
+    state = memory.initial_state(values.shape[1] if values.ndim == 2 else None)
+    total = np.zeros((state.size, state.size))
+    for begin in range(0, len(values), block):
+        states = memory.scan(values[begin : begin + block], state)
+        flat = states.reshape(len(states), -1)[max(0, skip - begin) :]
+        total += flat.T @ flat
+        state = states[-1]
+    return total / (len(values) - skip)
+
+
+def _share(found: Identification, kernel: np.ndarray) -> float | None:
+    whole = float((kernel**2).sum())
+    return float((found.identified(kernel) ** 2).sum()) / whole if whole > 0 else None

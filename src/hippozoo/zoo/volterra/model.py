@@ -1,0 +1,305 @@
+"""Memory and readout as one online model: samples in, predictions out, kernels on request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from hippozoo._arguments import real_array, shorten, whole_number
+from hippozoo.discretise import checked_steps
+from hippozoo.memory import Memory, hold_missing
+from hippozoo.memory.memory import Signal, State
+from hippozoo.zoo.volterra.identification import Identification, identify
+from hippozoo.zoo.volterra.kernels import continuous_kernel, default_length, sample_kernel
+from hippozoo.zoo.volterra.learners import NLMS, DivergenceError, Learner, LearntState
+from hippozoo.zoo.volterra.low_rank import LowRankReadout
+from hippozoo.zoo.volterra.polynomial import PolynomialReadout
+
+__all__ = ["VolterraModel", "VolterraState"]
+
+# Samples whose states are held at once: 4 MB at order 64, so that they stay near the processor.
+_BLOCK = 8192
+
+
+class VolterraState(NamedTuple):
+    """All that a model knows: the memory of the input, and what has been learnt.
+
+    Parameters
+    ----------
+    memory
+        The state of the memory, (order,) or (channels, order).
+    learnt
+        Where learning stands.
+    """
+
+    memory: State
+    learnt: LearntState
+
+
+@dataclass(frozen=True, eq=False)
+class VolterraModel:
+    """Learns online which products of past inputs make the output, and shows them as kernels.
+
+    Pure: the state goes in and comes out. At each sample the memory takes in the input, the readout predicts the
+    target from the state, and then learns from it.
+
+    Parameters
+    ----------
+    memory
+        How the input is remembered.
+    degree
+        Highest degree of the polynomial, K in the paper.
+    rank
+        None for the full tensors; else the number of products of linear functionals in each degree from 2 on.
+    learner
+        `NLMS` (default), `SGD` or `RidgeRLS`.
+    channels
+        Number of inputs; None for a single stream of numbers.
+    directions
+        Columns of state space to which the readout is confined, (channels * order, count); `leading_directions`
+        finds them. All of it by default.
+
+    Examples
+    --------
+    Which pairs of past samples matter? Here the product of those 2 and 5 steps ago.
+
+    >>> from hippozoo.systems import LegT
+    >>> signal = np.random.default_rng(0).normal(size=20_000)
+    >>> target = 3 * np.roll(signal, 2) * np.roll(signal, 5)
+    >>> model = VolterraModel(Memory(LegT(order=8, timescale=8.0)), degree=2)
+    >>> predictions, state = model.learn_many(signal, target)
+    >>> kernel = model.kernel(state, 2, length=8)
+    >>> sorted(map(int, np.unravel_index(kernel.argmax(), kernel.shape)))
+    [2, 5]
+
+    References
+    ----------
+    Paper, section "Volterra HiPPO".
+    """
+
+    memory: Memory
+    degree: int = 2
+    rank: int | None = None
+    learner: Learner = field(default_factory=NLMS)
+    channels: int | None = None
+    directions: Float[np.ndarray, "features directions"] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.memory, Memory):
+            raise TypeError(f"memory={shorten(self.memory)} is not a Memory; pass Memory(system, dt=…).")
+        if not isinstance(self.learner, Learner):
+            raise TypeError(f"learner={shorten(self.learner)} is no learner; pass NLMS(), SGD() or RidgeRLS().")
+        if self.channels is not None:
+            object.__setattr__(self, "channels", whole_number("channels", self.channels))
+        if self.directions is not None:
+            columns = real_array("directions", self.directions)
+            if columns.ndim != 2 or columns.shape[0] != self.features or columns.shape[1] == 0:
+                raise ValueError(
+                    f"directions has shape {columns.shape}; pass columns of state space, ({self.features}, count)."
+                )
+            object.__setattr__(self, "directions", columns)
+        self.learner._check_readout(self.readout)
+
+    # -- what it is made of -----------------------------------------------------------------------------------------
+
+    @property
+    def features(self) -> int:
+        """Numbers in the memory's state: channels * order."""
+        return (self.channels or 1) * self.memory.system.order
+
+    @cached_property
+    def readout(self) -> PolynomialReadout | LowRankReadout:
+        """The polynomial that is learnt."""
+        inputs = self.features if self.directions is None else self.directions.shape[1]
+        if self.rank is None:
+            return PolynomialReadout(inputs, self.degree)
+        return LowRankReadout(inputs, self.degree, self.rank)
+
+    def initial_state(self, rng: np.random.Generator | None = None) -> VolterraState:
+        """An empty memory, and nothing learnt; `rng` is for the low-rank readout, which starts at random."""
+        return VolterraState(self.memory.initial_state(self.channels), self.learner.initial_state(self.readout, rng))
+
+    # -- one sample -------------------------------------------------------------------------------------------------
+
+    def predict(self, state: VolterraState, sample: Any, dt: float | None = None) -> tuple[float, VolterraState]:
+        """Take in one sample and predict its target, without learning.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> model = VolterraModel(Memory(LegT(order=4, timescale=8.0)))
+        >>> prediction, state = model.predict(model.initial_state(), 1.5)
+        >>> prediction
+        0.0
+        """
+        memory = self.memory.step(state.memory, sample, dt)
+        prediction = self.readout.predict(state.learnt.parameters, self._read(memory[None]))[0]
+        return float(prediction), state._replace(memory=memory)
+
+    def learn(
+        self, state: VolterraState, sample: Any, target: float, dt: float | None = None
+    ) -> tuple[float, VolterraState]:
+        """Take in one sample, predict its target, then learn from the target; what `predict` would have said.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> model = VolterraModel(Memory(LegT(order=4, timescale=8.0)))
+        >>> state = model.initial_state()
+        >>> for sample in (1.0, -2.0, 0.5):
+        ...     prediction, state = model.learn(state, sample, target=sample**2)
+        >>> state.learnt.seen
+        3
+        """
+        wanted = real_array("target", target)
+        if wanted.ndim:
+            raise ValueError(f"target has shape {wanted.shape}; pass one number, or use learn_many for arrays.")
+        memory = self.memory.step(state.memory, sample, dt)
+        predictions, learnt = self.learner.learn(self.readout, self._read(memory[None]), wanted[None], state.learnt)
+        return float(predictions[0]), VolterraState(memory, learnt)
+
+    # -- whole arrays -----------------------------------------------------------------------------------------------
+
+    def predict_many(
+        self, signal: Signal, state: VolterraState | None = None, dt: Any = None, mask: Any = None, held: Any = 0.0
+    ) -> tuple[Float[np.ndarray, " time"], VolterraState]:
+        """`predict` for every sample of an array; `dt`, `mask` and `held` are those of `Memory.scan`.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> model = VolterraModel(Memory(LegT(order=4, timescale=8.0)))
+        >>> predictions, state = model.predict_many(np.ones(10))
+        >>> predictions.shape
+        (10,)
+        """
+        begun = self.initial_state() if state is None else state
+        memory, parts = begun.memory, []
+        for piece, step in _blocks(signal, dt, mask, held):
+            states = self.memory.scan(piece, memory, step)
+            parts.append(self.readout.predict(begun.learnt.parameters, self._read(states)))
+            memory = states[-1].copy()
+        return np.concatenate(parts), begun._replace(memory=memory)
+
+    def learn_many(
+        self,
+        signal: Signal,
+        targets: Float[np.ndarray, " time"],
+        state: VolterraState | None = None,
+        dt: Any = None,
+        mask: Any = None,
+        held: Any = 0.0,
+    ) -> tuple[Float[np.ndarray, " time"], VolterraState]:
+        """`learn` for every sample of an array, in a compiled loop; each prediction is made before its target is used.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegS
+        >>> model = VolterraModel(Memory(LegS(order=6, timescale=3.0)), degree=3, rank=2)
+        >>> signal = np.sin(np.arange(500.0))
+        >>> predictions, state = model.learn_many(signal, signal**3)
+        >>> again, state = model.learn_many(signal, signal**3, state)  # goes on where it stopped
+        >>> state.learnt.seen
+        1000
+        """
+        begun = self.initial_state() if state is None else state
+        wanted = real_array("targets", targets)
+        if wanted.shape != np.shape(signal)[:1]:
+            raise ValueError(
+                f"targets has shape {wanted.shape}, but the signal has shape {np.shape(signal)}; pass one target per "
+                f"sample."
+            )
+        (memory, learnt), parts, first = begun, [], 0
+        for piece, step in _blocks(signal, dt, mask, held):
+            states = self.memory.scan(piece, memory, step)
+            expected = wanted[first : first + len(states)]
+            try:
+                predictions, learnt = self.learner.learn(self.readout, self._read(states), expected, learnt)
+            except DivergenceError as error:
+                raise error.later(first) from None
+            parts.append(predictions)
+            memory, first = states[-1].copy(), first + len(states)
+        return np.concatenate(parts), VolterraState(memory, learnt)
+
+    # -- what has been learnt ---------------------------------------------------------------------------------------
+
+    def tensor(self, state: VolterraState, k: int) -> Float[np.ndarray, "..."]:
+        """The symmetric coefficient tensor of degree k over the memory's state, β⁽ᵏ⁾ in the paper."""
+        tensor = self.readout.tensor(state.learnt.parameters, k)
+        if self.directions is not None:
+            for _ in range(k):
+                # The axis in front goes to the back, so that after k turns all are in order again.
+                tensor = np.tensordot(tensor, self.directions, axes=([0], [1]))
+        return tensor
+
+    def kernel(self, state: VolterraState, k: int, length: int | None = None) -> Float[np.ndarray, "..."]:
+        """The kernel of degree k at sample lags: what products of k past samples add to the output, exactly.
+
+        Shape (length,) * k, or (channels, length) * k for several inputs.
+
+        Parameters
+        ----------
+        state
+            What has been learnt.
+        k
+            The degree.
+        length
+            Number of lags; the memory's window, or five timescales, by default.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> model = VolterraModel(Memory(LegT(order=4, timescale=8.0)))
+        >>> model.kernel(model.initial_state(), 2).shape
+        (8, 8)
+        """
+        return sample_kernel(self.memory, self.tensor(state, k), length)
+
+    def kernel_at(self, state: VolterraState, k: int, lags: Float[np.ndarray, " lags"]) -> Float[np.ndarray, "..."]:
+        """The kernel of degree k in continuous time, at these lags along each axis."""
+        return continuous_kernel(self.memory, self.tensor(state, k), lags)
+
+    def identification(
+        self, state: VolterraState, signal: Signal, length: int | None = None, tolerance: float = 1e-4
+    ) -> Identification:
+        """Which part of the kernels this input can have identified, and which part is a guess of the learner.
+
+        Parameters
+        ----------
+        state
+            What has been learnt.
+        signal
+            The input it was learnt from, or one like it.
+        length
+            Number of lags.
+        tolerance
+            A direction counts as excited if a kernel of unit length along it moves the output by more than this
+            part (of the variance) of what the strongest direction does.
+        """
+        if self.channels is not None:
+            raise ValueError("identification looks at one input; build a model without channels for each of them.")
+        count = default_length(self.memory) if length is None else length
+        kernels = [self.kernel(state, k, count) for k in range(1, min(self.degree, 3) + 1)]
+        return identify(self.memory, signal, kernels, count, tolerance)
+
+    def _read(self, states: np.ndarray) -> np.ndarray:
+        """What the readout sees of the memory's states, (time, inputs)."""
+        flat = states.reshape(len(states), self.features)
+        return flat if self.directions is None else flat @ self.directions
+
+
+def _blocks(signal: Any, dt: Any, mask: Any, held: Any) -> list[tuple[np.ndarray, Any]]:
+    """The signal without gaps, in pieces, each with its steps."""
+    # All of it is checked before the first piece is learnt from.
+    values = real_array("signal", signal if mask is None else hold_missing(signal, mask, held))
+    if values.ndim == 0 or len(values) <= _BLOCK:
+        return [(values, dt)]
+    steps = checked_steps(dt) if np.ndim(dt) else None
+    if steps is not None and steps.shape != values.shape[:1]:
+        raise ValueError(f"dt has shape {steps.shape}, but the signal has {len(values)} samples; pass one each.")
+    pieces = [slice(begin, begin + _BLOCK) for begin in range(0, len(values), _BLOCK)]
+    return [(values[piece], dt if steps is None else steps[piece]) for piece in pieces]

@@ -1,0 +1,99 @@
+"""What the Volterra member says to arguments it cannot take."""
+
+import numpy as np
+import pytest
+
+from hippozoo.memory import Memory
+from hippozoo.systems import LegT
+from hippozoo.tasks.wray_green import band_limited_noise
+from hippozoo.zoo.volterra import (
+    NLMS,
+    SGD,
+    LowRankReadout,
+    NetworkReadout,
+    PolynomialReadout,
+    RidgeRLS,
+    VolterraModel,
+    identify,
+    leading_directions,
+    pack,
+    sample_kernel,
+    unpack,
+)
+
+MEMORY = Memory(LegT(order=4, timescale=8.0))
+MODEL = VolterraModel(MEMORY)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: PolynomialReadout(0), r"inputs=0.*inputs >= 1"),
+        (lambda: PolynomialReadout(4, 2.5), r"degree=2.5.*whole number"),
+        (lambda: PolynomialReadout(500, 6), r"coefficients; take LowRankReadout"),
+        (lambda: PolynomialReadout(2).tensor(np.zeros(6), 3), r"k=3.*degree 0 to 2"),
+        (lambda: PolynomialReadout(2).predict(np.zeros(5), np.zeros(2)), r"parameters has shape \(5,\).*6"),
+        (lambda: PolynomialReadout(2).predict(np.zeros(6), np.zeros(3)), r"states has shape \(3,\).*reads 2"),
+        (lambda: PolynomialReadout(2).from_tensors(1.0, np.zeros(3)), r"degree 1 has shape \(3,\)"),
+        (lambda: LowRankReadout(4, degree=1), r"degree=1: products begin at degree 2"),
+        (lambda: LowRankReadout(4).functionals(np.zeros(13), 1), r"k=1: functionals"),
+        (lambda: NetworkReadout(4).tensor(np.zeros(1), 2), r"no polynomial.*PolynomialReadout"),
+        (lambda: SGD(rate=0.0), r"rate=0.0.*finite rate > 0"),
+        (lambda: NLMS(rate=2.0), r"rate=2.0.*0 < rate < 2"),
+        (lambda: NLMS(horizon=0.5), r"horizon=0.5.*horizon >= 1"),
+        (lambda: RidgeRLS(ridge=0.0), r"ridge=0.0"),
+        (lambda: RidgeRLS(forgetting=1.5), r"forgetting=1.5.*forgetting <= 1"),
+        (lambda: RidgeRLS().initial_state(LowRankReadout(4)), r"not linear in its parameters.*NLMS"),
+        (lambda: RidgeRLS().initial_state(PolynomialReadout(64, 3)), r"keeps their square.*directions"),
+        (lambda: SGD().learn("linear", np.zeros((3, 2)), np.zeros(3)), r"readout='linear'.*PolynomialReadout"),
+        (lambda: SGD().learn(PolynomialReadout(2), np.zeros((3, 2)), np.zeros(4)), r"states.*\(3, 2\).*targets \(4,\)"),
+        (
+            lambda: SGD().learn(
+                PolynomialReadout(2), np.zeros((3, 2)), np.zeros(3), RidgeRLS().initial_state(PolynomialReadout(2))
+            ),
+            r"not a state of SGD",
+        ),
+        (lambda: VolterraModel(LegT(order=4)), r"is not a Memory"),
+        (lambda: VolterraModel(MEMORY, learner="sgd"), r"learner='sgd'.*NLMS\(\)"),
+        (lambda: VolterraModel(MEMORY, channels=0), r"channels=0"),
+        (lambda: VolterraModel(MEMORY, directions=np.zeros((3, 2))), r"directions has shape \(3, 2\).*\(4, count\)"),
+        (lambda: VolterraModel(MEMORY, rank=2, learner=RidgeRLS()), r"not linear in its parameters"),
+        (lambda: MODEL.learn_many(np.zeros(5), np.zeros(4)), r"targets has shape \(4,\).*one target per sample"),
+        (lambda: MODEL.learn_many(np.array([0.0, np.nan]), np.zeros(2)), r"signal\[1\] is nan"),
+        (lambda: MODEL.learn_many(np.zeros(2), np.array([0.0, np.inf])), r"targets\[1\] is inf"),
+        (lambda: MODEL.learn_many(np.zeros(9000), np.zeros(9000), dt=np.ones(5)), r"dt has shape \(5,\)"),
+        (lambda: MODEL.learn(MODEL.initial_state(), 1.0, np.zeros(2)), r"target has shape \(2,\).*learn_many"),
+        (lambda: MODEL.kernel(MODEL.initial_state(), 3), r"k=3.*degree 0 to 2"),
+        (lambda: MODEL.kernel(MODEL.initial_state(), 2, length=0), r"length=0"),
+        (lambda: MODEL.kernel(MODEL.initial_state(), 2, length=50_000), r"pass a smaller length"),
+        (lambda: MODEL.kernel_at(MODEL.initial_state(), 1, np.array([-1.0])), r"lags has -1.0.*in the future"),
+        (lambda: sample_kernel(MEMORY, np.zeros((4, 5))), r"tensor has shape \(4, 5\).*order = 4"),
+        (
+            lambda: VolterraModel(MEMORY, channels=2).identification(
+                VolterraModel(MEMORY, channels=2).initial_state(), np.zeros((5, 2))
+            ),
+            r"looks at one input",
+        ),
+        (lambda: identify(MEMORY, np.zeros((5, 2))), r"signal has shape \(5, 2\)"),
+        (lambda: identify(MEMORY, np.ones(50)).identified(np.zeros(3)), r"kernel has shape \(3,\)"),
+        (lambda: leading_directions(MEMORY, np.ones(50), 5), r"count=5.*4 directions"),
+        (lambda: leading_directions(MEMORY, np.zeros(50), 2), r"in 0 directions only"),
+        (lambda: pack(np.zeros((2, 3))), r"equal sides"),
+        (lambda: unpack(np.zeros(4), 2, 2), r"packed has shape \(4,\).*3 products"),
+        (lambda: band_limited_noise(10, np.random.default_rng(0), cutoff=1.0), r"hold no whole cycle"),
+    ],
+)
+def test_errors_say_what_was_given_and_what_to_do(call, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        call()
+
+
+def test_a_refused_sample_leaves_the_state_as_it_was():
+    state = MODEL.initial_state()
+    _, state = MODEL.learn(state, 1.0, 2.0)
+    kept = state.memory.copy(), state.learnt.parameters.copy()
+    for sample, target in ((np.nan, 1.0), (1.0, np.nan), (np.zeros(2), 1.0)):
+        with pytest.raises(ValueError, match=r"sample|target|state"):
+            MODEL.learn(state, sample, target)
+    np.testing.assert_array_equal(state.memory, kept[0])
+    np.testing.assert_array_equal(state.learnt.parameters, kept[1])
