@@ -75,7 +75,7 @@ MODEL = VolterraModel(MEMORY)
             r"looks at one input",
         ),
         (lambda: identify(MEMORY, np.zeros((5, 2))), r"signal has shape \(5, 2\)"),
-        (lambda: identify(MEMORY, np.ones(50)).identified(np.zeros(3)), r"kernel has shape \(3,\)"),
+        (lambda: identify(MEMORY, np.ones(50)).identified(np.zeros(3)), r"tensor has shape \(3,\)"),
         (lambda: leading_directions(MEMORY, np.ones(50), 5), r"count=5.*4 directions"),
         (lambda: leading_directions(MEMORY, np.zeros(50), 2), r"in 0 directions only"),
         (lambda: pack(np.zeros((2, 3))), r"equal sides"),

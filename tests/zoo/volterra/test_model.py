@@ -170,16 +170,16 @@ def test_a_run_away_names_the_sample_of_the_whole_array(rng, monkeypatch):
 
 
 def test_white_noise_excites_every_direction_alike(rng):
-    found = identify(MEMORY, rng.normal(size=60_000), length=40)
+    found = identify(MEMORY, rng.normal(size=60_000))
     assert found.count == 5
     assert_allclose(found.strength, 1.0, atol=0.05)
-    assert_allclose(found.shapes @ found.shapes.T, np.eye(5), atol=1e-9)
+    assert_allclose(found.shapes(400) @ found.shapes(400).T, np.eye(5), atol=1e-9)
 
 
 def test_the_strength_of_a_shape_is_the_variance_it_gives_to_the_output(rng):
     signal = np.convolve(rng.normal(size=30_000), np.hanning(9), "valid")
-    found = identify(MEMORY, signal, length=60)
-    for strength, shape in zip(found.strength, found.shapes, strict=True):
+    found = identify(MEMORY, signal)
+    for strength, shape in zip(found.strength, found.shapes(60), strict=True):
         output = np.convolve(signal, shape)[60 : len(signal)]
         assert_allclose(np.mean(output**2), strength, rtol=0.02)
 
@@ -193,13 +193,17 @@ def test_a_band_limited_input_leaves_kernel_directions_undetermined(rng):
     assert found.count < 12
     assert 0 <= found.share[1] <= 1
     # A kernel in the other directions gives an output that nobody would notice.
-    hidden = found.shapes[-1]
-    visible = found.shapes[0]
+    visible, *_, hidden = found.shapes(200)
     quiet, loud = (np.convolve(signal, shape, "valid").std() for shape in (hidden, visible))
     assert quiet < 0.011 * loud
     assert f"excites {found.count} of 12" in found.report()
-    again = found.identified(found.identified(model.kernel(state, 2)))
-    assert_allclose(again, found.identified(model.kernel(state, 2)), atol=1e-12)
+    once = found.identified(model.tensor(state, 2))
+    assert_allclose(found.identified(once), once, atol=1e-9 * np.abs(once).max())
+    shapes = found.shapes(200)[: found.count]
+    kernel = sample_kernel(memory, model.tensor(state, 2), 200)
+    projected = shapes.T @ (shapes @ kernel @ shapes.T) @ shapes
+    assert_allclose(sample_kernel(memory, once, 200), projected, atol=1e-9 * np.abs(kernel).max())
+    assert_allclose(found.share[1], (projected**2).sum() / (kernel**2).sum())
 
 
 def test_leading_directions_have_unit_variance_and_are_uncorrelated(rng):

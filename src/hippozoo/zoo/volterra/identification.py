@@ -8,7 +8,7 @@ band-limited noise leaves most of them still.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from jaxtyping import Float
 from scipy import linalg
 
 from hippozoo._arguments import positive_number, real_array, whole_number
+from hippozoo.discretise import discretise
 from hippozoo.memory import Memory
 from hippozoo.zoo.volterra.kernels import default_length, sample_responses
 
@@ -31,15 +32,18 @@ class Identification:
 
     Parameters
     ----------
+    memory
+        The memory.
     strength
-        Output variance of each unit kernel shape, strongest first.
-    shapes
-        The shapes themselves, orthonormal rows over the sample lags.
+        Output variance of each kernel shape of unit length, strongest first.
+    columns
+        The shapes, as directions of state space: ``sample_responses(memory, length) @ columns`` draws them over the
+        lags, where they are orthonormal.
     count
         How many of them count as excited.
     share
-        Of each kernel given (degree 1, 2, …): the part of its squared norm that lies in excited directions. None for
-        a kernel of zeros.
+        Of each coefficient tensor given (degree 1, 2, …): the part of its kernel's squared norm that lies in excited
+        directions. None for a kernel of zeros.
     tolerance
         Strength, relative to the strongest, from which a shape counts as excited.
 
@@ -53,21 +57,27 @@ class Identification:
     (16, 8)
     """
 
+    memory: Memory
     strength: Float[np.ndarray, " shapes"]
-    shapes: Float[np.ndarray, "shapes lags"]
+    columns: Float[np.ndarray, "order shapes"]
     count: int
     share: tuple[float | None, ...]
     tolerance: float
 
-    def identified(self, kernel: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """The part of a kernel, of any degree, that lies in excited directions."""
-        values = real_array("kernel", kernel)
-        lags = self.shapes.shape[1]
-        if values.ndim == 0 or set(values.shape) != {lags}:
-            raise ValueError(f"kernel has shape {values.shape}; pass one with {lags} lags along each axis.")
-        excited = self.shapes[: self.count]
+    def shapes(self, length: int | None = None) -> Float[np.ndarray, "shapes lags"]:
+        """The kernel shapes over the sample lags, strongest first."""
+        return (sample_responses(self.memory, length) @ self.columns).T
+
+    def identified(self, tensor: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """The part of a coefficient tensor, of any degree, whose kernel lies in excited directions."""
+        values = real_array("tensor", tensor)
+        order = self.memory.system.order
+        if values.ndim == 0 or set(values.shape) != {order}:
+            raise ValueError(f"tensor has shape {values.shape}; pass one with order = {order} entries along each axis.")
+        excited = self.columns[:, : self.count]
+        projector = excited @ (excited.T @ _gram(self.memory))
         for _ in range(values.ndim):
-            values = np.tensordot(values, excited.T @ excited, axes=([0], [0]))
+            values = np.tensordot(values, projector, axes=([0], [1]))
         return values
 
     def report(self) -> str:
@@ -85,11 +95,7 @@ class Identification:
 
 
 def identify(
-    memory: Memory,
-    signal: Float[np.ndarray, " time"],
-    kernels: Sequence[Any] = (),
-    length: int | None = None,
-    tolerance: float = 1e-4,
+    memory: Memory, signal: Float[np.ndarray, " time"], tensors: Sequence[Any] = (), tolerance: float = 1e-4
 ) -> Identification:
     """Measure which kernel shapes of a memory the input excites, and how much of each kernel lies there.
 
@@ -99,10 +105,8 @@ def identify(
         The memory whose states are read.
     signal
         The input, (time,).
-    kernels
-        Sample kernels of degree 1, 2, …, as `VolterraModel.kernel` gives them.
-    length
-        Number of lags of these kernels; the window, or five timescales, by default.
+    tensors
+        Coefficient tensors of degree 1, 2, …, as `VolterraModel.tensor` gives them.
     tolerance
         Strength, relative to the strongest, from which a shape counts as excited.
 
@@ -113,26 +117,21 @@ def identify(
     >>> found.count  # one sine has two directions: sine and cosine
     2
     """
-    count = default_length(memory) if length is None else whole_number("length", length)
     tolerance = positive_number("tolerance", tolerance)
     values = real_array("signal", signal)
-    if values.ndim != 1:
+    if values.ndim != 1 or not values.size:
         raise ValueError(f"signal has shape {values.shape}; pass one input, (time,).")
     # The first samples meet an empty memory, whose jump excites what the input itself never would.
-    second_moment = _second_moment(memory, values, skip=min(count, len(values) // 2))
-    # Directions of state space whose kernels are orthonormal over the lags: R^-1 of a QR, without tiny pivots.
-    responses = sample_responses(memory, count)
-    lag_shapes, sizes, rows = np.linalg.svd(responses, full_matrices=False)
-    kept = sizes > _INDEPENDENT**0.5 * sizes[0]
-    to_state = rows[kept].T / sizes[kept]
+    second_moment = _second_moment(memory, values, skip=min(2 * default_length(memory), len(values) // 2))
+    # Directions of state space whose kernels are orthonormal over the lags, and among them those of the input.
+    size, rows = linalg.eigh(_gram(memory))
+    kept = size > _INDEPENDENT * size[-1]
+    to_state = rows[:, kept] / np.sqrt(size[kept])
     strength, turned = linalg.eigh(to_state.T @ second_moment @ to_state)
-    order = np.argsort(strength)[::-1]
-    strength = np.maximum(strength[order], 0.0)
-    shapes = (lag_shapes[:, kept] @ turned[:, order]).T
+    strength, columns = np.maximum(strength[::-1], 0.0), to_state @ turned[:, ::-1]
     excited = int((strength > tolerance * strength[0]).sum()) if strength[0] > 0 else 0
-    found = Identification(strength, shapes, excited, (), tolerance)
-    shares = tuple(_share(found, real_array(f"kernels[{i}]", kernel)) for i, kernel in enumerate(kernels))
-    return Identification(strength, shapes, excited, shares, tolerance)
+    found = Identification(memory, strength, columns, excited, (), tolerance)
+    return replace(found, share=tuple(_share(found, tensor) for tensor in tensors))
 
 
 def leading_directions(
@@ -188,6 +187,24 @@ def _second_moment(memory: Memory, values: np.ndarray, skip: int = 0, block: int
     return total / (len(values) - skip)
 
 
-def _share(found: Identification, kernel: np.ndarray) -> float | None:
-    whole = float((kernel**2).sum())
-    return float((found.identified(kernel) ** 2).sum()) / whole if whole > 0 else None
+def _gram(memory: Memory) -> np.ndarray:
+    """Inner products of the coefficients' kernels over all sample lags: Σ_j k_j k_j'."""
+    A_d, b_d = discretise(memory.system, memory.dt, memory.method)
+    total, power = np.outer(b_d, b_d), A_d
+    # Twice as many lags in each turn, until nothing is left to add.
+    while np.linalg.norm(power) > 1e-20:
+        total, power = total + power @ total @ power.T, power @ power
+    return (total + total.T) / 2
+
+
+def _share(found: Identification, tensor: np.ndarray) -> float | None:
+    gram = _gram(found.memory)
+
+    def squared_norm(values: np.ndarray) -> float:
+        turned = values
+        for _ in range(values.ndim):
+            turned = np.tensordot(turned, gram, axes=([0], [0]))
+        return float((values * turned).sum())
+
+    whole = squared_norm(np.asarray(tensor, float))
+    return squared_norm(found.identified(tensor)) / whole if whole > 0 else None

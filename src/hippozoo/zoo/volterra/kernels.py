@@ -3,8 +3,8 @@
 The state is ``state_t = Σ_j k_j signal_{t-j}`` with ``k_j = A_d^j b_d``, so a coefficient tensor β of degree k gives
 ``h[j1, …, jk] = Σ β[n1, …, nk] k_j1[n1] … k_jk[nk]``: no quadrature, no half sample off. In continuous time a unit
 impulse stands in the state as ``exp(A τ) b``, τ in timescales, so the same tensor gives the kernel per unit of time,
-and the first kernel is the integral of the second over the cells of the samples. For Leg-S ``exp(A τ) b`` is the paper's
-ω(τ) P(τ) exactly; for a window it is what an order that large makes of it, and the paper's form is an approximation.
+whose integral over the cells of the samples is the kernel above. For Leg-S ``exp(A τ) b`` is the paper's ω(τ) P(τ)
+exactly; for a window of finite order the paper's form is an approximation.
 """
 
 from __future__ import annotations

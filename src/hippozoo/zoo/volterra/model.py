@@ -14,7 +14,7 @@ from hippozoo.discretise import checked_steps
 from hippozoo.memory import Memory, hold_missing
 from hippozoo.memory.memory import Signal, State
 from hippozoo.zoo.volterra.identification import Identification, identify
-from hippozoo.zoo.volterra.kernels import continuous_kernel, default_length, sample_kernel
+from hippozoo.zoo.volterra.kernels import continuous_kernel, sample_kernel
 from hippozoo.zoo.volterra.learners import NLMS, DivergenceError, Learner, LearntState
 from hippozoo.zoo.volterra.low_rank import LowRankReadout
 from hippozoo.zoo.volterra.polynomial import PolynomialReadout
@@ -263,9 +263,7 @@ class VolterraModel:
         """The kernel of degree k in continuous time, at these lags along each axis."""
         return continuous_kernel(self.memory, self.tensor(state, k), lags)
 
-    def identification(
-        self, state: VolterraState, signal: Signal, length: int | None = None, tolerance: float = 1e-4
-    ) -> Identification:
+    def identification(self, state: VolterraState, signal: Signal, tolerance: float = 1e-4) -> Identification:
         """Which part of the kernels this input can have identified, and which part is a guess of the learner.
 
         Parameters
@@ -274,17 +272,24 @@ class VolterraModel:
             What has been learnt.
         signal
             The input it was learnt from, or one like it.
-        length
-            Number of lags.
         tolerance
             A direction counts as excited if a kernel of unit length along it moves the output by more than this
             part (of the variance) of what the strongest direction does.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> model = VolterraModel(Memory(LegT(order=8, timescale=16.0)))
+        >>> signal = np.sin(np.arange(3000) / 3)
+        >>> _, state = model.learn_many(signal, signal**2)
+        >>> print(model.identification(state, signal).report().splitlines()[0])
+        The input excites 2 of 8 kernel directions (strength above 0.0001 of the strongest).
         """
         if self.channels is not None:
             raise ValueError("identification looks at one input; build a model without channels for each of them.")
-        count = default_length(self.memory) if length is None else length
-        kernels = [self.kernel(state, k, count) for k in range(1, min(self.degree, 3) + 1)]
-        return identify(self.memory, signal, kernels, count, tolerance)
+        # Tensors beyond the third degree are too large to unpack for a report.
+        tensors = [self.tensor(state, k) for k in range(1, min(self.degree, 3) + 1)]
+        return identify(self.memory, signal, tensors, tolerance)
 
     def _read(self, states: np.ndarray) -> np.ndarray:
         """What the readout sees of the memory's states, (time, inputs)."""
