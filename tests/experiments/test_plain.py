@@ -79,3 +79,11 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
 
 def test_the_order_of_keys_does_not_matter():
     assert canonical({"a": 1, "b": {"c": 2, "d": 3}}) == canonical({"b": {"d": 3, "c": 2}, "a": 1})
+
+
+def test_who_reads_while_a_file_is_written_reads_the_old_one_whole(tmp_path):
+    write_atomically(tmp_path / "a", b"old")
+    with (tmp_path / "a").open("rb", buffering=0) as reader:
+        write_atomically(tmp_path / "a", b"the new content")
+        assert reader.read() == b"old"
+    assert (tmp_path / "a").read_bytes() == b"the new content"

@@ -17,8 +17,8 @@ A module has a docstring whose first line says what it shows and where it stands
 ``QUICK``
     ``Config(...)`` small enough for seconds. It exercises every line; CI runs it.
 ``report(result, folder)``
-    Draws: figures by `save_figure` (PNG and SVG), tables as text. metrics.json and config.json are written
-    by the framework, before it is called.
+    Draws: figures by `save_figure` (PNG and SVG) in the style of `hippozoo.plotting`, tables as text.
+    metrics.json and config.json are written by the framework, before it is called.
 
 and then one of two forms. They compute; they print and draw nothing.
 
@@ -123,12 +123,15 @@ A complete example, `hippozoo/experiments/coin_flips.py`::
         """Error against the number of flips."""
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(4, 3))
-        ax = figure.subplots()
+        from hippozoo.plotting import style
+
         error = result.metrics["error"]
-        ax.loglog(list(error), [one["mean"] for one in error.values()], "o-")
-        ax.set(xlabel="flips", ylabel="error of the mean")
-        save_figure(figure, folder, "error")
+        with style():
+            figure = Figure(figsize=(4, 3))
+            ax = figure.subplots()
+            ax.loglog(list(error), [one["mean"] for one in error.values()], "o-")
+            ax.set(xlabel="flips", ylabel="error of the mean")
+            save_figure(figure, folder, "error")
 
 Test it with ``reproduce("coin-flips", quick=True, out=tmp_path)``, which returns the content of metrics.json.
 Heavy imports (matplotlib, pandas) go inside functions; torch and numpy may stand at the top of an experiment.

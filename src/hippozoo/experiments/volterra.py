@@ -147,10 +147,8 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
             one.result["printed_kernel_relative_error"] for one in quadratic
         )
         claims = _claims(config, metrics)
-    curves = {LABELS[model]: [one.result["cumulative_error"] for one in runs] for model, runs in learnt.items()}
     arrays = {
-        "curves": {label: np.array(rows) for label, rows in curves.items()},
-        "at": {LABELS[model]: np.array(runs[0].result["at"], float) for model, runs in learnt.items()},
+        "curves": {LABELS[model]: _curve(runs) for model, runs in learnt.items()},
         "kernels": {
             model: unpack(np.array(runs[0].result["kernel"]), LAGS, 2)
             for model, runs in learnt.items()
@@ -171,12 +169,7 @@ def report(result: Result, folder: Path) -> None:
     with style():
         figure = Figure(figsize=(6.4, 4.2), layout="constrained")
         ax = figure.subplots()
-        for label, rows in result.arrays["curves"].items():
-            plot_learning(result.arrays["at"][label], {label: rows}, ax=ax)
-            line, band = ax.lines[-1], ax.collections[-1] if len(rows) > 1 else None
-            for artist in filter(None, (line, band)):
-                artist.set_color(f"C{len(ax.lines) - 1}")
-        ax.legend()
+        plot_learning(result.arrays["curves"], ax=ax)
         ax.set_title("Wray-Green: mean over seeds, band ± SEM")
         save_figure(figure, folder, "cumulative-error")
 
@@ -297,6 +290,13 @@ def _points(n_steps: int) -> np.ndarray:
     """About twenty numbers of samples per decade, powers of ten among them."""
     points = np.round(10 ** np.arange(0, np.log10(n_steps) + 1e-9, 0.05)).astype(int)
     return np.unique(np.append(points, n_steps))
+
+
+def _curve(runs: list[Finished]) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of samples from 100 on (before, the memory is nearly empty) and the errors there, by seed."""
+    steps = np.array(runs[0].result["at"], float)
+    rows = np.array([one.result["cumulative_error"] for one in runs])
+    return steps[steps >= 100], rows[:, steps >= 100]
 
 
 def _at(one: Finished, n: int) -> float:
