@@ -96,8 +96,7 @@ def plot_kernels(
 
 
 def plot_learning(
-    steps: Float[np.ndarray, " points"],
-    curves: Mapping[str, Float[np.ndarray, "seeds points"]],
+    curves: Mapping[str, tuple[Float[np.ndarray, " points"], Float[np.ndarray, "seeds points"]]],
     *,
     ax: Axes | None = None,
 ) -> Axes:
@@ -105,27 +104,26 @@ def plot_learning(
 
     Parameters
     ----------
-    steps
-        After how many samples.
     curves
-        Cumulative squared errors by name, one row per seed.
+        By name: after how many samples, and the cumulative squared errors there, one row per seed.
     ax
         Where to draw.
 
     Examples
     --------
-    >>> ax = plot_learning(np.array([1.0, 10.0]), {"ours": np.array([[1.0, 2.0], [1.0, 4.0]])})
+    >>> ax = plot_learning({"ours": (np.array([1.0, 10.0]), np.array([[1.0, 2.0], [1.0, 4.0]]))})
     >>> ax.lines[0].get_ydata().tolist()
     [1.0, 3.0]
     """
     ax = axes_or_new(ax)
-    for number, (name, rows) in enumerate(curves.items()):
+    for number, (name, (steps, rows)) in enumerate(curves.items()):
         colour = f"C{number}"
         mean = rows.mean(axis=0)
         ax.loglog(steps, mean, color=colour, label=name)
         if len(rows) > 1:
             sem = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
-            ax.fill_between(steps, np.maximum(mean - sem, 1e-300), mean + sem, color=colour, alpha=0.25, linewidth=0)
+            # A logarithmic axis has no room for a band that reaches zero.
+            ax.fill_between(steps, np.maximum(mean - sem, mean / 10), mean + sem, color=colour, alpha=0.25, linewidth=0)
     ax.set(xlabel="samples", ylabel="cumulative squared error")
     ax.legend()
     return ax
