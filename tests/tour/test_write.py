@@ -76,8 +76,10 @@ def test_every_picture_exists_in_light_and_dark_and_is_described(page, tour):
     for name in [image["src"] for image in images] + [source["srcset"] for source in sources]:
         picture = ElementTree.parse(tour.parent / name).getroot()
         assert len(list(picture.iter("{http://www.w3.org/2000/svg}path"))) > 10
-    for image in images:
+    for image, source in zip(images, sources, strict=True):
         assert len(image["alt"]) > 40
+        assert "fill: #ffffff" in (tour.parent / image["src"]).read_text()
+        assert "fill: #14181d" in (tour.parent / source["srcset"]).read_text()
 
 
 def test_nothing_is_fetched_from_elsewhere(page, tour):

@@ -141,7 +141,7 @@ def plot_basis(
     >>> [line.get_label() for line in ax.lines]
     ['n = 0', 'n = 1', 'n = 2']
     """
-    functions = min(whole_number("functions", functions), system.order)
+    functions = whole_number("functions", functions)
     if lags is None:
         lags = _all_lags(system)
     ax = axes_or_new(ax)
