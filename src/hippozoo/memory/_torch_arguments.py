@@ -71,7 +71,7 @@ def above_zero(name: str, value: Tensor) -> None:
 def _can_be_seen(value: Tensor) -> bool:
     # torch has no public way to ask whether a tensor stands for a batch of them, inside vmap.
     inside_vmap = torch._C._functorch.is_batchedtensor  # pyright: ignore[reportAttributeAccessIssue]
-    return not (torch.compiler.is_compiling() or inside_vmap(value))
+    return not (torch.compiler.is_compiling() or value.is_meta or inside_vmap(value))
 
 
 def _refuse(name: str, value: Tensor, fine: Tensor, advice: str) -> None:

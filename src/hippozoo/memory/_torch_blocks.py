@@ -62,9 +62,10 @@ def fixed_tables(
     The carries end where nothing is left to carry. Numbers too small to be normal are zero: they are slow.
     """
     tiny = torch.finfo(place.dtype).tiny
-    carries = [A_d.mT]
-    while len(carries) < MOST_CARRIES and carries[-1].abs().max() >= tiny:
-        carries.append(carries[-1] @ carries[-1])
+    carries, power = [A_d.mT], A_d.mT @ A_d.mT
+    while len(carries) < MOST_CARRIES and power.abs().max() >= tiny:
+        carries.append(power)
+        power = power @ power
     tables = block_tables(A_d, b_d, block, 1)._replace(carries=torch.stack(carries))
     return BlockTables(*(torch.where(t.abs() < tiny, 0.0, t).to(place) for t in tables))
 

@@ -252,7 +252,7 @@ class MemoryLayer(nn.Module):
 
     def _in_own_precision(self, run: Callable[..., tuple[Any, Any]], x: Any, *others: Any) -> tuple[Any, Any]:
         # bfloat16 would spoil the recurrence, so autocast ends here and begins again behind the layer.
-        if isinstance(x, Tensor) and torch.is_autocast_enabled(x.device.type):
+        if isinstance(x, Tensor) and x.device.type != "meta" and torch.is_autocast_enabled(x.device.type):
             with torch.autocast(x.device.type, enabled=False):
                 return run(x.to(self.dtype) if x.is_floating_point() else x, *others)
         return run(x, *others)
