@@ -87,7 +87,7 @@ def plot_memory(
         if dt is None:
             dt = memory.dt if isinstance(memory, Memory) else 1.0
         values, edges = _cells(real_array("signal", signal), checked_steps(dt), float(lags.max()))
-        ax.stairs(values, edges, baseline=None, color=ink(), linewidth=2.4, alpha=0.4, label="true past")
+        ax.stairs(values, edges, baseline=None, color=ink(), linewidth=2.4, alpha=0.5, label="true past")
     ax.plot(within, remembered, label=label or f"{reader.order} numbers")
     return _lag_axis(ax, lags, unit)
 

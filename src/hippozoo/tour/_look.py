@@ -5,7 +5,11 @@ CSS = """
       --ink: #1c2126; --soft: #59636d; --paper: #ffffff; --panel: #f3f5f7; --line: #d5dade; --link: #00629b;
       --keyword: #8a3fa0; --text: #0a6b3d; --number: #a34700;
     }
+    /* One of each pair of pictures is shown. A <picture> would do it too, but a dark screen would print dark. */
+    .dark { display: none; }
     @media screen and (prefers-color-scheme: dark) {
+      .light { display: none; }
+      .dark { display: block; }
       :root {
         --ink: #e4e8ec; --soft: #a3adb7; --paper: #14181d; --panel: #1e242b; --line: #3a424b; --link: #6cbcf0;
         --keyword: #d29be6; --text: #86d6a5; --number: #f0a06a;
@@ -27,7 +31,7 @@ CSS = """
     section { margin: 3rem 0; }
     .title { margin: 0 0 0.15rem; color: var(--soft); font-size: 0.85rem; font-weight: 600; }
     figure { margin: 0; }
-    img { display: block; width: 100%; height: auto; }
+    img { width: 100%; height: auto; }
     figcaption { margin: 0.6rem 0 1rem; }
     pre {
       margin: 0; padding: 0.8rem 1rem; overflow-x: auto; background: var(--panel); border-radius: 0.4rem;
@@ -47,13 +51,16 @@ CSS = """
     thead th { color: var(--soft); font-weight: 600; }
     footer { border-top: 1px solid var(--line); color: var(--soft); font-size: 0.9rem; }
     @media (max-width: 30rem) {
-      figure picture { display: block; margin-inline: -0.6rem; }
+      img { width: calc(100% + 1.2rem); margin-inline: -0.6rem; }
       pre { font-size: 0.78rem; }
     }
     @media print {
       body { max-width: none; padding: 0; font-size: 10.5pt; }
       nav { display: none; }
-      section { break-inside: avoid; margin: 1.5rem 0; }
+      section { margin: 1.5rem 0; }
+      img { width: 12cm; }
+      h2, .title { break-after: avoid; }
+      img, pre, tr { break-inside: avoid; }
       pre { white-space: pre-wrap; border: 1px solid var(--line); }
     }
     @media (prefers-reduced-motion: reduce) { html { scroll-behavior: auto; } }

@@ -84,10 +84,8 @@ def render_section(one: Shown) -> str:
       <p class="title">{escape(one.section.title)}</p>
       <h2>{escape(one.section.question)}</h2>
       <figure>
-        <picture>
-          <source srcset="{one.dark}" media="screen and (prefers-color-scheme: dark)">
-          <img src="{one.light}" width="{width}" height="{height}" alt="{escape(one.alt)}">
-        </picture>
+        <img class="light" src="{one.light}" width="{width}" height="{height}" alt="{escape(one.alt)}">
+        <img class="dark" src="{one.dark}" width="{width}" height="{height}" alt="{escape(one.alt)}">
         <figcaption>{typeset(one.caption)}</figcaption>
       </figure>
 {render_table(one.table) if one.table else ""}{render_code(one.section)}

@@ -22,7 +22,7 @@ def draw(names: SimpleNamespace, figure: Figure) -> None:
     """Truth, readings and memory by lag; the hours without radio are shaded."""
     ax = figure.subplots()
     ago, received = names.times[-1] - names.times, ~np.isnan(names.readings)
-    ax.plot(ago, names.truth, color=ink(), linewidth=2.4, alpha=0.4, label="true temperature")
+    ax.plot(ago, names.truth, color=ink(), linewidth=2.4, alpha=0.5, label="true temperature")
     ax.plot(ago[received], names.readings[received], ".", color=ink(), markersize=4, label="reading")
     ax.plot(names.lags, names.past, label="remembered")
     ax.plot(names.lags, by_counting(names), "--", linewidth=1.2, label="samples counted, not timed")
