@@ -133,6 +133,14 @@ def test_a_weight_is_a_finite_nonnegative_function_of_arrays(weight, error, mess
         from_weight(weight, (0.0, 1.0), 8)
 
 
+def test_an_order_that_rounding_cannot_carry_is_refused():
+    def needle(x):
+        return np.where(np.abs(x - 0.3) < 1e-6, 1.0, 0.0)
+
+    with pytest.raises(ValueError, match=r"order=150 is too high for this weight: .* pass a lower order, or shift"):
+        from_weight(needle, (0.0, 1.0), 150, breakpoints=(0.3 - 1e-6, 0.3 + 1e-6))
+
+
 @pytest.mark.parametrize("breakpoints", [(0.0,), (0.5, 1.0), (2.0,)])
 def test_breakpoints_stand_inside_the_interval(breakpoints):
     with pytest.raises(ValueError, match=r"breakpoints hold .*; pass points strictly between 0.0 and 1.0"):

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial import Polynomial
 from numpy.testing import assert_allclose
@@ -31,12 +31,14 @@ def test_the_final_state_is_the_projection_of_the_whole_past(seed, samples, orde
     assert state.elapsed == pytest.approx(dt.sum())
 
 
+@settings(max_examples=30)
 @given(seeds, st.integers(1, 90), st.integers(1, 12))
 def test_steps_scan_final_and_merge_agree(seed, samples, order):
     signal, dt = irregular(seed, samples)
     assert GrowingMemory(order).verify(signal, dt) < 1e-11
 
 
+@settings(max_examples=30)
 @given(seeds, st.integers(1, 40))
 def test_channels_are_remembered_as_if_alone(seed, samples):
     signal, dt = irregular(seed, samples, channels=3)
@@ -54,6 +56,7 @@ def test_channels_are_remembered_as_if_alone(seed, samples):
     assert_allclose(state.coefficients, history[-1].coefficients, atol=1e-12)
 
 
+@settings(max_examples=30)
 @given(seeds, st.lists(st.integers(0, 30), min_size=2, max_size=5))
 def test_pieces_merge_in_any_grouping(seed, lengths):
     memory, signal_of, duration_of = GrowingMemory(7), *irregular(seed, sum(lengths) + 1)
@@ -73,6 +76,7 @@ def test_pieces_merge_in_any_grouping(seed, lengths):
     assert from_left.elapsed == pytest.approx(whole.elapsed)
 
 
+@settings(max_examples=30)
 @given(seeds, st.integers(1, 60), st.integers(1, 60))
 def test_a_scan_continues_from_a_state(seed, first, second):
     signal, dt = irregular(seed, first + second)

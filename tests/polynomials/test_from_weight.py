@@ -57,6 +57,19 @@ def test_jumps_and_gaps_are_found_and_breakpoints_only_save_work():
     assert weights @ nodes == pytest.approx((0.02 + (1 - 4 / 9)) / mass, rel=1e-12)
 
 
+def test_two_narrow_islands_far_apart_come_out_all_the_same():
+    # Between them the polynomials reach 1e100; the rule that suffices without gaps is noticed not to suffice.
+    def islands(x):
+        return np.where((x < 0.01) | (x > 0.99), 1.0, 0.0)
+
+    family = from_weight(islands, (0.0, 1.0), 150, breakpoints=(0.01, 0.99))
+    node, mass = np.polynomial.legendre.leggauss(200)
+    island = 0.01 * (node + 1) / 2
+    values = family.values(np.concatenate([island, 0.99 + island]))
+    weights = np.concatenate([mass, mass]) / 4
+    assert_allclose(values.T @ (weights[:, None] * values), np.eye(150), atol=1e-10)
+
+
 def test_a_breakpoint_reveals_a_peak_too_narrow_to_be_found():
     def peak(x):
         return 1 + np.exp(-(((x - 0.3217) / 1e-6) ** 2)) * 1e6

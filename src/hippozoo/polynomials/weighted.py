@@ -88,7 +88,7 @@ def from_weight(
             return family
     raise ValueError(
         f"order={order} is too high for this weight: by recurrence its polynomials come out orthonormal to "
-        f"{error:.1e} only, as happens with narrow peaks far apart; pass a lower order."
+        f"{error:.1e} only, as happens where its mass is very narrow; pass a lower order, or shift and scale x."
     )
 
 
@@ -111,16 +111,14 @@ def _smooth_panels(weight: Weight, panels: list[Panel], order: int) -> list[Pane
     while panels:
         (left, right), look = panels.pop(), looks.pop()
         middle = (left + right) / 2
-        divisible = left < middle < right
         accepted = (
             look.is_smooth
             or look.rough <= 1e-16 * total / order  # the products of two polynomials grow like the order
-            or (look.rough <= 8 * look.noise <= 1e-10 * total)  # no closer look would tell more
-            or (not divisible and look.mass <= 1e-15 * total)  # between neighbouring floats: a jump
+            or look.rough <= 8 * look.noise <= 1e-10 * total  # no closer look would tell more
         )
         if accepted:
             smooth += [(left, right)] * (look.mass > 0)
-        elif divisible and len(smooth) + len(panels) < _MOST_PANELS:
+        elif left < middle < right and len(smooth) + len(panels) < _MOST_PANELS:
             halves = [(left, middle), (middle, right)]
             panels += halves
             looks += [_look(weight, half) for half in halves]
