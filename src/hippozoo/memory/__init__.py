@@ -8,14 +8,24 @@ from hippozoo.memory.missing import hold_missing
 from hippozoo.memory.stream import Stream
 
 if TYPE_CHECKING:
+    from hippozoo.memory.growing import GrowingHistory as GrowingHistory
     from hippozoo.memory.growing import GrowingMemory as GrowingMemory
     from hippozoo.memory.growing import GrowingState as GrowingState
     from hippozoo.memory.layer import MemoryLayer as MemoryLayer
 
-__all__ = ["GrowingMemory", "GrowingState", "Memory", "MemoryLayer", "Stream", "hold_missing", "response"]
+__all__ = [
+    "GrowingHistory",
+    "GrowingMemory",
+    "GrowingState",
+    "Memory",
+    "MemoryLayer",
+    "Stream",
+    "hold_missing",
+    "response",
+]
 
 # Fetched when asked for: MemoryLayer brings torch, which users of the NumPy memory need not load.
-_ELSEWHERE = {"MemoryLayer": "layer", "GrowingMemory": "growing", "GrowingState": "growing"}
+_ELSEWHERE = {"MemoryLayer": "layer"} | dict.fromkeys(("GrowingHistory", "GrowingMemory", "GrowingState"), "growing")
 
 
 def __getattr__(name: str) -> Any:
