@@ -117,3 +117,16 @@ def full_tensor_sgd(states, targets, degree, rate):
         for tensor, product in zip(tensors, products, strict=True):
             tensor -= rate * 2 * (prediction - target) * product
     return np.array(predictions), tensors
+
+
+def coupled_multiscale(A, b, rate_matrix, timescale, dt):
+    """The paper's S' = A S G + b (G e_0)' f as one dense zero-order hold on S flattened row by row."""
+    from scipy.linalg import expm
+
+    order, scales = len(b), len(rate_matrix)
+    size = order * scales
+    generator = np.zeros((size + 1, size + 1))
+    generator[:size, :size] = np.kron(A, rate_matrix)
+    generator[:size, size] = np.outer(b, rate_matrix[0]).ravel()
+    both = expm(generator * dt / timescale)
+    return both[:size, :size], both[:size, size]

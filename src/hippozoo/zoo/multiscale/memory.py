@@ -1,0 +1,513 @@
+"""One state for a continuum of timescales; the horizon is chosen when one asks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from hippozoo._arguments import positive_number, real_array, shorten, whole_number
+from hippozoo._immutable import Immutable
+from hippozoo.discretise import checked_steps
+from hippozoo.memory import Memory, hold_missing
+from hippozoo.systems import HippoSystem
+from hippozoo.zoo.multiscale.bank_step import BankStep
+from hippozoo.zoo.multiscale.constructions import CONSTRUCTIONS, Construction, ScaleExpansion
+from hippozoo.zoo.multiscale.coverage import Coverage, measure_coverage
+
+__all__ = ["MultiscaleMemory"]
+
+Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
+State = Float[np.ndarray, "order scales"] | Float[np.ndarray, "channels order scales"]
+States = Float[np.ndarray, "time order scales"] | Float[np.ndarray, "time channels order scales"]
+Horizons = Float[np.ndarray, "*horizons"] | float
+
+_DTYPES = ("float64", "float32")
+_MISSING_ADVICE = "For missing samples pass mask= (True where there is a sample)."
+
+
+@dataclass(frozen=True)
+class MultiscaleMemory(Immutable):
+    """Remembers a stream at every horizon between the system's timescale and `longest`; pure, the state is yours.
+
+    The state is (order, scales), or (channels, order, scales): column m is the plain memory of ``windows[m]``. Any
+    horizon in the range can be asked for afterwards: its coefficients, what they remember of the past, or the plain
+    memory they belong to. Time is kept as everywhere: after sample t the present is t + 1 (in units of `dt`).
+
+    Parameters
+    ----------
+    system
+        What each window runs. Its timescale is the shortest horizon (the paper's base timescale).
+    longest
+        The longest horizon that can be asked for, in the same unit.
+    scales
+        How many windows are kept, M in the paper; by default as many as serve the range well.
+    construction
+        Where the windows stand and how to read between them: ``"log"`` (the paper's main one), ``"basic"``,
+        ``"jeffreys"``, or ``"bank"``, beyond the paper and ten times smaller.
+    dt
+        Time between two samples.
+    dtype
+        Precision of the state, ``"float64"`` or ``"float32"``.
+
+    Examples
+    --------
+    One state, asked for the last 20 and for the last 2000 samples.
+
+    >>> from hippozoo.systems import LegT
+    >>> memory = MultiscaleMemory(LegT(order=8, timescale=10.0), longest=1e4)
+    >>> signal = np.sin(np.arange(30_000) / 1000) + 0.1 * np.sin(np.arange(30_000) / 5)
+    >>> state = memory.final(signal)
+    >>> bool(abs(memory.reconstruct(state, 10.5, horizon=20.0) - signal[-11]) < 0.001)  # both waves
+    True
+    >>> slow = np.sin(np.arange(30_000) / 1000)
+    >>> bool(abs(memory.reconstruct(state, 1000.5, horizon=2000.0) - slow[-1001]) < 0.03)  # the slow one
+    True
+
+    References
+    ----------
+    Paper, section "Multiscale HiPPO" and its appendix. The paper writes one coupled system; it is this bank in other
+    coordinates (see `scale_coefficients`).
+    """
+
+    system: HippoSystem
+    longest: float
+    scales: int | None = None
+    construction: str = "log"
+    dt: float = 1.0
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.system, HippoSystem):
+            raise TypeError(
+                f"system={shorten(self.system)} is not a time-invariant system; pass one of hippozoo.systems, "
+                f"for example LegT(order=16, timescale=10.0)."
+            )
+        built = build_construction(self.system, self.longest, self.scales, self.construction)
+        object.__setattr__(self, "longest", built.longest)
+        object.__setattr__(self, "scales", built.scales)
+        object.__setattr__(self, "dt", positive_number("dt", self.dt, why="time only runs forwards"))
+        try:
+            name = np.dtype(self.dtype).name
+        except TypeError:
+            name = None
+        if name not in _DTYPES:
+            raise ValueError(f"dtype={shorten(self.dtype)}: a state is kept in 'float64' or 'float32'; pass one.")
+        object.__setattr__(self, "dtype", name)
+
+    # -- what it is ----------------------------------------------------------------------------------------------
+
+    @property
+    def shortest(self) -> float:
+        """The shortest horizon: the timescale of the system."""
+        return self.system.timescale
+
+    @property
+    def windows(self) -> Float[np.ndarray, " scales"]:
+        """The timescale that each column of the state keeps, short to long."""
+        return self.layout.windows
+
+    @property
+    def size(self) -> int:
+        """How many numbers the state of one channel holds."""
+        return self.system.order * len(self.windows)
+
+    @cached_property
+    def layout(self) -> Construction:
+        """Where the windows stand and how horizons are read: the construction itself."""
+        return build_construction(self.system, self.longest, self.scales, self.construction)
+
+    def plain(self, horizon: float) -> Memory:
+        """The plain memory of a horizon, whose state `coefficients` gives.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> MultiscaleMemory(LegT(order=8, timescale=10.0), longest=1e3).plain(50.0).system
+        LegT(order=8, timescale=50.0)
+        """
+        return Memory(self.layout.plain_system(self._checked_horizon(horizon)), self.dt, dtype=self.dtype)
+
+    # -- the modes -----------------------------------------------------------------------------------------------
+
+    def initial_state(self, channels: int | None = None) -> State:
+        """The memory of nothing: zeros of shape (order, scales) or (channels, order, scales).
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3, scales=40).initial_state(2).shape
+        (2, 4, 40)
+        """
+        if channels is None:
+            return np.zeros(self._shape, self.dtype)
+        return np.zeros((whole_number("channels", channels), *self._shape), self.dtype)
+
+    def step(self, state: State, sample: Any, dt: float | None = None) -> State:
+        """The state after one more sample, held for `dt` (default: the memory's own).
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3)
+        >>> state = memory.step(memory.initial_state(), 1.0)
+        >>> state = memory.step(state, 2.0, dt=0.5)
+        """
+        if type(sample) is float and math.isfinite(sample):  # a stream's usual sample, 5 us faster
+            value = np.array(sample, self.dtype)
+        else:
+            value = real_array("sample", sample, self.dtype, what_to_do=_MISSING_ADVICE)
+        if value.ndim > 1:
+            raise ValueError(f"sample has shape {value.shape}; pass one number, or one per channel: (channels,).")
+        before = self._checked_state(state, value.shape)
+        rows = before if value.ndim else before[None]
+        step = None if dt is None else positive_number("dt", dt, why="time only runs forwards")
+        if step is None or step == self.dt:
+            after = self._engine.step(rows, value.reshape(-1))
+        else:
+            after = self._engine.final_varying(value.reshape(1, -1), np.array([step]), rows)
+        return after if value.ndim else after[0]
+
+    def scan(
+        self,
+        signal: Signal,
+        state: State | None = None,
+        dt: Float[np.ndarray, "time"] | float | None = None,
+        mask: Bool[np.ndarray, "..."] | None = None,
+        held: Float[np.ndarray, "channels"] | float = 0.0,
+    ) -> States:
+        """The state after every sample; it is large, and `final` is much faster where the last one will do.
+
+        Parameters
+        ----------
+        signal
+            (time,) or (time, channels).
+        state
+            Where to start; the memory of nothing by default.
+        dt
+            How long each sample holds: one number, or one per sample.
+        mask
+            True where there is a sample. In gaps time passes and the last value seen is held.
+        held
+            The last value seen before the signal, for a gap at its beginning.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3, scales=40)
+        >>> memory.scan(np.ones((50, 3))).shape
+        (50, 3, 4, 40)
+        """
+        values, before, steps = self._checked(signal, state, dt, mask, held)
+        rows, streams = before.reshape(-1, *self._shape), values.reshape(len(values), -1)
+        engine = self._engine
+        states = engine.scan(streams, rows) if steps is None else engine.scan_varying(streams, steps, rows)
+        return states.reshape(len(values), *before.shape)
+
+    def final(
+        self,
+        signal: Signal,
+        state: State | None = None,
+        dt: Float[np.ndarray, "time"] | float | None = None,
+        mask: Bool[np.ndarray, "..."] | None = None,
+        held: Float[np.ndarray, "channels"] | float = 0.0,
+    ) -> State:
+        """The state after the last sample; the arguments are those of `scan`.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3)
+        >>> signal = np.cos(np.arange(100) / 7)
+        >>> bool(np.allclose(memory.final(signal), memory.scan(signal)[-1]))
+        True
+        """
+        values, before, steps = self._checked(signal, state, dt, mask, held)
+        rows, streams = before.reshape(-1, *self._shape), values.reshape(len(values), -1)
+        engine = self._engine
+        after = engine.final(streams, rows) if steps is None else engine.final_varying(streams, steps, rows)
+        return after.reshape(before.shape)
+
+    def merge(self, left: State, right: State, elapsed: float) -> State:
+        """`left`, then what `right` saw (from a memory of nothing) during its `elapsed` units of time.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3)
+        >>> signal = np.cos(np.arange(100) / 7)
+        >>> merged = memory.merge(memory.final(signal[:60]), memory.final(signal[60:]), elapsed=40.0)
+        >>> bool(np.allclose(merged, memory.final(signal)))
+        True
+        """
+        shape = np.shape(left)[:-2]
+        before = self._checked_state(left, shape, "left")
+        after = self._checked_state(right, shape, "right")
+        duration = positive_number("elapsed", elapsed, why="the time that `right` has seen")
+        faded = self._engine.forget(before.reshape(-1, *self._shape), duration)
+        return (faded.reshape(before.shape) + after).astype(self.dtype)
+
+    # -- questions -----------------------------------------------------------------------------------------------
+
+    def coefficients(
+        self, state: Float[np.ndarray, "*batch order scales"], horizon: Horizons
+    ) -> Float[np.ndarray, "*batch_and_horizons order"]:
+        """The state of the plain memory of each horizon, as well as this memory knows it.
+
+        Parameters
+        ----------
+        state
+            A state, or any stack of them.
+        horizon
+            One horizon, or an array of them, whose axes then stand before the coefficients.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3)
+        >>> signal = np.cos(np.arange(3000) / 70)
+        >>> asked = memory.coefficients(memory.final(signal), 300.0)
+        >>> bool(np.allclose(asked, memory.plain(300.0).final(signal), atol=1e-3))
+        True
+        """
+        states = real_array("state", state)
+        if states.shape[-2:] != self._shape:
+            raise ValueError(
+                f"state has shape {states.shape}, expected (..., {self._shape[0]}, {self._shape[1]}): order and scales "
+                f"of this memory; pass a state that it returned."
+            )
+        asked = real_array("horizon", horizon)
+        found = [self.layout.read(states, self._checked_horizon(one)) for one in asked.ravel().tolist()]
+        if not found:
+            return np.zeros((*states.shape[:-2], *asked.shape, self.system.order))
+        stacked = np.stack(found, axis=-2)
+        return stacked.reshape(*states.shape[:-2], *asked.shape, self.system.order)
+
+    def reconstruct(
+        self,
+        state: Float[np.ndarray, "*batch order scales"],
+        lags: Float[np.ndarray, "*lags"] | float,
+        horizon: float | None = None,
+    ) -> Float[np.ndarray, "*batch_and_lags"]:
+        """What is remembered of the signal at each lag, asked through one horizon.
+
+        Parameters
+        ----------
+        state
+            A state, or any stack of them.
+        lags
+            How long ago, in your time unit; 0 is the present.
+        horizon
+            The shorter it is, the sharper the answer; by default the shortest one that reaches all the lags.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3)
+        >>> state = memory.final(np.full(9000, 2.5))
+        >>> memory.reconstruct(state, np.array([0.0, 40.0, 80.0])).round(3).tolist()
+        [2.5, 2.5, 2.5]
+        """
+        when = real_array("lags", lags)
+        if horizon is None:
+            furthest = float(when.max()) if when.size else self.shortest
+            horizon = max(self.shortest, furthest)
+            if np.isinf(self.system.window):
+                # A fading memory reaches beyond its timescale.
+                horizon = min(horizon, self.longest)
+        system = self.layout.plain_system(self._checked_horizon(horizon))
+        return system.reconstruct(self.coefficients(state, horizon), when)
+
+    def reading(self, horizon: float) -> Float[np.ndarray, "order order scales"]:
+        """The linear map behind `coefficients`: ``coefficients = tensordot(reading, state, axes=2)``.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3)
+        >>> state = memory.final(np.cos(np.arange(3000) / 70))
+        >>> asked = np.tensordot(memory.reading(300.0), state, axes=2)
+        >>> bool(np.allclose(asked, memory.coefficients(state, 300.0)))
+        True
+        """
+        units = np.eye(self.size).reshape(-1, *self._shape)
+        return self.layout.read(units, self._checked_horizon(horizon)).T.reshape(-1, *self._shape)
+
+    def scale_coefficients(
+        self, state: Float[np.ndarray, "*batch order scales"]
+    ) -> Float[np.ndarray, "*batch order degrees"]:
+        """The paper's S: the state as polynomials in scale, ``s(u) = S psi(u)``.
+
+        Examples
+        --------
+        A constant past looks the same at every scale: it fills the first polynomial and no other.
+
+        >>> from hippozoo.systems import LegT
+        >>> memory = MultiscaleMemory(LegT(order=2, timescale=10.0), longest=1e3, scales=3)
+        >>> S = memory.scale_coefficients(memory.final(np.ones(9000)))
+        >>> bool(np.allclose(S, [[1, 0, 0], [0, 0, 0]], atol=1e-6))
+        True
+        """
+        return real_array("state", state) @ self._expansion.scale_transform
+
+    def from_scale_coefficients(
+        self, coefficients: Float[np.ndarray, "*batch order degrees"]
+    ) -> Float[np.ndarray, "*batch order scales"]:
+        """Back from the paper's S to a state of this memory.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> memory = MultiscaleMemory(LegT(order=2, timescale=10.0), longest=1e3, scales=5)
+        >>> state = memory.final(np.arange(30.0))
+        >>> bool(np.allclose(memory.from_scale_coefficients(memory.scale_coefficients(state)), state))
+        True
+        """
+        return real_array("coefficients", coefficients) @ self._expansion.inverse_scale_transform
+
+    def coverage(self, horizons: Float[np.ndarray, " horizons"] | None = None) -> Coverage:
+        """How well the whole range can be read: expected error at each horizon, against the plain memory of it.
+
+        Expected over the reference signal of `hippozoo.zoo.multiscale.coverage`, exactly, not by simulation.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> coverage = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3, construction="bank").coverage()
+        >>> bool(coverage.worst_excess < 0.05)
+        True
+        """
+        if horizons is not None:
+            horizons = np.array(
+                [self._checked_horizon(one) for one in real_array("horizons", horizons).ravel().tolist()]
+            )
+        return measure_coverage(self.layout, self.dt, horizons)
+
+    def verify(self, signal: Signal) -> float:
+        """The largest disagreement between all the modes on your own signal, relative to the largest coefficient.
+
+        Every window is measured against a plain `Memory` of its own, sample by sample.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3, scales=20)
+        >>> bool(memory.verify(np.random.default_rng(0).normal(size=100)) < 1e-12)
+        True
+        """
+        values, start, _ = self._checked(signal, None, None, None, 0.0)
+        plain = np.stack(
+            [Memory(self.layout.plain_system(window), self.dt).scan(values) for window in self.windows.tolist()],
+            axis=-1,
+        )
+        stepped = start
+        for sample in values:
+            stepped = self.step(stepped, sample)
+        half = (len(values) + 1) // 2
+        first, second = values[:half], values[half:]
+        steps = np.full(len(values), self.dt)
+        found = [
+            (self.scan(values), plain),
+            (self.final(values), plain[-1]),
+            (stepped, plain[-1]),
+            (self.scan(values, dt=steps), plain),
+            (self.final(values, dt=steps), plain[-1]),
+        ]
+        if len(second):
+            resumed, elapsed = self.final(first), len(second) * self.dt
+            found += [
+                (self.scan(second, resumed), plain[half:]),
+                (self.final(second, resumed), plain[-1]),
+                (self.merge(resumed, self.final(second), elapsed), plain[-1]),
+            ]
+        largest = max(float(np.abs(plain).max()), np.finfo(np.float64).tiny)
+        return max(float(np.abs(ours - theirs).max()) for ours, theirs in found) / largest
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _shape(self) -> tuple[int, int]:
+        return self.system.order, len(self.windows)
+
+    @cached_property
+    def _engine(self) -> BankStep:
+        return BankStep(self.system, self.windows, self.dt, np.dtype(self.dtype))
+
+    @property
+    def _expansion(self) -> ScaleExpansion:
+        if not isinstance(self.layout, ScaleExpansion):
+            raise ValueError(
+                f"construction={self.construction!r} has no polynomials in scale, its state is the windows themselves; "
+                f"build with 'log', 'basic' or 'jeffreys' for the paper's coefficients."
+            )
+        return self.layout
+
+    def _checked_horizon(self, horizon: Any) -> float:
+        value = positive_number("horizon", horizon, why="it is a duration in your time unit")
+        # A grid like geomspace(shortest, longest) may end one rounding outside.
+        if not self.shortest * (1 - 1e-12) <= value <= self.longest * (1 + 1e-12):
+            what = f"longest>={value:g}" if value > self.longest else f"a system of timescale<={value:g}"
+            raise ValueError(
+                f"horizon={value:g} is outside the remembered range {self.shortest:g} to {self.longest:g}; "
+                f"query within it or build with {what}."
+            )
+        return float(np.clip(value, self.shortest, self.longest))
+
+    def _checked(
+        self, signal: Any, state: Any, dt: Any, mask: Any, held: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Signal without gaps, state to start from, and steps (None where they are all `self.dt`)."""
+        if mask is not None:
+            signal = hold_missing(signal, mask, held)
+        values = real_array("signal", signal, self.dtype, what_to_do=_MISSING_ADVICE)
+        if values.ndim not in (1, 2):
+            raise ValueError(f"signal has shape {values.shape}; pass (time,) or (time, channels).")
+        if values.size == 0:
+            raise ValueError(f"signal has shape {values.shape} and holds no sample; pass at least one.")
+        if state is None:
+            before = self.initial_state(values.shape[1] if values.ndim == 2 else None)
+        else:
+            before = self._checked_state(state, values.shape[1:])
+        if dt is None:
+            return values, before, None
+        steps = checked_steps(dt)
+        if steps.shape not in ((), values.shape[:1]):
+            raise ValueError(
+                f"dt has shape {steps.shape}, but the signal has {len(values)} samples; pass one number, or one "
+                f"per sample: ({len(values)},)."
+            )
+        if steps.ndim == 0 and steps == self.dt:
+            return values, before, None
+        return values, before, np.broadcast_to(steps, values.shape[:1])
+
+    def _checked_state(self, state: Any, leading: tuple[int, ...], name: str = "state") -> np.ndarray:
+        expected = (*leading, *self._shape)
+        ready = type(state) is np.ndarray and state.dtype == self.dtype and state.shape == expected
+        if ready and state.flags.c_contiguous and np.isfinite(state).all():
+            return state
+        array = real_array(name, state, self.dtype)
+        if array.shape != expected:
+            raise ValueError(
+                f"{name} has shape {array.shape}, expected {expected}: order and scales"
+                + (" per channel" if leading else "")
+                + "; begin with memory.initial_state(channels) or pass the state this memory returned."
+            )
+        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def build_construction(system: HippoSystem, longest: Any, scales: Any, name: Any) -> Construction:
+    """The construction of that name, with as many windows as serve it well where no number is given."""
+    chosen = CONSTRUCTIONS.get(name) if isinstance(name, str) else None
+    if chosen is None:
+        close = get_close_matches(str(name), CONSTRUCTIONS, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise ValueError(f"construction={shorten(name)} is unknown; {hint}All: {', '.join(CONSTRUCTIONS)}.")
+    if scales is None:
+        furthest = positive_number("longest", longest, why="it is a horizon in your time unit")
+        scales = chosen.comfortable_scales(system, max(furthest, system.timescale))
+    return chosen(system, longest, scales)

@@ -1,0 +1,135 @@
+"""The smallest memory that reads a range of horizons as well as is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from hippozoo._arguments import positive_number, whole_number
+from hippozoo.systems import HippoSystem
+from hippozoo.zoo.multiscale.constructions import CONSTRUCTIONS, GeometricBank
+from hippozoo.zoo.multiscale.coverage import Reader, expected_error, reference_past
+from hippozoo.zoo.multiscale.memory import MultiscaleMemory, build_construction
+
+__all__ = ["scales_needed", "smallest_memory"]
+
+_HORIZONS_PER_DECADE = 32
+_MOST_SCALES = 4096
+
+
+def smallest_memory(
+    system: HippoSystem, longest: float, excess: float = 0.05, dt: float = 1.0, dtype: str = "float64"
+) -> MultiscaleMemory:
+    """The parsimonious bank with the fewest numbers whose error is at most `excess` above that of plain memories.
+
+    "Error" is that of reconstructions over the whole range, expected over the reference signal of
+    `MultiscaleMemory.coverage` (the paper's Ornstein-Uhlenbeck mixture, stretched to the range), worst over 32
+    horizons to the decade; the plain memory of each of these horizons has the order of `system`. The bank may have
+    fewer windows of a higher order than that, where this is smaller.
+
+    Parameters
+    ----------
+    system
+        The plain memory to compete with; its timescale is the shortest horizon.
+    longest
+        The longest horizon.
+    excess
+        0.05 allows errors 5 % above those of the plain memory.
+    dt, dtype
+        Of the memory that is built.
+
+    Examples
+    --------
+    Horizons 10 to 1000, five per cent.
+
+    >>> from hippozoo.systems import LegT
+    >>> memory = smallest_memory(LegT(order=4, timescale=10.0), longest=1e3, excess=0.05)
+    >>> memory.construction, memory.size <= 40
+    ('bank', True)
+    """
+    allowed = 1 + positive_number("excess", excess, why="0.05 allows errors 5 % above those of the plain memory")
+    first = MultiscaleMemory(system, longest, None, "bank", dt, dtype)
+    past = reference_past(first.shortest, first.longest, first.dt)
+    limits = [(h, allowed * error) for h, error in plain_errors(first)]
+
+    def good(order: int, scales: int) -> bool:
+        reader = Reader(GeometricBank(replace(system, order=order), first.longest, scales), past)
+        return all(reader.error(horizon) <= limit for horizon, limit in limits)
+
+    best: tuple[int, int] | None = None
+    for order in promising_orders(system):
+        most = _MOST_SCALES if best is None else (math.prod(best) - 1) // order
+        found = fewest(lambda scales, order=order: good(order, scales), most)
+        if found is not None:
+            best = order, found
+    if best is None:
+        raise ValueError(
+            f"excess={excess} is not reached with {_MOST_SCALES} windows; allow more, pass a larger excess."
+        )
+    return MultiscaleMemory(replace(system, order=best[0]), first.longest, best[1], "bank", first.dt, dtype)
+
+
+def scales_needed(
+    system: HippoSystem, longest: float, excess: float = 0.01, construction: str = "log", dt: float = 1.0
+) -> int:
+    """How many scales a construction needs so that no horizon's error is more than `excess` above the plain one.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> system = LegT(order=4, timescale=10.0)
+    >>> scales_needed(system, 1e3, 0.05, "bank") < scales_needed(system, 1e3, 0.05, "log")
+    True
+    """
+    allowed = 1 + positive_number("excess", excess, why="0.05 allows errors 5 % above those of the plain memory")
+    memory = MultiscaleMemory(system, longest, 2 if construction in CONSTRUCTIONS else None, construction, dt)
+    past = reference_past(memory.shortest, memory.longest, memory.dt)
+    limits = [(h, allowed * error) for h, error in plain_errors(memory)]
+
+    def good(scales: int) -> bool:
+        reader = Reader(build_construction(system, memory.longest, scales, construction), past)
+        return all(reader.error(horizon) <= limit for horizon, limit in limits)
+
+    found = fewest(good, _MOST_SCALES)
+    if found is None:
+        raise ValueError(f"excess={excess} is not reached with {_MOST_SCALES} scales; pass a larger excess.")
+    return whole_number("scales", found)
+
+
+def plain_errors(memory: MultiscaleMemory) -> Iterator[tuple[float, float]]:
+    """Horizons over the range, each with the expected error of its plain memory."""
+    past = reference_past(memory.shortest, memory.longest, memory.dt)
+    count = max(17, math.ceil(_HORIZONS_PER_DECADE * math.log10(memory.longest / memory.shortest)) + 1)
+    for horizon in np.geomspace(memory.shortest, memory.longest, count).tolist():
+        plain = memory.layout.plain_system(horizon)
+        yield horizon, expected_error(past.responses(plain), past.projection(plain), past.covariance)
+
+
+def promising_orders(system: HippoSystem) -> list[int]:
+    """From the system's own order to twice as many, in steps of an eighth; the likeliest first."""
+    step = max(1, system.order // 8)
+    orders = []
+    for order in range(system.order, 2 * system.order + 1, step):
+        try:
+            orders.append(replace(system, order=order).order)
+        except ValueError:  # a Fourier memory has odd orders only
+            continue
+    return sorted(orders, key=lambda order: abs(order - 1.375 * system.order))
+
+
+def fewest(good, most: int) -> int | None:
+    """The smallest number from 2 to `most` that is good, where more is better; None if none is."""
+    low, high = 1, 2
+    while high < most and not good(high):
+        low, high = high, 2 * high
+    if high >= most:
+        high = most
+        if high < 2 or not good(high):
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return high
