@@ -141,7 +141,7 @@ def test_ctrl_c_ends_with_130(run, monkeypatch):
 
 
 def test_ctrl_c_in_the_tour_ends_with_130(run, monkeypatch):
-    def interrupted(folder):
+    def interrupted(folder, report):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("hippozoo.tour.write_tour", interrupted)
@@ -153,14 +153,15 @@ def test_ctrl_c_in_the_tour_ends_with_130(run, monkeypatch):
 def test_tour_writes_its_page_and_opens_it_when_asked(run, monkeypatch, tmp_path):
     opened = []
 
-    def write_tour(folder):
+    def write_tour(folder, report):
+        report("1 of 1: a question")
         folder.mkdir()
         (folder / "index.html").write_text("")
         return folder / "index.html"
 
     monkeypatch.setattr("hippozoo.tour.write_tour", write_tour)
     monkeypatch.setattr("webbrowser.open", opened.append)
-    assert run("tour") == (0, f"wrote {os.path.join('tour', 'index.html')}\n", "")  # noqa: PTH118
+    assert run("tour") == (0, f"wrote {os.path.join('tour', 'index.html')}\n", "1 of 1: a question\n")  # noqa: PTH118
     assert opened == []
     assert run("tour", "--out", "here", "--open")[0] == 0
     assert opened == [(tmp_path / "here" / "index.html").as_uri()]

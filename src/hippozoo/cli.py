@@ -117,7 +117,7 @@ def tour(
     """Run the zoo on embedded data and write a page with pictures."""
     from hippozoo.tour import write_tour
 
-    page = write_tour(out)
+    page = write_tour(out, report=lambda line: typer.echo(line, err=True))
     typer.echo(f"wrote {page}")
     if open_page:
         import webbrowser
