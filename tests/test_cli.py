@@ -70,7 +70,7 @@ def test_the_installed_command_is_this_one():
 def test_the_list_names_experiments_with_their_first_line(run):
     code, out, err = run("reproduce", "--list")
     assert (code, err) == (0, "")
-    assert "one-go        One go: a study without units and without randomness." in out
+    assert "one-go One go: a study without units and without randomness." in " ".join(out.split())
     listed = json.loads(run("reproduce", "--list", "--json")[1])
     assert listed == experiments.describe()
 
