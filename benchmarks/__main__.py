@@ -32,8 +32,29 @@ def table(title: str, rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+HEADER = """# Benchmarks
+
+`make bench` runs them all, `.venv/bin/python -m benchmarks memory` one of them; both write this page and `results.json`.
+
+Each row is checked against its reference before it is timed. Times are the shortest of several runs, in seconds of
+processor time on one core; the reference runs beside it, on the same machine, so that the ratio means something
+elsewhere too. References that would take minutes are timed on fewer samples and scaled, being linear in their number.
+Peak memory is what NumPy and Python held at once, inputs not counted; torch's own memory is not seen by it.
+"""
+
+
+def page(results: dict[str, Any]) -> str:
+    """The tables with the machine they were measured on."""
+    parts = [HEADER]
+    for name, result in sorted(results.items()):
+        setting = ", ".join(f"{key} {value}" for key, value in result["machine"].items())
+        what = "against its alternative" if name.endswith(".run") else "growth"
+        parts.append(table(f"{name.rsplit('.', 1)[0]}: {what}", result["rows"]) + f"\n{result['date']}; {setting}.\n")
+    return "\n".join(parts)
+
+
 def main() -> None:
-    """Run the benchmarks asked for, or all; print tables and write results.json beside them."""
+    """Run the benchmarks asked for, or all; print their tables and keep them in results.json and README.md."""
     names = sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name.startswith("bench_"))
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=main.__doc__)
     parser.add_argument("names", nargs="*", help=f"which of {', '.join(n.removeprefix('bench_') for n in names)}")
@@ -56,6 +77,7 @@ def main() -> None:
                     "rows": rows,
                 }
     path.write_text(json.dumps(results, indent=1) + "\n")
+    path.with_name("README.md").write_text(page(results))
 
 
 if __name__ == "__main__":
