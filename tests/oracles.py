@@ -130,3 +130,26 @@ def coupled_multiscale(A, b, rate_matrix, timescale, dt):
     generator[:size, size] = np.outer(b, rate_matrix[0]).ravel()
     both = expm(generator * dt / timescale)
     return both[:size, :size], both[:size, size]
+
+
+def forecast_pairs(A_past, b_past, A_future, b_future, signal, horizon):
+    """Every past beside the future that came after it, by the loop: System 2 runs `horizon` samples behind System 1.
+
+    Before its first sample the signal is constant at it; pairs whose past is only that are left out.
+    """
+    past = np.zeros(len(b_past))
+    past[0] = signal[0]
+    future = np.zeros(len(b_future))
+    future[0] = signal[0]
+    pairs = []
+    for t, sample in enumerate(signal):
+        future = A_future @ future + b_future * sample
+        past = A_past @ past + b_past * signal[max(t - horizon, 0)]
+        if t >= horizon:
+            pairs.append((past, future))
+    return tuple(np.array(side) for side in zip(*pairs, strict=True))
+
+
+def delayed_value(times, values, horizon, moment):
+    """The signal that holds values[i] from times[i] until times[i + 1], one horizon before `moment`."""
+    return values[max(int(np.searchsorted(times, moment - horizon, side="right")) - 1, 0)]

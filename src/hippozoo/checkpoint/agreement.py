@@ -64,6 +64,11 @@ def demand_state_of(state: Any, owner: Any) -> None:
     if small is None or large is None:
         return
     name = type(owner).__name__
+    if [place for place, _ in leaves(small)] != [place for place, _ in leaves(large)]:
+        # One part per channel, as many parts as channels: only the kind of state can be told.
+        if type(state) is not type(small):
+            raise CheckpointError(f"the state is a {type(state).__name__}, but {name} keeps a {type(small).__name__}.")
+        return
     templates = list(zip(leaves(small), leaves(large), strict=True))
     if type(state) is not type(small) or [place for place, _ in found] != [place for (place, _), _ in templates]:
         has, wants = (shorten([place for place, _ in leaves(nest)]) for nest in (state, small))

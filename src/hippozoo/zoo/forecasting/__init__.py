@@ -1,0 +1,27 @@
+"""Forecasting HiPPO: streaming forecasts of reduced rank, with their uncertainty and the past that they use."""
+
+from hippozoo.zoo.forecasting.candidates import Candidate
+from hippozoo.zoo.forecasting.delay import DelayLine
+from hippozoo.zoo.forecasting.explanation import Explanation, explain
+from hippozoo.zoo.forecasting.forecast import Forecast
+from hippozoo.zoo.forecasting.forecaster import Forecaster
+from hippozoo.zoo.forecasting.future import future_metric, lead_basis
+from hippozoo.zoo.forecasting.moments import Moments
+from hippozoo.zoo.forecasting.regression import ForecastMap, reduced_rank
+from hippozoo.zoo.forecasting.state import ForecasterState, Validation
+
+__all__ = [
+    "Candidate",
+    "DelayLine",
+    "Explanation",
+    "Forecast",
+    "ForecastMap",
+    "Forecaster",
+    "ForecasterState",
+    "Moments",
+    "Validation",
+    "explain",
+    "future_metric",
+    "lead_basis",
+    "reduced_rank",
+]

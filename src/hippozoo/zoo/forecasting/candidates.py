@@ -1,0 +1,150 @@
+"""Ways to forecast, side by side: from statistics to maps, from maps to futures, and how well they did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from hippozoo.zoo.forecasting.grouping import Together, channel_scales, group_rows
+from hippozoo.zoo.forecasting.moments import Moments
+from hippozoo.zoo.forecasting.regression import ForecastMap, reduced_rank
+from hippozoo.zoo.forecasting.state import ForecasterState
+
+__all__ = ["Anchor", "Candidate", "Solver", "without_level"]
+
+Anchor = Literal["none", "last"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to forecast: which history system (by its number), which anchor, what rank, what ridge.
+
+    Examples
+    --------
+    >>> Candidate(history=0, rank=4, ridge=1e-4)
+    Candidate(history=0, anchor='none', rank=4, ridge=0.0001)
+    """
+
+    history: int = 0
+    anchor: Anchor = "none"
+    rank: int | None = None
+    ridge: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Solver:
+    """Turns what was learnt into forecasts, for candidates of one forecaster.
+
+    Parameters
+    ----------
+    candidates
+        All of them.
+    learnt_as
+        The kinds of statistics that are kept, (history, anchor): where a candidate finds its own.
+    orders
+        Coefficients of each history system.
+    future_order
+        Coefficients of System 1.
+    together, intercept, future_metric
+        As the forecaster has them.
+    """
+
+    candidates: tuple[Candidate, ...]
+    learnt_as: tuple[tuple[int, Anchor], ...]
+    orders: tuple[int, ...]
+    future_order: int
+    together: Together
+    intercept: bool
+    future_metric: Float[np.ndarray, "order order"] | None
+
+    def solve(self, group: tuple[Moments, ...], candidate: Candidate, channels: int) -> ForecastMap:
+        """The map of one group by one candidate."""
+        moments = group[self._place(candidate)]
+        if self.together != "joint":
+            return reduced_rank(moments, candidate.rank, candidate.ridge, self.future_metric, self.intercept)
+        scales = channel_scales(self.together, moments, channels)
+        inputs = np.repeat(scales, self.orders[candidate.history])
+        return reduced_rank(
+            moments, candidate.rank, candidate.ridge, self._metric(scales), self.intercept, scale=inputs
+        )
+
+    def errors(
+        self, known: tuple[Moments, ...], stretch: tuple[Moments, ...], channels: int
+    ) -> Float[np.ndarray, "candidates outputs outputs"]:
+        """Sums of products of errors that each candidate makes on `stretch`, knowing `known`."""
+        return np.stack(
+            [
+                stretch[self._place(one)].errors_of(fitted.forecast_map, fitted.intercept)
+                for one in self.candidates
+                for fitted in [self.solve(known, one, channels)]
+            ]
+        )
+
+    def scores(self, state: ForecasterState) -> Float[np.ndarray, "groups candidates"]:
+        """Mean squared errors on unseen data; NaN where there were none."""
+        validation = state.validation
+        scores = np.full(validation.errors.shape[:2], np.nan)
+        for g in np.flatnonzero(validation.weight):
+            metric = self._metric(channel_scales(self.together, state.learnt[g][0], state.channels))
+            totals = np.einsum("ij,cji->c", metric, validation.errors[g])
+            scores[g] = totals * self.future_order / (validation.weight[g] * np.trace(metric))
+        return scores
+
+    def covariance(
+        self, state: ForecasterState, maps: tuple[ForecastMap, ...], chosen: tuple[Candidate, ...]
+    ) -> Float[np.ndarray, "channels order order"]:
+        """Of the errors, for every channel: on unseen data where there were some, else on the learnt."""
+        order, channels = self.future_order, state.channels
+        covariance = np.empty((channels, order, order))
+        for g, (fitted, candidate) in enumerate(zip(maps, chosen, strict=True)):
+            weight = state.validation.weight[g]
+            scored = state.validation.errors[g, self.candidates.index(candidate)]
+            errors = scored / weight if weight else fitted.residual
+            if self.together == "joint":
+                blocks = errors.reshape(channels, order, channels, order)
+                covariance[:] = blocks[np.arange(channels), :, np.arange(channels)]
+            elif self.together == "shared":
+                covariance[:] = errors
+            else:
+                covariance[g] = errors
+        return covariance
+
+    def apply(
+        self,
+        maps: tuple[ForecastMap, ...],
+        chosen: tuple[Candidate, ...],
+        pasts: tuple[Float[np.ndarray, "_ channels _"], ...],
+        held: Float[np.ndarray, "time channels"],
+    ) -> Float[np.ndarray, "time channels outputs"]:
+        """Expected coefficients of the future after each of these pasts, whose last values are `held`."""
+        time, channels = held.shape
+        answers = np.empty((time, channels, self.future_order))
+        for g, (fitted, candidate) in enumerate(zip(maps, chosen, strict=True)):
+            group = slice(g, g + 1) if self.together == "independent" else slice(None)
+            levels = held[:, group] if candidate.anchor == "last" else np.zeros_like(held[:, group])
+            rows = group_rows(self.together, without_level(pasts[candidate.history][:, group], levels))
+            found = rows @ fitted.forecast_map.T + fitted.intercept
+            answers[:, group] = found.reshape(time, -1, self.future_order)
+            answers[:, group, 0] += levels
+        return answers
+
+    def _place(self, candidate: Candidate) -> int:
+        return self.learnt_as.index((candidate.history, candidate.anchor))
+
+    def _metric(self, scales: np.ndarray) -> np.ndarray:
+        metric = np.eye(self.future_order) if self.future_metric is None else self.future_metric
+        return np.kron(np.diag(1 / scales**2), metric) if self.together == "joint" else metric
+
+
+def without_level(
+    coefficients: Float[np.ndarray, "*time channels order"], levels: Float[np.ndarray, "*time channels"]
+) -> Float[np.ndarray, "*time channels order"]:
+    """The coefficients of a signal less a constant: only the first one changes."""
+    if not levels.any():
+        return coefficients
+    changed = coefficients.copy()
+    changed[..., 0] -= levels
+    return changed

@@ -1,0 +1,116 @@
+"""An exact delay in time: what comes out now went in one horizon ago, whatever the steps between samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+__all__ = ["DelayLine", "Delayed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Delayed:
+    """What left the line while samples came in.
+
+    Parameters
+    ----------
+    values, durations
+        The delayed signal as pieces; a piece ends whenever a sample of the input or of the output ends.
+    ends
+        For each sample that came in, the number of the piece that ends with it.
+    covered
+        For each sample, the share of the line's content after it that was observed, not filled in.
+    """
+
+    values: Float[np.ndarray, "pieces channels"]
+    durations: Float[np.ndarray, " pieces"]
+    ends: np.ndarray
+    covered: Float[np.ndarray, "time channels"]
+
+
+@dataclass(frozen=True, eq=False)
+class DelayLine:
+    """The last `horizon` of a held signal, oldest piece first.
+
+    Parameters
+    ----------
+    values, durations
+        The pieces; the durations add up to the horizon.
+    observed
+        1 where the value was seen, 0 where it was filled in.
+
+    Examples
+    --------
+    >>> line = DelayLine.constant(np.array([5.0]), horizon=2.0, dt=1.0)
+    >>> out, line = line.push(np.array([[1.0], [2.0], [3.0]]), np.ones(3), np.ones((3, 1)))
+    >>> out.values[:, 0].tolist(), line.values[:, 0].tolist()
+    ([5.0, 5.0, 1.0], [2.0, 3.0])
+    """
+
+    values: Float[np.ndarray, "pieces channels"]
+    durations: Float[np.ndarray, " pieces"]
+    observed: Float[np.ndarray, "pieces channels"]
+
+    @staticmethod
+    def constant(value: Float[np.ndarray, " channels"], horizon: float, dt: float) -> DelayLine:
+        """A line full of one value that nobody observed, in pieces of `dt`."""
+        whole = round(horizon / dt)
+        if whole >= 1 and abs(whole * dt - horizon) <= 1e-9 * horizon:
+            durations = np.full(whole, dt)
+        else:
+            durations = np.full(int(horizon // dt) + 1, dt)
+            durations[0] = horizon - dt * (len(durations) - 1)
+        values = np.tile(value, (len(durations), 1))
+        return DelayLine(values, durations, np.zeros_like(values))
+
+    def push(
+        self,
+        values: Float[np.ndarray, "time channels"],
+        durations: Float[np.ndarray, " time"],
+        observed: Float[np.ndarray, "time channels"],
+    ) -> tuple[Delayed, DelayLine]:
+        """Let samples in at one end, and what is older than the horizon out at the other."""
+        content = np.concatenate([self.values, values])
+        seen = np.concatenate([self.observed, observed])
+        lengths = np.concatenate([self.durations, durations])
+        time = len(values)
+        if (lengths == lengths[0]).all():
+            # Equal steps: one sample in, one sample out.
+            total = np.concatenate([np.zeros((1, seen.shape[1])), np.cumsum(seen, axis=0)])
+            covered = (total[len(self.values) + 1 :] - total[1 : time + 1]) / len(self.values)
+            return (
+                Delayed(content[:time], durations, np.arange(time), covered),
+                DelayLine(content[time:], lengths[time:], seen[time:]),
+            )
+        return self._push_unevenly(content, lengths, seen, durations)
+
+    def _push_unevenly(
+        self, content: np.ndarray, lengths: np.ndarray, seen: np.ndarray, durations: np.ndarray
+    ) -> tuple[Delayed, DelayLine]:
+        horizon = float(self.durations.sum())
+        arrived = np.cumsum(durations)
+        left = np.cumsum(lengths)
+        left = left[left < arrived[-1]]
+        # Times that differ by rounding are one time: no piece shorter than that is cut.
+        nearest = np.minimum(np.searchsorted(arrived, left), len(arrived) - 1)
+        gap = np.minimum(np.abs(left - arrived[nearest]), np.abs(left - arrived[np.maximum(nearest - 1, 0)]))
+        cuts = np.sort(np.concatenate([arrived, left[gap > 1e-9 * durations.min()]]))
+        pieces = np.diff(cuts, prepend=0.0)
+        middle = cuts - pieces / 2
+        edges = np.cumsum(lengths)
+        source = np.minimum(np.searchsorted(edges, middle), len(edges) - 1)
+
+        time = np.concatenate([[0.0], edges])
+        total = np.concatenate([np.zeros((1, seen.shape[1])), np.cumsum(seen * lengths[:, None], axis=0)])
+        covered = np.stack(
+            [np.interp(horizon + arrived, time, one) - np.interp(arrived, time, one) for one in total.T], axis=1
+        )
+        first = int(np.searchsorted(edges, arrived[-1] * (1 + 1e-12)))
+        kept = lengths[first:].copy()
+        kept[0] = edges[first] - arrived[-1]
+        return (
+            Delayed(content[source], pieces, np.searchsorted(cuts, arrived), np.clip(covered / horizon, 0.0, 1.0)),
+            DelayLine(content[first:], kept * (horizon / kept.sum()), seen[first:]),
+        )

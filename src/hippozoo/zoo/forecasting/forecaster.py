@@ -1,0 +1,540 @@
+"""Streaming forecasts: three memories, one pass, a linear map from the past to the future."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import Any, Literal, get_args
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from hippozoo._arguments import positive_number, real_array, shorten, whole_number
+from hippozoo._immutable import Immutable
+from hippozoo.discretise import checked_steps
+from hippozoo.memory import Memory, hold_missing
+from hippozoo.systems import HippoSystem, LegT
+from hippozoo.zoo.forecasting.beginning import begin_channels, wait_for_a_sample
+from hippozoo.zoo.forecasting.candidates import Anchor, Candidate, Solver, without_level
+from hippozoo.zoo.forecasting.delay import DelayLine
+from hippozoo.zoo.forecasting.forecast import Forecast
+from hippozoo.zoo.forecasting.future import lead_basis
+from hippozoo.zoo.forecasting.grouping import Together, group_count, group_pairs
+from hippozoo.zoo.forecasting.moments import Moments
+from hippozoo.zoo.forecasting.regression import ForecastMap
+from hippozoo.zoo.forecasting.state import ForecasterState, Learnt, Validation
+from hippozoo.zoo.forecasting.systems_in_motion import move
+
+__all__ = ["Forecaster"]
+
+Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
+Delay = Literal["exact", "endpoint"]
+
+# Rows per block: large enough for the matrix products, small enough for the cache of two cores.
+_BLOCK = 4096
+# Each stretch of validation is this share of the time before it, and halves the weight of older errors: a map of
+# the first hours says little about one of the whole year.
+_GROWTH = 0.25
+_FADE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Forecaster(Immutable):
+    r"""Learns in one pass to forecast a stream over a horizon; pure: the state goes in and comes out.
+
+    *System 1* (Leg-T over the horizon) remembers the recent past [t - H, t]; *System 2* the past before t - H;
+    *System 3* is System 2 up to the present. The linear map that best gives System 1 from System 2 is learnt from
+    running second-order statistics; applied to System 3 it gives the coming horizon, as a function of lead.
+    Learning in pieces, of any length, equals learning in one go.
+
+    Before its first sample a channel is taken to have been constant at it. Missing samples hold the last value seen,
+    and a future that was partly missing counts by the share that was observed.
+
+    Parameters
+    ----------
+    history
+        System 2 and 3; several to choose from, as a tuple.
+    horizon
+        How far to forecast, in the user's time unit.
+    dt
+        Time between samples, unless samples bring their own.
+    rank
+        Through how many numbers the past may speak, d in the paper; None for no limit, several as a tuple.
+    ridge
+        Holds the map back, in units of the mean variance of a coefficient (see `reduced_rank`); several as a tuple.
+        Candidates (history, anchor, rank, ridge) run side by side over the whole stream, and a forecast uses the one
+        whose forecasts have lately been best on data they had not seen.
+    future_order
+        Coefficients of System 1; by default eight per sample of the horizon, 16 at least and 64 at most.
+    anchor
+        ``"none"``: learn values. ``"last"``: learn differences from the last value, so that a forecast follows the
+        level of the signal wherever it goes, and a ridge draws it towards persistence. Both, as a tuple, to choose.
+    together
+        ``"independent"``: each channel learns by itself. ``"shared"``: one map for all channels, learnt from all.
+        ``"joint"``: each channel is forecast from the past of all.
+    delay
+        ``"exact"``: System 2 sees what System 1 has let go. ``"endpoint"``: it sees System 1's own reading of it, as in
+        the paper, which smooths it (erratum 10); steps must be equal then.
+    intercept
+        Whether the mean is learnt too, or taken to be zero.
+    forgetting
+        Time in which what was learnt fades to 1/e, for data that drift; None to remember everything equally.
+    warmup
+        How much of a past System 2 must have seen before a pair is learnt from.
+    future_metric
+        W, how errors count (see `future_metric`); all leads alike by default.
+
+    Examples
+    --------
+    >>> signal = np.sin(np.arange(3000) / 5) + 0.1 * np.random.default_rng(0).normal(size=3000)
+    >>> forecaster = Forecaster(LegT(order=32, timescale=64.0), horizon=16.0, rank=4, ridge=1e-4)
+    >>> state = forecaster.learn(forecaster.initial_state(), signal)
+    >>> forecast = forecaster.forecast(state)
+    >>> bool(np.abs(forecast.samples() - np.sin(np.arange(3000, 3016) / 5)).max() < 0.1)
+    True
+    >>> lower, upper = forecast.band(10.3, coverage=0.8)  # any lead, and how sure
+    >>> bool(0.1 < upper - lower < 0.4)
+    True
+
+    References
+    ----------
+    Paper, section "Forecasting HiPPO" and appendix "Forecast-Induced History Geometry".
+    """
+
+    history: HippoSystem | tuple[HippoSystem, ...]
+    horizon: float
+    dt: float = 1.0
+    rank: int | tuple[int | None, ...] | None = None
+    ridge: float | tuple[float, ...] = 1e-6
+    future_order: int | None = None
+    anchor: Anchor | tuple[Anchor, ...] = "none"
+    together: Together = "independent"
+    delay: Delay = "exact"
+    intercept: bool = True
+    forgetting: float | None = None
+    warmup: float = 0.0
+    future_metric: Float[np.ndarray, "order order"] | None = None
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+        for system in self.histories:
+            if not isinstance(system, HippoSystem):
+                raise TypeError(
+                    f"history={shorten(self.history)}: pass a system of hippozoo.systems, for example "
+                    f"LegT(order=64, timescale=100.0), or a tuple of such."
+                )
+        if not self.histories:
+            raise ValueError("history=(): there is no past to forecast from; pass at least one system.")
+        put("horizon", positive_number("horizon", self.horizon, why="how far to forecast, in your time unit"))
+        put("dt", positive_number("dt", self.dt, why="time only runs forwards"))
+        for name, allowed in (("together", Together), ("delay", Delay)):
+            if getattr(self, name) not in get_args(allowed):
+                raise ValueError(f"{name}={shorten(getattr(self, name))} is unknown; pass one of {get_args(allowed)}.")
+        if not self.anchors or not set(self.anchors) <= set(get_args(Anchor)):
+            raise ValueError(f"anchor={shorten(self.anchor)} is unknown; pass one of {get_args(Anchor)}, or both.")
+        for rank in self.ranks:
+            if rank is not None:
+                whole_number("rank", rank, why="a forecast reads at least one number of the past")
+        for ridge in self.ridges:
+            if isinstance(ridge, bool) or not isinstance(ridge, (int, float)) or not 0 <= ridge < math.inf:
+                raise ValueError(f"ridge={shorten(ridge)}: a ridge holds the map back; pass a finite number >= 0.")
+        if not self.ranks or not self.ridges:
+            raise ValueError("rank and ridge need one value at least; pass a number, or a tuple of candidates.")
+        if self.forgetting is not None:
+            put("forgetting", positive_number("forgetting", self.forgetting, why="a time, in your time unit"))
+        if not isinstance(self.warmup, (int, float)) or not 0 <= self.warmup < math.inf:
+            raise ValueError(f"warmup={shorten(self.warmup)}: a time in your unit; pass a finite number >= 0.")
+        if self.future_order is None:
+            put("future_order", min(64, max(16, 8 * math.ceil(self.horizon / self.dt))))
+        order = whole_number("future_order", self.future_order, why="the future needs at least one coefficient")
+        if self.future_metric is not None:
+            metric = real_array("future_metric", self.future_metric)
+            if metric.shape != (order, order):
+                raise ValueError(
+                    f"future_metric has shape {metric.shape}, expected {(order, order)}; "
+                    f"make it by future_metric(forecaster.future, weight)."
+                )
+            put("future_metric", metric)
+
+    # -- configuration, read ----------------------------------------------------------------------------------------
+
+    @property
+    def histories(self) -> tuple[HippoSystem, ...]:
+        """The history systems to choose from."""
+        return self.history if isinstance(self.history, tuple) else (self.history,)
+
+    @property
+    def ranks(self) -> tuple[int | None, ...]:
+        """The ranks to choose from."""
+        return self.rank if isinstance(self.rank, tuple) else (self.rank,)
+
+    @property
+    def ridges(self) -> tuple[float, ...]:
+        """The ridges to choose from."""
+        return self.ridge if isinstance(self.ridge, tuple) else (self.ridge,)
+
+    @property
+    def anchors(self) -> tuple[Anchor, ...]:
+        """The anchors to choose from."""
+        return self.anchor if isinstance(self.anchor, tuple) else (self.anchor,)
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every way to forecast that is tried."""
+        return tuple(
+            Candidate(*one) for one in product(range(len(self.histories)), self.anchors, self.ranks, self.ridges)
+        )
+
+    @cached_property
+    def future(self) -> LegT:
+        """System 1: the basis in which recent past and future are written."""
+        assert self.future_order is not None  # __post_init__ has filled it in
+        return LegT(self.future_order, self.horizon)
+
+    @cached_property
+    def _recent(self) -> Memory:
+        return Memory(self.future, self.dt)
+
+    @cached_property
+    def _pasts(self) -> tuple[Memory, ...]:
+        return tuple(Memory(system, self.dt) for system in self.histories)
+
+    @cached_property
+    def _solver(self) -> Solver:
+        return Solver(
+            self.candidates,
+            tuple(product(range(len(self.histories)), self.anchors)),
+            tuple(system.order for system in self.histories),
+            self.future.order,
+            self.together,
+            self.intercept,
+            self.future_metric,
+        )
+
+    # -- learning ---------------------------------------------------------------------------------------------------
+
+    def initial_state(self, channels: int | None = None) -> ForecasterState:
+        """Nothing seen, nothing learnt; for single numbers, or for vectors of `channels`.
+
+        Examples
+        --------
+        >>> Forecaster(LegT(8, 20.0), horizon=4.0).initial_state(channels=3).channels
+        3
+        """
+        count = 1 if channels is None else whole_number("channels", channels)
+        nothing = np.zeros(count)
+        joined = count if self.together == "joint" else 1
+        outputs = joined * self.future.order
+        kinds = self._solver.learnt_as
+        empty = tuple(Moments.empty(joined * self.histories[h].order, outputs) for h, _ in kinds)
+        learnt = (empty,) * group_count(self.together, count)
+        return ForecasterState(
+            single=channels is None,
+            time=0.0,
+            begun=np.zeros(count, bool),
+            age=nothing,
+            held=nothing,
+            recent=self._recent.initial_state(count),
+            delayed=tuple(memory.initial_state(count) for memory in self._pasts),
+            aligned=tuple(memory.initial_state(count) for memory in self._pasts),
+            line=DelayLine.constant(nothing, self.horizon, self.dt),
+            learnt=learnt,
+            validation=Validation(
+                self._next_boundary(2 * self.horizon + self.warmup),
+                learnt,
+                learnt,
+                learnt,
+                np.zeros((len(learnt), len(self.candidates), outputs, outputs)),
+                np.zeros(len(learnt)),
+            ),
+        )
+
+    def learn(
+        self,
+        state: ForecasterState,
+        signal: Signal,
+        dt: Float[np.ndarray, "time"] | float | None = None,
+        mask: Bool[np.ndarray, "..."] | None = None,
+    ) -> ForecasterState:
+        """The state after these samples too; by blocks, so that a long signal takes no more memory than a short one.
+
+        Parameters
+        ----------
+        state
+            Where to go on.
+        signal
+            (time,) or (time, channels), as the state was begun.
+        dt
+            How long each sample holds: one number, or one per sample.
+        mask
+            True where there is a sample; of the signal's shape, or (time,).
+
+        Examples
+        --------
+        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
+        >>> signal = np.cos(np.arange(200) / 3)
+        >>> state = forecaster.learn(forecaster.initial_state(), signal)
+        >>> pieces = forecaster.learn(forecaster.learn(forecaster.initial_state(), signal[:77]), signal[77:])
+        >>> bool(np.allclose(state.learnt[0][0].yx, pieces.learnt[0][0].yx))
+        True
+        """
+        values, steps, observed = self._checked(state, signal, dt, mask)
+        state, begin = wait_for_a_sample(state, steps, observed)
+        while begin < len(values):
+            state = begin_channels(state, values[begin], observed[begin])
+            end = self._block_end(state, steps, observed, begin)
+            block = slice(begin, end)
+            state = self._advance(state, values[block], steps[block], observed[block])
+            if state.time >= state.validation.boundary:
+                state = self._validate(state)
+            begin = end
+        return state
+
+    def merge(self, state: ForecasterState, other: ForecasterState) -> ForecasterState:
+        """`state`, with what `other` has learnt from a separate series added to it.
+
+        For pieces of one series hand the state over instead: the pairs across the cut would be missing.
+
+        Examples
+        --------
+        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
+        >>> one = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(100) / 3))
+        >>> two = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(150) / 4))
+        >>> forecaster.merge(one, two).pairs == one.pairs + two.pairs
+        True
+        """
+        if state.channels != other.channels or state.validation.errors.shape != other.validation.errors.shape:
+            raise ValueError(
+                f"states of {state.channels} and {other.channels} channels do not merge; "
+                f"learn both with the same forecaster and the same channels."
+            )
+        mine, theirs = state.validation, other.validation
+        validation = replace(
+            mine,
+            learnt_then=_merged(mine.learnt_then, theirs.learnt_then),
+            learnt_before=_merged(mine.learnt_before, theirs.learnt_before),
+            errors=mine.errors + theirs.errors,
+            weight=mine.weight + theirs.weight,
+        )
+        return replace(state, learnt=_merged(state.learnt, other.learnt), validation=validation)
+
+    # -- forecasting ------------------------------------------------------------------------------------------------
+
+    def scores(self, state: ForecasterState) -> Float[np.ndarray, "groups candidates"]:
+        """Mean squared error over the horizon of every candidate, on data it had not learnt from; NaN before any.
+
+        Examples
+        --------
+        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0, ridge=(1e-6, 1.0))
+        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(300) / 3))
+        >>> scores = forecaster.scores(state)
+        >>> scores.shape, bool(scores[0, 0] < scores[0, 1])
+        ((1, 2), True)
+        """
+        return self._solver.scores(state)
+
+    def chosen(self, state: ForecasterState) -> tuple[Candidate, ...]:
+        """The candidate that each group forecasts by; the first one as long as nothing could be compared."""
+        scores = np.nan_to_num(self.scores(state), nan=np.inf)
+        return tuple(self.candidates[int(np.argmin(row))] for row in scores)
+
+    def maps(self, state: ForecasterState, candidate: Candidate | None = None) -> tuple[ForecastMap, ...]:
+        """The map of each group, by the chosen candidate or by the one given.
+
+        Examples
+        --------
+        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0, rank=2)
+        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(300) / 3))
+        >>> forecaster.maps(state)[0].rank
+        2
+        """
+        candidates = self._candidates(state, candidate)
+        return tuple(
+            self._solver.solve(group, one, state.channels) for group, one in zip(state.learnt, candidates, strict=True)
+        )
+
+    def moments(self, state: ForecasterState, candidate: Candidate) -> tuple[Moments, ...]:
+        """The statistics that a candidate's maps are made of, for each group.
+
+        Examples
+        --------
+        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
+        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(300) / 3))
+        >>> forecaster.moments(state, forecaster.candidates[0])[0].weight
+        296.0
+        """
+        place = self._solver.learnt_as.index((candidate.history, candidate.anchor))
+        return tuple(group[place] for group in state.learnt)
+
+    def forecast(self, state: ForecasterState, candidate: Candidate | None = None) -> Forecast:
+        """What the state expects of the horizon that begins now.
+
+        Before anything was learnt this is the last value, with an infinite variance.
+
+        Examples
+        --------
+        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
+        >>> state = forecaster.learn(forecaster.initial_state(2), np.ones((300, 2)) * [5.0, 7.0])
+        >>> forecaster.forecast(state).samples(2).round(3).tolist()
+        [[5.0, 5.0], [7.0, 7.0]]
+        """
+        candidates = self._candidates(state, candidate)
+        maps = self.maps(state, candidate)
+        pasts = tuple(past[None] for past in state.aligned)
+        coefficients = self._solver.apply(maps, candidates, pasts, state.held[None])[0]
+        covariance = self._solver.covariance(state, maps, candidates)
+        unlearnt = np.repeat([not group[0].weight for group in state.learnt], state.channels // len(state.learnt))
+        coefficients[unlearnt] = state.held[unlearnt, None] * (np.arange(self.future.order) == 0)
+        covariance[unlearnt] = np.diag(np.where(np.arange(self.future.order) == 0, np.inf, 0.0))
+        if state.single:
+            return Forecast(self.future, coefficients[0], covariance[0], self.dt)
+        return Forecast(self.future, coefficients, covariance, self.dt)
+
+    def replay(
+        self,
+        state: ForecasterState,
+        signal: Signal,
+        lead: Float[np.ndarray, " leads"],
+        candidate: Candidate | None = None,
+    ) -> Float[np.ndarray, "time *channels leads"]:
+        """Forecasts issued after every sample of another signal, by what `state` has learnt; nothing is learnt.
+
+        The signal is a stream of its own that begins with its first sample; steps are `dt`.
+
+        Examples
+        --------
+        >>> forecaster = Forecaster(LegT(16, 30.0), horizon=4.0)
+        >>> signal = np.cos(np.arange(400) / 3)
+        >>> state = forecaster.learn(forecaster.initial_state(), signal)
+        >>> ahead = forecaster.replay(state, signal, np.array([2.5]))  # the third sample to come
+        >>> bool(np.abs(ahead[100:-3, 0] - signal[103:]).max() < 0.02)
+        True
+        """
+        values, _, _ = self._checked(state, signal, None, None)
+        basis = lead_basis(self.future, lead)
+        candidates, maps = self._candidates(state, candidate), self.maps(state, candidate)
+        used = {one.history for one in candidates}
+        pasts = [np.outer(values[0], np.eye(system.order)[0]) for system in self.histories]
+        answers = np.empty((*values.shape, len(basis)))
+        for begin in range(0, len(values), _BLOCK):
+            block = values[begin : begin + _BLOCK]
+            scans = [self._pasts[h].scan(block, pasts[h]) if h in used else pasts[h][None] for h in range(len(pasts))]
+            pasts = [scan[-1] for scan in scans]
+            answers[begin : begin + _BLOCK] = self._solver.apply(maps, candidates, tuple(scans), block) @ basis.T
+        return answers[:, 0] if state.single else answers
+
+    # -- one block --------------------------------------------------------------------------------------------------
+
+    def _advance(
+        self, state: ForecasterState, values: np.ndarray, steps: np.ndarray, observed: np.ndarray
+    ) -> ForecasterState:
+        moved, pairs = move(
+            state,
+            self._recent,
+            self._pasts,
+            values,
+            steps,
+            observed,
+            endpoint=self.delay == "endpoint",
+            warmup=self.warmup,
+        )
+        weights, kept = pairs.weights, 1.0
+        if self.forgetting is not None:
+            ago = np.cumsum(steps[::-1])[::-1] - steps
+            weights = weights * np.exp(-ago / self.forgetting)[:, None]
+            kept = math.exp(-float(steps.sum()) / self.forgetting)
+        fresh: list[list[Moments]] = [[] for _ in state.learnt]
+        for h, anchor in self._solver.learnt_as:
+            levels = pairs.levels if anchor == "last" else np.zeros_like(pairs.levels)
+            x, y = without_level(pairs.pasts[h], levels), without_level(pairs.futures, levels)
+            for group, (xs, ys, w) in zip(fresh, group_pairs(self.together, x, y, weights), strict=True):
+                group.append(Moments.empty(xs.shape[1], ys.shape[1]).add(xs, ys, w))
+        validation = replace(state.validation, stretch=_merged(_faded(state.validation.stretch, kept), fresh))
+        return replace(moved, learnt=_merged(_faded(state.learnt, kept), fresh), validation=validation)
+
+    def _block_end(self, state: ForecasterState, steps: np.ndarray, observed: np.ndarray, begin: int) -> int:
+        """A block ends at its full size, before a channel begins, and with the sample that completes a stretch."""
+        end = min(begin + _BLOCK, len(steps))
+        if not state.begun.all():
+            starting = observed[begin + 1 : end, ~state.begun].any(axis=1)
+            if starting.any():
+                end = begin + 1 + int(starting.argmax())
+        clock = state.time + np.cumsum(steps[begin:end])
+        return begin + min(end - begin, int(np.searchsorted(clock, state.validation.boundary)) + 1)
+
+    # -- validation -------------------------------------------------------------------------------------------------
+
+    def _next_boundary(self, time: float) -> float:
+        longest = math.inf if self.forgetting is None else max(self.forgetting, self.horizon)
+        end = time + max(self.horizon, min(_GROWTH * time, longest))
+        # Half a step off the samples, so that rounding of the clock decides nothing.
+        return (math.floor(end / self.dt) + 0.5) * self.dt
+
+    def _validate(self, state: ForecasterState) -> ForecasterState:
+        """Score what was known a horizon before the stretch on the stretch; then begin the next one."""
+        before = state.validation
+        errors, weight = before.errors * _FADE, before.weight * _FADE
+        for g, (known, stretch) in enumerate(zip(before.learnt_then, before.stretch, strict=True)):
+            if not known[0].weight or not stretch[0].weight:
+                continue
+            weight[g] += stretch[0].weight
+            errors[g] += self._solver.errors(known, stretch, state.channels)
+        nothing = tuple(tuple(one.faded(0.0) for one in group) for group in before.stretch)
+        boundary = self._next_boundary(state.time)
+        return replace(
+            state,
+            validation=Validation(boundary, nothing, before.learnt_before, state.learnt, errors, weight),
+        )
+
+    def _candidates(self, state: ForecasterState, candidate: Candidate | None) -> tuple[Candidate, ...]:
+        if candidate is None:
+            return self.chosen(state)
+        if candidate not in self.candidates:
+            raise ValueError(
+                f"{candidate} is not among the candidates of this forecaster; pass one of its .candidates."
+            )
+        return (candidate,) * len(state.learnt)
+
+    # -- the door ---------------------------------------------------------------------------------------------------
+
+    def _checked(
+        self, state: ForecasterState, signal: Any, dt: Any, mask: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values without gaps, steps, and which values were observed; (time, channels) each but the steps."""
+        given = np.asarray(signal)
+        expected = "(time,)" if state.single else f"(time, {state.channels})"
+        if given.ndim != (1 if state.single else 2) or (not state.single and given.shape[1] != state.channels):
+            raise ValueError(
+                f"signal has shape {given.shape}, but this state was begun for {expected}; pass that shape."
+            )
+        observed = np.ones(given.shape)
+        if mask is not None:
+            held = state.held[0] if state.single else state.held
+            signal = hold_missing(given, mask, held)
+            observed[...] = mask if np.ndim(mask) == given.ndim else np.asarray(mask)[:, None]
+        values = real_array(
+            "signal", signal, what_to_do="For missing samples pass mask=, True where there is a sample."
+        )
+        steps = np.full(len(values), self.dt) if dt is None else checked_steps(dt)
+        if steps.shape not in ((), values.shape[:1]):
+            raise ValueError(
+                f"dt has shape {steps.shape}, but the signal has {len(values)} samples; pass one number, or one each."
+            )
+        steps = np.ascontiguousarray(np.broadcast_to(steps, values.shape[:1]))
+        if self.delay == "endpoint" and not (steps == self.dt).all():
+            raise ValueError("delay='endpoint' knows equal steps only; leave dt= out, or use delay='exact'.")
+        if state.single:
+            return values[:, None], steps, observed[:, None]
+        return values, steps, observed
+
+
+def _merged(left: Learnt, right: Any) -> Learnt:
+    return tuple(tuple(a.merge(b) for a, b in zip(one, two, strict=True)) for one, two in zip(left, right, strict=True))
+
+
+def _faded(learnt: Learnt, factor: float) -> Learnt:
+    return learnt if factor == 1 else tuple(tuple(one.faded(factor) for one in group) for group in learnt)

@@ -1,0 +1,135 @@
+"""What a stream teaches a linear forecast: second-order statistics that add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+__all__ = ["Moments"]
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Weight, means and centred sums of products of pairs (x, y): x a history, y the future that came after it.
+
+    Sums of separate series, or of pieces of one, `merge` to those of all together, in any order. Products are
+    centred at the running means, so that a signal far from zero loses no digits.
+
+    Parameters
+    ----------
+    weight
+        How many pairs, each counted by its weight.
+    mean_x, mean_y
+        Their weighted means.
+    xx, yx, yy
+        Weighted sums of (x - mean_x)(x - mean_x)', (y - mean_y)(x - mean_x)' and (y - mean_y)(y - mean_y)'.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(100, 3)), rng.normal(size=(100, 2))
+    >>> whole = Moments.empty(3, 2).add(x, y)
+    >>> parts = Moments.empty(3, 2).add(x[:30], y[:30]).merge(Moments.empty(3, 2).add(x[30:], y[30:]))
+    >>> bool(np.allclose(whole.yx, parts.yx)), parts.weight
+    (True, 100.0)
+    """
+
+    weight: float
+    mean_x: Float[np.ndarray, " inputs"]
+    mean_y: Float[np.ndarray, " outputs"]
+    xx: Float[np.ndarray, "inputs inputs"]
+    yx: Float[np.ndarray, "outputs inputs"]
+    yy: Float[np.ndarray, "outputs outputs"]
+
+    @staticmethod
+    def empty(inputs: int, outputs: int) -> Moments:
+        """Nothing seen yet."""
+        return Moments(
+            0.0,
+            np.zeros(inputs),
+            np.zeros(outputs),
+            np.zeros((inputs, inputs)),
+            np.zeros((outputs, inputs)),
+            np.zeros((outputs, outputs)),
+        )
+
+    def add(
+        self,
+        x: Float[np.ndarray, "pairs inputs"],
+        y: Float[np.ndarray, "pairs outputs"],
+        weights: Float[np.ndarray, " pairs"] | None = None,
+    ) -> Moments:
+        """These moments and those of the pairs (x[i], y[i]); pairs of weight 0 count as never seen."""
+        if weights is not None and not weights.all():
+            counted = weights > 0
+            x, y, weights = x[counted], y[counted], weights[counted]
+        if not len(x):
+            return self
+        inputs = x.shape[1]
+        # One symmetric product of [x, y] with itself costs less than three of its parts.
+        both = np.concatenate([x, y], axis=1)
+        if weights is None or (weights == 1).all():
+            total, mean = float(len(x)), both.mean(axis=0)
+            both -= mean
+        else:
+            total = float(weights.sum())
+            mean = weights @ both / total
+            both -= mean
+            both *= np.sqrt(weights)[:, None]
+        products = both.T @ both
+        block = Moments(
+            total,
+            mean[:inputs],
+            mean[inputs:],
+            products[:inputs, :inputs],
+            products[inputs:, :inputs],
+            products[inputs:, inputs:],
+        )
+        return self.merge(block)
+
+    def merge(self, other: Moments) -> Moments:
+        """The moments of both sets of pairs together."""
+        if not other.weight:
+            return self
+        if not self.weight:
+            return other
+        total = self.weight + other.weight
+        share = other.weight / total
+        dx, dy = other.mean_x - self.mean_x, other.mean_y - self.mean_y
+        between = self.weight * share
+        return Moments(
+            total,
+            self.mean_x + share * dx,
+            self.mean_y + share * dy,
+            self.xx + other.xx + between * np.outer(dx, dx),
+            self.yx + other.yx + between * np.outer(dy, dx),
+            self.yy + other.yy + between * np.outer(dy, dy),
+        )
+
+    def faded(self, factor: float) -> Moments:
+        """The same means and covariances with `factor` of the weight: how drifting data are forgotten."""
+        return Moments(
+            self.weight * factor, self.mean_x, self.mean_y, self.xx * factor, self.yx * factor, self.yy * factor
+        )
+
+    def covariances(self, centred: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """``cov_xx, cov_yx, cov_yy``; around zero in place of the means where `centred` is False."""
+        if not self.weight:
+            return self.xx, self.yx, self.yy
+        xx, yx, yy = self.xx / self.weight, self.yx / self.weight, self.yy / self.weight
+        if not centred:
+            xx = xx + np.outer(self.mean_x, self.mean_x)
+            yx = yx + np.outer(self.mean_y, self.mean_x)
+            yy = yy + np.outer(self.mean_y, self.mean_y)
+        return xx, yx, yy
+
+    def errors_of(
+        self, forecast_map: Float[np.ndarray, "outputs inputs"], intercept: Float[np.ndarray, " outputs"]
+    ) -> Float[np.ndarray, "outputs outputs"]:
+        """Weighted sum of ee' over these pairs, where e = y - (forecast_map x + intercept): no pair is needed."""
+        half = forecast_map @ self.yx.T
+        scatter = self.yy - half - half.T + forecast_map @ self.xx @ forecast_map.T
+        bias = self.mean_y - forecast_map @ self.mean_x - intercept
+        return scatter + self.weight * np.outer(bias, bias)

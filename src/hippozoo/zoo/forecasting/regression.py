@@ -1,0 +1,152 @@
+"""Reduced-rank regression: the best linear forecast that passes through a few numbers of the past."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from hippozoo._arguments import real_array, shorten, whole_number
+from hippozoo.zoo.forecasting.moments import Moments
+
+__all__ = ["ForecastMap", "reduced_rank"]
+
+# Directions of x whose variance is below this share of the largest are rounding, not signal.
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastMap:
+    r"""A linear forecast ``y = forecast_map x + intercept`` of rank d, and what it keeps of x.
+
+    Parameters
+    ----------
+    forecast_map
+        T_d in the paper.
+    intercept
+        Added to the forecast; zero for moments taken around zero.
+    singular_values
+        Of the whitened cross-covariance, all of them: how much each further rank would explain.
+    directions
+        The rows :math:`v_i^T \Sigma^{-1/2}`, one per rank: the d numbers of x that the forecast reads.
+    patterns
+        The columns :math:`\Sigma^{1/2} v_i` as rows: what these numbers mean as parts of x.
+    residual
+        Covariance of the errors on the moments themselves.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(500, 3))
+    >>> fitted = reduced_rank(Moments.empty(3, 2).add(x, x @ np.array([[1.0, 0], [2, 0], [0, 0]])), rank=1)
+    >>> fitted.forecast_map.round(6).tolist()
+    [[1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]
+    >>> P = fitted.predictive_projector
+    >>> bool(np.allclose(P @ P, P)), bool(np.allclose(fitted.forecast_map @ P, fitted.forecast_map))
+    (True, True)
+    """
+
+    forecast_map: Float[np.ndarray, "outputs inputs"]
+    intercept: Float[np.ndarray, " outputs"]
+    singular_values: Float[np.ndarray, " ranks"]
+    directions: Float[np.ndarray, "rank inputs"]
+    patterns: Float[np.ndarray, "rank inputs"]
+    residual: Float[np.ndarray, "outputs outputs"]
+
+    @property
+    def rank(self) -> int:
+        """Through how many numbers the past speaks."""
+        return len(self.directions)
+
+    @property
+    def predictive_projector(self) -> Float[np.ndarray, "inputs inputs"]:
+        """P_x: keeps of a history what the forecast reads, and nothing else; ``T P = T`` and ``P P = P``."""
+        return self.patterns.T @ self.directions
+
+    def history_metric(
+        self, future_metric: Float[np.ndarray, "outputs outputs"] | None = None
+    ) -> Float[np.ndarray, "inputs inputs"]:
+        """Q = T' W T: how alike two histories are in what they let one forecast."""
+        weighted = self.forecast_map if future_metric is None else future_metric @ self.forecast_map
+        return self.forecast_map.T @ weighted
+
+
+def reduced_rank(
+    moments: Moments,
+    rank: int | None = None,
+    ridge: float = 0.0,
+    future_metric: Float[np.ndarray, "outputs outputs"] | None = None,
+    intercept: bool = True,
+    scale: Float[np.ndarray, " inputs"] | None = None,
+) -> ForecastMap:
+    r"""The map T of rank at most `rank` with the least expected :math:`(y - Tx)^T W (y - Tx)`.
+
+    ``M = W^1/2 cov_yx cov_xx^-1/2 = U S V'`` and ``T = W^-1/2 U_d S_d V_d' cov_xx^-1/2``: x is whitened and y is
+    not (erratum 13). Without a ridge, directions in which x does not vary are left out (erratum 12).
+
+    Parameters
+    ----------
+    moments
+        What was learnt.
+    rank
+        At most this many numbers of x are used; None for no limit.
+    ridge
+        Added to the variance of every direction of x, in units of the mean variance of a coefficient.
+    future_metric
+        W; the identity by default.
+    intercept
+        Whether covariances are taken around the means, and the means forecast by an intercept.
+    scale
+        Divides each coefficient of x before the ridge sees it, for inputs in different units.
+
+    Examples
+    --------
+    Without a limit on the rank it is least squares.
+
+    >>> rng = np.random.default_rng(1)
+    >>> x, y = rng.normal(size=(50, 3)), rng.normal(size=(50, 2))
+    >>> ours = reduced_rank(Moments.empty(3, 2).add(x, y), intercept=False).forecast_map
+    >>> bool(np.allclose(ours, np.linalg.lstsq(x, y)[0].T))
+    True
+    """
+    if rank is not None:
+        whole_number("rank", rank, why="a forecast reads at least one number of the past")
+    penalty = real_array("ridge", ridge)
+    if penalty.ndim or penalty < 0:
+        raise ValueError(f"ridge={shorten(ridge)}: a ridge holds the map back; pass one number >= 0.")
+    inputs, outputs = len(moments.mean_x), len(moments.mean_y)
+    most = min(inputs, outputs)
+    d = most if rank is None else min(int(rank), most)
+    cov_xx, cov_yx, _ = moments.covariances(centred=intercept)
+    unit = np.ones(inputs) if scale is None else scale
+    cov_xx, cov_yx = cov_xx / np.outer(unit, unit), cov_yx / unit
+
+    variance, axes = np.linalg.eigh(cov_xx)
+    floor = _ROUNDING * max(float(variance[-1]), 0.0)
+    used = variance > floor
+    variance = np.where(used, variance, 0.0) + float(penalty) * np.trace(cov_xx) / inputs
+    kept = used if not penalty else variance > 0
+    # Directions without variance get no weight in either direction: a pseudo-inverse.
+    root = np.where(kept, np.sqrt(variance), 0.0)
+    inverse_root = np.where(kept, 1 / np.where(kept, root, 1.0), 0.0)
+    W_root, W_inverse_root = _roots(future_metric, outputs)
+
+    M = W_root @ cov_yx @ (axes * inverse_root)
+    U, S, Vt = np.linalg.svd(M, full_matrices=False)
+    directions = (Vt[:d] * inverse_root) @ axes.T / unit
+    patterns = (Vt[:d] * root) @ axes.T * unit
+    forecast_map = (W_inverse_root @ U[:, :d] * S[:d]) @ directions
+    shift = moments.mean_y - forecast_map @ moments.mean_x if intercept else np.zeros(outputs)
+    errors = moments.errors_of(forecast_map, shift)
+    return ForecastMap(forecast_map, shift, S, directions, patterns, errors / max(moments.weight, 1e-300))
+
+
+def _roots(metric: np.ndarray | None, outputs: int) -> tuple[np.ndarray, np.ndarray]:
+    """W^1/2 and its (pseudo-)inverse."""
+    if metric is None:
+        return np.eye(outputs), np.eye(outputs)
+    values, axes = np.linalg.eigh(metric)
+    kept = values > 1e-13 * values[-1]
+    root = np.sqrt(np.where(kept, values, 0.0))
+    return (axes * root) @ axes.T, (axes * np.where(kept, 1 / np.where(kept, root, 1.0), 0.0)) @ axes.T

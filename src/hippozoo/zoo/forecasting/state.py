@@ -1,0 +1,95 @@
+"""What a forecaster carries along: three systems, the delay line, what was learnt, and how forecasts did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from hippozoo.zoo.forecasting.delay import DelayLine
+from hippozoo.zoo.forecasting.moments import Moments
+
+__all__ = ["ForecasterState", "Validation"]
+
+Learnt = tuple[tuple[Moments, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Forecasts scored on data they were not learnt from, stretch by stretch of the stream.
+
+    Parameters
+    ----------
+    boundary
+        When the present stretch ends.
+    stretch
+        Moments of the present stretch: [group][history].
+    learnt_then
+        What was known when the stretch before it began, one horizon or more before the present one: the maps that
+        are scored on it.
+    learnt_before
+        What was known when the present stretch began.
+    errors
+        Sums of products of errors, for every group and candidate; each stretch halves what came before it.
+    weight
+        Their weight, for every group.
+    """
+
+    boundary: float
+    stretch: Learnt
+    learnt_then: Learnt
+    learnt_before: Learnt
+    errors: Float[np.ndarray, "groups candidates outputs outputs"]
+    weight: Float[np.ndarray, " groups"]
+
+
+@dataclass(frozen=True, eq=False)
+class ForecasterState:
+    """Everything a `Forecaster` needs to go on, as arrays; it is never changed, each step gives a new one.
+
+    Parameters
+    ----------
+    single
+        Whether samples are single numbers; arrays have a channel axis of length 1 then.
+    time
+        The present: how much time has passed since the beginning.
+    begun, age
+        Which channels have had their first sample, and how long ago.
+    held
+        The last value seen in each channel.
+    recent
+        System 1, the past on [t - horizon, t].
+    delayed
+        System 2, the past before that, one array per history system.
+    aligned
+        System 3, the same systems as System 2 but up to the present.
+    line
+        What lies between System 2 and the present.
+    learnt
+        Second-order statistics: [group][history].
+    validation
+        How forecasts did on data they were not learnt from.
+    """
+
+    single: bool
+    time: float
+    begun: Bool[np.ndarray, " channels"]
+    age: Float[np.ndarray, " channels"]
+    held: Float[np.ndarray, " channels"]
+    recent: Float[np.ndarray, "channels outputs"]
+    delayed: tuple[Float[np.ndarray, "channels _"], ...]
+    aligned: tuple[Float[np.ndarray, "channels _"], ...]
+    line: DelayLine
+    learnt: Learnt
+    validation: Validation
+
+    @property
+    def channels(self) -> int:
+        """How many signals are forecast."""
+        return len(self.held)
+
+    @property
+    def pairs(self) -> float:
+        """How many pairs of a past and its future were learnt from, counted by their weight."""
+        return sum(group[0].weight for group in self.learnt)

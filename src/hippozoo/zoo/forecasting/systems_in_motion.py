@@ -1,0 +1,83 @@
+"""Systems 1, 2 and 3 over a block of samples: every past beside the future that came after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from hippozoo.memory import Memory
+from hippozoo.zoo.forecasting.state import ForecasterState
+
+__all__ = ["Pairs", "move"]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """What a block teaches, for each sample of it.
+
+    Parameters
+    ----------
+    pasts
+        System 2, one array per history system.
+    futures
+        System 1 at the same time: what came after that past.
+    levels
+        The last value of that past.
+    weights
+        How much the pair counts: its duration in steps, times the share of its future that was observed.
+    """
+
+    pasts: tuple[Float[np.ndarray, "_ channels _"], ...]
+    futures: Float[np.ndarray, "time channels outputs"]
+    levels: Float[np.ndarray, "time channels"]
+    weights: Float[np.ndarray, "time channels"]
+
+
+def move(
+    state: ForecasterState,
+    recent: Memory,
+    pasts: tuple[Memory, ...],
+    values: Float[np.ndarray, "time channels"],
+    steps: Float[np.ndarray, " time"],
+    observed: Float[np.ndarray, "time channels"],
+    *,
+    endpoint: bool,
+    warmup: float,
+) -> tuple[ForecasterState, Pairs]:
+    """The state after these samples, its statistics not yet among it, and the pairs that they make."""
+    equal = bool((steps == recent.dt).all())
+    out, line = state.line.push(values, steps, observed)
+    futures = recent.scan(values, state.recent, None if equal else steps)
+    if endpoint:
+        # Read before System 1 takes in the sample; read after it, it would hold a sample of the target (erratum 11).
+        before = np.concatenate([state.recent[None], futures[:-1]])
+        delayed_values = before @ recent.system.basis(recent.system.window)
+    else:
+        delayed_values = out.values
+    one_to_one = endpoint or (equal and len(out.ends) == len(out.durations))
+    delayed, aligned, x = [], [], []
+    for memory, before_delayed, before_aligned in zip(pasts, state.delayed, state.aligned, strict=True):
+        states = memory.scan(delayed_values, before_delayed, None if one_to_one and equal else out.durations)
+        x.append(states if one_to_one else states[out.ends])
+        delayed.append(states[-1])
+        aligned.append(memory.final(values, before_aligned, None if equal else steps))
+
+    elapsed = np.cumsum(steps)
+    horizon = recent.system.timescale
+    age = state.age + elapsed[:, None]
+    # Pasts that have seen something only: before the first sample of its channel a past is invented.
+    begun = state.begun & (age > (horizon + warmup) * (1 + 1e-9))
+    moved = replace(
+        state,
+        time=state.time + float(elapsed[-1]),
+        age=np.where(state.begun, age[-1], 0.0),
+        held=values[-1],
+        recent=futures[-1],
+        delayed=tuple(delayed),
+        aligned=tuple(aligned),
+        line=line,
+    )
+    levels = delayed_values if one_to_one else delayed_values[out.ends]
+    return moved, Pairs(tuple(x), futures, levels, begun * out.covered * (steps / recent.dt)[:, None])
