@@ -5,6 +5,9 @@ by sample; and since the state is linear in the past, the coefficients *are* the
 made the output. See docs/volterra.md.
 """
 
+from hippozoo.zoo.volterra.cascade import Cascade, CascadeWeights, branch_kernel
+from hippozoo.zoo.volterra.curve import BoundedPolynomial
+from hippozoo.zoo.volterra.feedback import FeedbackLoop, FeedbackWeights
 from hippozoo.zoo.volterra.identification import Identification, identify, leading_directions
 from hippozoo.zoo.volterra.kernels import continuous_kernel, sample_kernel, sample_responses
 from hippozoo.zoo.volterra.learners import NLMS, SGD, DivergenceError, Learner, LearntState, RidgeRLS
@@ -34,6 +37,12 @@ __all__ = [
     "Identification",
     "identify",
     "leading_directions",
+    "Cascade",
+    "CascadeWeights",
+    "BoundedPolynomial",
+    "FeedbackLoop",
+    "FeedbackWeights",
+    "branch_kernel",
     "multi_indices",
     "multiplicities",
     "pack",

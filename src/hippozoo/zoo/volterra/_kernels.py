@@ -408,3 +408,57 @@ def learn_network(states, targets, parameters, hidden, predictions, rule, rate, 
             outward[h] -= step * active[h]
         parameters[hidden * (inputs + 2)] -= step
     return -1
+
+
+# -- loops --------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, fastmath=_SUMS)
+@no_type_check
+def run_loop(drive, taps, known, largest):
+    """Feed powers of the output back through filters; the outputs, and where they left all bounds, or -1."""
+    length = len(drive)
+    degree, lags = taps.shape
+    powers = np.zeros((degree, length + lags))
+    reversed_taps = np.empty_like(taps)
+    for m in range(degree):
+        for j in range(lags):
+            reversed_taps[m, j] = taps[m, lags - 1 - j]
+    outputs = np.empty(length)
+    for t in range(length):
+        total = drive[t]
+        for m in range(degree):
+            past = powers[m, t : t + lags]
+            row = reversed_taps[m]
+            part = 0.0
+            for j in range(lags):
+                part += row[j] * past[j]
+            total += part
+        outputs[t] = total
+        if not abs(total) < largest:
+            return outputs, t
+        fed = known[t] if t < len(known) else total
+        power = 1.0
+        for m in range(degree):
+            power *= fed
+            powers[m, lags + t] = power
+    return outputs, -1
+
+
+@njit(cache=True, fastmath=_SUMS)
+@no_type_check
+def spread_through_loop(slopes, outputs, taps, begin):
+    """Direct slopes of the output in, total ones out: a change at one sample goes on around the loop."""
+    degree, lags = taps.shape
+    count = slopes.shape[1]
+    for t in range(begin, len(outputs)):
+        row = slopes[t]
+        for j in range(1, min(lags, t - begin) + 1):
+            gain = 0.0
+            power = 1.0
+            for m in range(degree):
+                gain += taps[m, j - 1] * (m + 1) * power
+                power *= outputs[t - j]
+            earlier = slopes[t - j]
+            for p in range(count):
+                row[p] += gain * earlier[p]

@@ -1,0 +1,261 @@
+"""A cascade, memory -> polynomial -> memory: filter, bend, filter again (a Wiener-Hammerstein system).
+
+A polynomial readout of one memory needs tensors of high rank for such a system; the cascade needs two filters and a
+curve, and its Volterra kernels follow in closed form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from hippozoo._arguments import real_array, shorten, whole_number
+from hippozoo.memory import Memory
+from hippozoo.zoo.volterra._least_squares import minimise
+from hippozoo.zoo.volterra.curve import BoundedPolynomial
+from hippozoo.zoo.volterra.kernels import default_length, sample_responses
+
+__all__ = ["Cascade", "CascadeWeights", "branch_kernel"]
+
+
+class CascadeWeights(NamedTuple):
+    """What a cascade has learnt.
+
+    Parameters
+    ----------
+    first
+        The functional of the first memory's state: the first filter.
+    curve
+        Coefficients of the nonlinearity.
+    second
+        The functional of the second memory's state: the second filter.
+    """
+
+    first: Float[np.ndarray, " first_order"]
+    curve: Float[np.ndarray, " terms"]
+    second: Float[np.ndarray, " second_order"]
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """y = second filter of curve(first filter of the input), both filters read from memories.
+
+    Parameters
+    ----------
+    first
+        The memory of the input.
+    second
+        The memory of the bent signal.
+    curve
+        The nonlinearity; its range counts in standard deviations of the signal it meets at the start of the fit.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegS
+    >>> signal = np.random.default_rng(0).normal(size=4000)
+    >>> memory = Memory(LegS(order=6, timescale=4.0))
+    >>> cascade = Cascade(memory, memory, BoundedPolynomial(degree=3, reach=3.0))
+    >>> unknown = CascadeWeights(np.ones(6), np.array([0.0, 1.0, 0.5, 0.0]), np.linspace(1, 0, 6))
+    >>> target = cascade.simulate(unknown, signal)
+    >>> found = cascade.fit(signal, target)
+    >>> error = np.std(cascade.simulate(found, signal) - target) / target.std()
+    >>> bool(error < 1e-3)
+    True
+    """
+
+    first: Memory
+    second: Memory
+    curve: BoundedPolynomial
+
+    def __post_init__(self) -> None:
+        for name in ("first", "second"):
+            if not isinstance(getattr(self, name), Memory):
+                raise TypeError(f"{name}={shorten(getattr(self, name))} is not a Memory; pass Memory(system, dt=…).")
+        if not isinstance(self.curve, BoundedPolynomial):
+            raise TypeError(f"curve={shorten(self.curve)}: pass BoundedPolynomial(degree, reach).")
+
+    def simulate(self, weights: CascadeWeights, signal: Float[np.ndarray, " time"]) -> Float[np.ndarray, " time"]:
+        """The output for an input that was zero before its first sample."""
+        middle = self.first.readout(_record("signal", signal), weights.first)
+        return self.second.readout(self.curve.value(weights.curve, middle), weights.second)
+
+    def fit(
+        self,
+        signal: Float[np.ndarray, " time"],
+        target: Float[np.ndarray, " time"],
+        warm_up: int = 0,
+        starts: Sequence[float] = (0.0, 1.0),
+        iterations: int = 40,
+        progress: Callable[[float], None] | None = None,
+    ) -> CascadeWeights:
+        """Least squares on the simulated output, by Levenberg-Marquardt.
+
+        The search starts from the best linear model, split between the two filters in several ways, and the best end
+        is kept.
+
+        Parameters
+        ----------
+        signal, target
+            Input and output.
+        warm_up
+            How many samples at the beginning are not fitted, because the past before them is unknown.
+        starts
+            Shares of the linear model that the first filter gets at the start: 0 begins with a curve and then a
+            filter, 1 with a filter and then a curve.
+        iterations
+            At most so many steps from each start.
+        progress
+            Called with the fraction done.
+        """
+        values, wanted = _record("signal", signal), _record("target", target)
+        if values.shape != wanted.shape:
+            raise ValueError(f"signal has {len(values)} samples and target {len(wanted)}; pass one target per sample.")
+        warm_up = whole_number("warm_up", warm_up, minimum=0)
+        unknowns = self.first.system.order + self.curve.terms + self.second.system.order
+        if len(values) - warm_up <= unknowns:
+            raise ValueError(
+                f"{len(values)} samples with warm_up={warm_up} leave too few for {unknowns} unknowns; pass more."
+            )
+        problem = _Problem(self, values, wanted, warm_up)
+        best = None
+        for number, share in enumerate(starts):
+
+            def say(done: float, number: int = number) -> None:
+                if progress is not None:
+                    progress((number + done) / len(starts))
+
+            begin = problem.start(float(share))
+            fit = minimise(begin, problem.residual, problem.jacobian, iterations, progress=say)
+            if best is None or fit.cost < best.cost:
+                best = fit
+        if best is None:
+            raise ValueError("starts is empty; pass at least one share, for example (0.0, 1.0).")
+        return problem.weights(best.parameters)
+
+    def filters(
+        self, weights: CascadeWeights, length: int | None = None
+    ) -> tuple[Float[np.ndarray, " length"], Float[np.ndarray, " length"]]:
+        """The impulse responses of both filters at sample lags."""
+        count = self._length(length)
+        return (
+            sample_responses(self.first, count) @ weights.first,
+            sample_responses(self.second, count) @ weights.second,
+        )
+
+    def kernel(self, weights: CascadeWeights, k: int, length: int | None = None) -> Float[np.ndarray, "..."]:
+        """The Volterra kernel of degree k, in closed form: c_k Σ_j second[j] first[τ1 - j] … first[τk - j].
+
+        c_k is the coefficient of z^k in the curve. Holds while the signal stays inside the curve's range.
+        """
+        if k < 1 or k > self.curve.degree:
+            raise ValueError(f"k={k}: this cascade has kernels of degree 1 to {self.curve.degree}.")
+        first, second = self.filters(weights, length)
+        return branch_kernel(self.curve.monomials(weights.curve)[k] * second, [first] * k)
+
+    def _length(self, length: int | None) -> int:
+        if length is not None:
+            return whole_number("length", length)
+        return max(default_length(self.first), default_length(self.second))
+
+
+def branch_kernel(
+    outer: Float[np.ndarray, " length"], inner: Sequence[Float[np.ndarray, "..."]]
+) -> Float[np.ndarray, "..."]:
+    """The kernel of a product of filtered inputs that is filtered once more: Σ_j outer[j] Π inner[…, τ - j].
+
+    Parameters
+    ----------
+    outer
+        The filter after the product.
+    inner
+        The kernels that are multiplied; each of any degree, with the same number of lags on all axes.
+
+    Examples
+    --------
+    A squared sample, delayed by one.
+
+    >>> branch_kernel(np.array([0.0, 1.0, 0.0]), [np.array([1.0, 0.0, 0.0])] * 2).tolist()
+    [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    product = inner[0]
+    for kernel in inner[1:]:
+        product = np.multiply.outer(product, kernel)
+    total = np.zeros_like(product)
+    length = len(outer)
+    for j in range(length):
+        if outer[j]:
+            later = (slice(j, None),) * product.ndim
+            earlier = (slice(0, length - j),) * product.ndim
+            total[later] += outer[j] * product[earlier]
+    return total
+
+
+class _Problem:
+    """The least-squares problem of one record: residuals, Jacobian, and where to start."""
+
+    def __init__(self, cascade: Cascade, signal: np.ndarray, target: np.ndarray, warm_up: int) -> None:
+        self.cascade = cascade
+        self.target = target
+        self.warm_up = warm_up
+        self.states = cascade.first.scan(signal)
+        self.cuts = np.cumsum([cascade.first.system.order, cascade.curve.terms])
+
+    def weights(self, parameters: np.ndarray) -> CascadeWeights:
+        first, curve, second = np.split(parameters, self.cuts)
+        return CascadeWeights(first.copy(), curve.copy(), second.copy())
+
+    def residual(self, parameters: np.ndarray) -> np.ndarray:
+        first, curve, second = np.split(parameters, self.cuts)
+        bent = self.cascade.curve.value(curve, self.states @ first)
+        return (self.target - self.cascade.second.readout(bent, second))[self.warm_up :]
+
+    def jacobian(self, parameters: np.ndarray) -> np.ndarray:
+        first, curve, second = np.split(parameters, self.cuts)
+        values, slopes = self.cascade.curve.basis(self.states @ first)
+        memory = self.cascade.second
+        # The second filter is linear: what changes before it, changes the output through it.
+        by_first = memory.readout(self.states * (slopes @ curve)[:, None], second)
+        by_curve = memory.readout(values, second)
+        by_second = memory.scan(values @ curve)
+        return np.concatenate([by_first, by_curve, by_second], axis=1)[self.warm_up :]
+
+    @cached_property
+    def linear(self) -> np.ndarray:
+        """Functional of the first memory that predicts the target best (a trace of ridge against collinearity)."""
+        rows = self.states[self.warm_up :]
+        wanted = self.target[self.warm_up :] - self.target[self.warm_up :].mean()
+        normal = rows.T @ rows
+        return np.linalg.solve(normal + 1e-9 * np.trace(normal) * np.eye(len(normal)), rows.T @ wanted)
+
+    def start(self, share: float) -> np.ndarray:
+        """The linear model's frequency response to the power `share` in front, the rest behind."""
+        cascade = self.cascade
+        length = 4 * cascade._length(None)
+        responses = [sample_responses(memory, length) for memory in (cascade.first, cascade.second)]
+        whole = np.fft.rfft(responses[0] @ self.linear, 4 * length)
+        sign = 1.0 if whole[0].real >= 0 else -1.0
+        # A floor, because a zero of the response has no logarithm.
+        size = np.log(np.abs(whole) + 1e-4 * np.abs(whole).max())
+        logarithm = size + 1j * np.unwrap(np.angle(sign * whole))
+        parts = [np.exp(share * logarithm), sign * np.exp((1 - share) * logarithm)]
+        impulses = [np.fft.irfft(part, 4 * length)[:length] for part in parts]
+        first, second = (
+            np.linalg.lstsq(table, impulse, rcond=1e-10)[0] for table, impulse in zip(responses, impulses, strict=True)
+        )
+        middle = self.states @ first
+        first = first / middle[self.warm_up :].std()
+        columns = cascade.second.readout(cascade.curve.basis(self.states @ first)[0], second)[self.warm_up :]
+        curve = np.linalg.lstsq(columns, self.target[self.warm_up :], rcond=1e-8)[0]
+        return np.concatenate([first, curve, second])
+
+
+def _record(name: str, values: np.ndarray) -> np.ndarray:
+    array = real_array(name, values)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"{name} has shape {array.shape}; pass one record, (time,).")
+    return array

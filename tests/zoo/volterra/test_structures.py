@@ -1,0 +1,197 @@
+"""Cascades and loops of memories: simulated, fitted, and expanded into their kernels."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import oracles
+from hippozoo.memory import Memory
+from hippozoo.systems import LegS, LegT
+from hippozoo.zoo.volterra import (
+    BoundedPolynomial,
+    Cascade,
+    CascadeWeights,
+    DivergenceError,
+    FeedbackLoop,
+    FeedbackWeights,
+    sample_responses,
+)
+from hippozoo.zoo.volterra._least_squares import minimise
+from hippozoo.zoo.volterra.cascade import _Problem
+
+SHORT = Memory(LegT(order=3, timescale=3.0))
+MEMORY = Memory(LegS(order=5, timescale=4.0))
+
+
+def cascade_weights(rng, cascade):
+    return CascadeWeights(
+        rng.normal(size=cascade.first.system.order),
+        rng.normal(size=cascade.curve.terms),
+        rng.normal(size=cascade.second.system.order),
+    )
+
+
+def test_a_bounded_polynomial_is_a_polynomial_inside_and_its_tangent_outside(rng):
+    curve, coefficients = BoundedPolynomial(degree=5, reach=2.0), rng.normal(size=6)
+    inside = np.linspace(-2, 2, 9)
+    powers = curve.monomials(coefficients)
+    assert_allclose(curve.value(coefficients, inside), np.polynomial.Polynomial(powers)(inside), atol=1e-12)
+    slope = np.polynomial.Polynomial(powers).deriv()(2.0)
+    beyond = np.array([2.5, 7.0])
+    expected = np.polynomial.Polynomial(powers)(2.0) + slope * (beyond - 2)
+    assert_allclose(curve.value(coefficients, beyond), expected, atol=1e-12)
+    about = curve.about(coefficients, 0.7)
+    assert_allclose(np.polynomial.Polynomial(about)(inside - 0.7), curve.value(coefficients, inside), atol=1e-10)
+
+
+def test_the_slopes_of_a_bounded_polynomial_are_its_derivative(rng):
+    curve, z = BoundedPolynomial(degree=6, reach=1.5), rng.normal(size=50) * 2
+    values, slopes = curve.basis(z)
+    later, _ = curve.basis(z + 1e-6)
+    assert_allclose((later - values) / 1e-6, slopes, atol=1e-3)
+
+
+def test_a_cascade_is_a_convolution_a_curve_and_a_convolution(rng):
+    cascade = Cascade(SHORT, MEMORY, BoundedPolynomial(degree=4, reach=2.0))
+    weights, signal = cascade_weights(rng, cascade), rng.normal(size=60)
+    first, second = cascade.filters(weights, length=60)
+    middle = np.convolve(signal, first)[:60]
+    expected = np.convolve(cascade.curve.value(weights.curve, middle), second)[:60]
+    assert_allclose(cascade.simulate(weights, signal), expected, atol=1e-10)
+
+
+def test_the_kernels_of_a_cascade_are_its_volterra_series(rng):
+    cascade = Cascade(SHORT, SHORT, BoundedPolynomial(degree=3, reach=50.0))
+    weights, signal = cascade_weights(rng, cascade), rng.normal(size=10)
+    constant = cascade.simulate(weights, np.zeros(10))
+    kernels = [cascade.kernel(weights, k, length=10) for k in (1, 2, 3)]
+    assert_allclose(
+        cascade.simulate(weights, signal), constant + oracles.volterra_series(kernels, signal), rtol=1e-8, atol=1e-8
+    )
+
+
+def test_the_jacobian_of_a_cascade_is_its_derivative(rng):
+    cascade = Cascade(MEMORY, SHORT, BoundedPolynomial(degree=3, reach=1.0))
+    signal, target = rng.normal(size=80), rng.normal(size=80)
+    problem = _Problem(cascade, signal, target, warm_up=10)
+    parameters = np.concatenate(cascade_weights(rng, cascade))
+    jacobian = problem.jacobian(parameters)
+    for p in range(len(parameters)):
+        shifted = [problem.residual(parameters + step * np.eye(len(parameters))[p]) for step in (1e-6, -1e-6)]
+        assert_allclose(jacobian[:, p], -(shifted[0] - shifted[1]) / 2e-6, atol=1e-5)
+
+
+def test_the_start_of_a_cascade_is_the_linear_model_however_it_is_shared(rng):
+    signal = rng.normal(size=4000)
+    cascade = Cascade(MEMORY, MEMORY, BoundedPolynomial(degree=1, reach=100.0))
+    target = np.convolve(signal, 0.5 ** np.arange(12))[:4000]  # minimum phase: any power of it is causal
+    for share in (0.0, 0.5, 1.0):
+        left = _Problem(cascade, signal, target, warm_up=50)
+        assert np.std(left.residual(left.start(share))) < 0.05 * target.std()
+
+
+def test_a_cascade_finds_an_unknown_wiener_hammerstein_system(rng):
+    signal = rng.normal(size=6000)
+    middle = np.convolve(signal, 0.7 ** np.arange(40))[:6000]
+    target = np.convolve(np.tanh(middle), 0.5 ** np.arange(30))[:6000]
+    cascade = Cascade(
+        Memory(LegS(order=8, timescale=4.0)), Memory(LegS(order=8, timescale=4.0)), BoundedPolynomial(9, reach=3.0)
+    )
+    found = cascade.fit(signal[:4000], target[:4000], warm_up=50)
+    error = (cascade.simulate(found, signal) - target)[4000:]
+    assert error.std() < 0.02 * target.std()
+
+
+def test_the_search_goes_down_and_stops_at_the_bottom():
+    x = np.linspace(0, 1, 50)
+    target = 2 * np.exp(-3 * x)
+
+    def residual(p):
+        return target - p[0] * np.exp(p[1] * x)
+
+    def jacobian(p):
+        return np.column_stack([np.exp(p[1] * x), p[0] * x * np.exp(p[1] * x)])
+
+    found = minimise(np.array([1.0, 0.0]), residual, jacobian, iterations=60)
+    assert_allclose(found.parameters, [2.0, -3.0], rtol=1e-6)
+    assert all(later < earlier for earlier, later in zip(found.costs, found.costs[1:], strict=False))
+
+
+# -- loops ----------------------------------------------------------------------------------------------------------
+
+
+def loop_weights(rng, loop, size=0.1):
+    order = loop.memory.system.order
+    return FeedbackWeights(0.02, rng.normal(size=order), size * rng.normal(size=(loop.degree, order)))
+
+
+def by_definition(loop, weights, signal, known=()):
+    """The equation of the loop, sample by sample, with the memories stepped one by one."""
+    order, outputs = loop.memory.system.order, []
+    drive, powers = np.zeros(order), [np.zeros(order) for _ in range(loop.degree)]
+    for t, sample in enumerate(signal):
+        drive = loop.memory.step(drive, sample)
+        feedback = sum(functional @ state for functional, state in zip(weights.feedback, powers, strict=True))
+        outputs.append(weights.constant + weights.drive @ drive + feedback)
+        fed = known[t] if t < len(known) else outputs[-1]
+        powers = [loop.memory.step(state, fed ** (m + 1)) for m, state in enumerate(powers)]
+    return np.array(outputs)
+
+
+def test_a_loop_obeys_its_equation(rng):
+    loop = FeedbackLoop(MEMORY, degree=3)
+    weights, signal = loop_weights(rng, loop), 0.5 * rng.normal(size=120)
+    assert_allclose(loop.simulate(weights, signal), by_definition(loop, weights, signal), atol=1e-8)
+    known = rng.normal(size=20)
+    assert_allclose(loop.simulate(weights, signal, known), by_definition(loop, weights, signal, known), atol=1e-8)
+
+
+def test_the_kernels_of_a_loop_are_its_expansion_about_rest(rng):
+    loop = FeedbackLoop(SHORT, degree=3)
+    weights, n = loop_weights(rng, loop), 9
+    kernels = [loop.kernel(weights, k, length=n) for k in (1, 2, 3)]
+    level = loop.rest(weights)
+    assert_allclose(level, loop.simulate(weights, np.zeros(3000))[-1], atol=1e-9)
+
+    def from_rest(signal):
+        return loop.simulate(weights, np.concatenate([np.zeros(2000), signal]))[2000:] - level
+
+    direction = rng.normal(size=n)
+    # The part of degree k of the response to x * direction, by fitting a polynomial in x.
+    sizes = 0.02 * np.arange(-4, 5)
+    responses = np.array([from_rest(size * direction) for size in sizes])
+    parts = np.linalg.lstsq(np.vander(sizes, 8, increasing=True), responses, rcond=None)[0]
+    for k, kernel in enumerate(kernels, start=1):
+        expected = oracles.volterra_series([kernel], direction)
+        assert_allclose(parts[k], expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+
+
+def test_a_loop_finds_an_unknown_oscillator(rng):
+    signal, output = 0.7 * rng.normal(size=3000), np.zeros(3000)
+    for t in range(2, 3000):
+        output[t] = 1.5 * output[t - 1] - 0.75 * output[t - 2] + 0.1 * signal[t - 1] - 0.2 * output[t - 1] ** 3
+    noisy = output + 0.02 * rng.normal(size=3000)
+    loop = FeedbackLoop(Memory(LegT(order=4, timescale=4.0)), degree=3)
+    started = loop.fit(signal[:2000], noisy[:2000], iterations=0)
+    found = loop.fit(signal[:2000], noisy[:2000])
+    errors = [
+        np.std(loop.simulate(each, signal[2000:], output[2000:2050])[50:] - output[2050:]) for each in (started, found)
+    ]
+    # Noise in the loop biases the linear start; the simulation error does not know this bias.
+    assert errors[1] < errors[0]
+    assert errors[1] < 0.02 * output.std()
+
+
+def test_a_loop_that_runs_away_says_so(rng):
+    loop = FeedbackLoop(SHORT, degree=3)
+    weights = loop_weights(rng, loop, size=5.0)
+    with pytest.raises(DivergenceError, match="the loop is unstable"):
+        loop.simulate(weights, rng.normal(size=500))
+
+
+def test_filters_are_the_responses_of_the_functionals(rng):
+    loop = FeedbackLoop(SHORT, degree=2)
+    weights = loop_weights(rng, loop)
+    drive, feedback = loop.filters(weights, length=7)
+    assert_allclose(drive, sample_responses(SHORT, 7) @ weights.drive)
+    assert_allclose(feedback[1], sample_responses(SHORT, 7) @ weights.feedback[1])
