@@ -34,7 +34,7 @@ def table(title: str, rows: list[dict[str, Any]]) -> str:
 
 HEADER = """# Benchmarks
 
-`make bench` runs them all, `.venv/bin/python -m benchmarks memory` one of them; both write this page and `results.json`.
+`make bench` runs them all, `.venv/bin/python -m benchmarks memory` one; both write this page and `results.json`.
 
 Each row is checked against its reference before it is timed. Times are the shortest of several runs, in seconds of
 processor time on one core; the reference runs beside it, on the same machine, so that the ratio means something
