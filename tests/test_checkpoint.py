@@ -148,6 +148,24 @@ def test_a_torch_module_comes_back_with_its_tensors_dtypes_and_modes(tmp_path, r
     assert (found.training, found.dropout.training) == (True, False)
 
 
+def test_matrices_of_a_float64_layer_are_not_rounded_to_float32_on_the_way(tmp_path):
+    layer = MemoryLayer(LegT(5, timescale=7.0)).double()
+    save(tmp_path / "layer", layer)
+    assert torch.equal(load(tmp_path / "layer").A_d, layer.A_d)
+
+
+def test_awkward_names_are_kept(tmp_path):
+    thing = {
+        "__metadata__": np.ones(1),
+        "\ud800": np.ones(2),
+        "é": np.ones(3),
+        "a.b": np.ones(4),
+        "a": {"b": np.ones(5)},
+    }
+    save(tmp_path / "x", thing)
+    assert identical(load(tmp_path / "x"), thing)
+
+
 def test_saving_leaves_the_layer_alone_and_loading_leaves_the_random_numbers_alone(tmp_path):
     layer = Readout(LegT(4), 3)
     before = {name: tensor.clone() for name, tensor in layer.state_dict().items()}

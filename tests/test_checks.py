@@ -1,5 +1,6 @@
 """Each check catches the member that breaks its promise, and no other check does."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from hippozoo import checks
 from hippozoo.checkpoint import register
 from hippozoo.checks import CHECKS, Trial, check_member
+from hippozoo.checks.compare import difference
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
 
@@ -113,7 +115,7 @@ class Outlook(Leaky):
 
     def forward(self, x, state=None, dt=None, lengths=None):
         y, state = super().forward(x, state, dt, lengths)
-        return y + (x.abs() > 50).any(dim=1, keepdim=True), state
+        return (y + (x.abs() > 50).any(dim=1, keepdim=True) if lengths is None else y), state
 
 
 @register
@@ -370,6 +372,75 @@ class Ageing(Leaky):
 def test_whatever_changes_in_place_is_named(Broken, found):
     with pytest.raises(AssertionError, match=found):
         checks.check_state_is_not_changed_in_place(Broken(), Trial(**TRIAL))
+
+
+def test_a_state_touched_by_refused_input_is_named():
+    with pytest.raises(AssertionError, match=r"an input with nan was refused and changed state\['seen'\]"):
+        checks.check_bad_input_changes_nothing(Clumsy(), Trial(**TRIAL))
+
+
+@register
+@dataclass
+class Worn:
+    """A state that loses a little whenever it is put together, less than any tolerance."""
+
+    level: np.ndarray
+
+    def __post_init__(self):
+        self.level = self.level * (1 - 1e-14)
+
+
+@register
+class Wearing(Array):
+    def initial_state(self, batch):
+        return Worn(super().initial_state(batch))
+
+    def __call__(self, x, state=None):
+        y, after = super().__call__(x, np.zeros((len(x), 2)) if state is None else state.level)
+        return y, Worn(after)
+
+
+def test_a_state_comes_back_to_the_bit():
+    with pytest.raises(AssertionError, match="the state came back changed"):
+        checks.check_save_equals_load(Wearing(), Trial(**TRIAL))
+    checks.check_save_equals_load(Array(), Trial(**TRIAL))
+
+
+class Drifting(Leaky):
+    """Goes its way with every new question, and says the same only as long as it is asked the same."""
+
+    questions, last = 0, None
+
+    def output(self, level):
+        return level * self.gain + 0.01 * self.questions
+
+    def forward(self, x, state=None, dt=None, lengths=None):
+        self.questions += self.last is None or not torch.equal(x, self.last)
+        self.last = x
+        return super().forward(x, state, dt, lengths)
+
+
+def test_what_is_remembered_between_calls_is_noticed():
+    with pytest.raises(AssertionError, match="with another call in between, output"):
+        checks.check_same_input_same_output(Drifting(), Trial(**TRIAL))
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ({"a": np.array([1.0, np.nan])}, r"out\['a'\]\[1\] is nan instead of 2"),
+        ({"a": np.array([1.0, 2.1])}, r"out\['a'\]\[1\] is 2.1 instead of 2 .allowed: 1e-09 of the largest value, 2"),
+        ({"a": np.array([1.0, 2.0], np.float32)}, "is of float32 instead of float64"),
+        ({"a": np.array([[1.0, 2.0]])}, r"has shape \(1, 2\) instead of \(2,\)"),
+        ({"b": np.array([1.0, 2.0])}, r"holds \[\"out\['b'\]\"\] instead of"),
+        ({"a": np.array([1.0, 2.0]), "b": 1}, "holds"),
+    ],
+    ids=["nan", "number", "dtype", "shape", "name", "more"],
+)
+def test_every_kind_of_difference_is_seen_and_named(found, message):
+    expected = {"a": np.array([1.0, 2.0])}
+    assert difference(expected, expected, None, "out") is None
+    assert re.search(message, difference(found, expected, None, "out"))
 
 
 @register

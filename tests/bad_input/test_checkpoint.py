@@ -28,6 +28,13 @@ class Owner:
 
 
 @register
+@dataclass(frozen=True)
+class Impostor:
+    coefficients: Any
+    elapsed: float
+
+
+@register
 class Layer(torch.nn.Module):
     def __init__(self, width):
         super().__init__()
@@ -171,6 +178,7 @@ def test_a_header_nested_to_exhaust_the_stack_is_refused(tmp_path):
             "/etc/passwd",
             "",
         ],
+        *["hippozoo.memory.hold_missing", "hippozoo.memory.response", "hippozoo.checkpoint.save"],
         *["hippozoo.cli.main", "hippozoo.systems.legt.LegT", "hippozoo.systems.__class__", "LegT", ".LegT"],
         *[7, None, ["hippozoo.systems.LegT"], {}],
     ],
@@ -434,6 +442,7 @@ def test_a_state_that_does_not_fit_its_owner_is_refused(tmp_path, change, messag
         (Memory(LegT(3)), {"state": np.ones(3)}, "the state is a dict .* but Memory keeps a ndarray"),
         (GrowingMemory(3), np.ones(3), "the state is a ndarray .* but GrowingMemory keeps a GrowingState"),
         (GrowingMemory(3), GrowingState(np.ones((2, 4)), 1.0), r"shape \(2, 4\)"),
+        (GrowingMemory(3), Impostor(np.ones((2, 3)), 1.0), "the state is a Impostor"),
         (MemoryLayer(LegT(3)), torch.ones(2, 5, 4), r"shape \(2, 5, 4\), but MemoryLayer keeps \(any, any, 3\)"),
         (MemoryLayer(LegT(3), channels=5), torch.ones(2, 4, 3), r"but MemoryLayer keeps \(any, 5, 3\)"),
         (MemoryLayer(LegT(3)).double(), torch.ones(2, 5, 3), "dtype torch.float32"),

@@ -125,7 +125,8 @@ def _read_parts(path: Path) -> tuple[bytes, bytes]:
                 raise CheckpointError(_foreign(start, size))
             if FORMAT.encode() not in header:
                 return header, b""
-            return header, start + header + file.read()
+            file.seek(0)
+            return header, file.read()
     except FileNotFoundError:
         raise CheckpointError("there is no such file; check the path.") from None
     except (OSError, ValueError) as error:

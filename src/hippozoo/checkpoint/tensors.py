@@ -48,7 +48,7 @@ def restore_array(stored: np.ndarray, dtype: Any) -> np.ndarray:
     wanted = numpy_dtype(dtype)
     name = wanted.newbyteorder("=").name
     _demand(stored, _REAL_PART.get(name, name), pairs=name in _REAL_PART)
-    array = np.array(stored)
+    array = np.require(stored, requirements=["C", "W"])
     if name in _REAL_PART:
         array = array.view(name)[..., 0]
     return array.astype(wanted, copy=False)
@@ -82,7 +82,7 @@ def restore_tensor(stored: np.ndarray, dtype: Any) -> Any:
     if bits is None:
         raise CheckpointError(f"names a tensor dtype {dtype!r}, which cannot be loaded.")
     _demand(stored, bits)
-    return torch.from_numpy(np.array(stored)).view(wanted)
+    return torch.from_numpy(np.require(stored, requirements=["C", "W"])).view(wanted)
 
 
 def torch_dtype(name: Any) -> Any:
