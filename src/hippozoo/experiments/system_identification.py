@@ -27,6 +27,7 @@ from hippozoo.zoo.volterra import (
     FeedbackWeights,
     RidgeRLS,
     VolterraModel,
+    identify,
     leading_directions,
 )
 
@@ -185,7 +186,7 @@ def report(result: Result, folder: Path) -> None:
             axes = figure.subplots(1, 3)
             for label, response in shown["filters"].items():
                 plot_kernel(np.array(response), shown["ms_per_sample"], label=label, ax=axes[0])
-            axes[0].set(xlabel="lag (ms)", ylabel="impulse response", title="Filters")
+            axes[0].set(xlabel="lag (ms)", ylabel="impulse response", title="Filters, as far as the input tells")
             axes[0].legend()
             plot_nonlinearity(np.array(shown["curve"][0]), np.array(shown["curve"][1]), ax=axes[1])
             axes[1].set(title="Curve", **shown["curve_labels"])
@@ -250,16 +251,24 @@ class _Cascade:
         return sum(len(part) for part in self.weights)
 
     def shown(self, benchmark: Benchmark, length: int = 48) -> dict[str, Any]:
-        first, second = self.cascade.filters(self.weights, length)
-        middle = self.cascade.first.readout(benchmark.signal[benchmark.train], self.weights.first)
+        # The inputs are band-limited: only what they excite in each memory is known, and only that is shown.
+        signal = benchmark.signal[benchmark.train]
+        middle = self.cascade.first.readout(signal, self.weights.first)
+        bent = self.cascade.curve.value(self.weights.curve, middle)
+        excited = [identify(self.cascade.first, signal), identify(self.cascade.second, bent)]
+        known = self.weights._replace(
+            first=excited[0].identified(self.weights.first), second=excited[1].identified(self.weights.second)
+        )
+        first, second = self.cascade.filters(known, length)
         places = np.linspace(middle.min(), middle.max(), 201)
         return {
             "ms_per_sample": 1e3 / benchmark.rate,
             "filters": {"first": _rounded(first), "second": _rounded(second)},
             "curve": [_rounded(places), _rounded(self.cascade.curve.value(self.weights.curve, places))],
             "curve_labels": {"xlabel": "after the first filter", "ylabel": "before the second"},
-            "kernel": _rounded(self.cascade.kernel(self.weights, 2, length)),
+            "kernel": _rounded(self.cascade.kernel(known, 2, length)),
             "kernel_label": "Kernel of degree 2",
+            "excited_directions": [[one.count, len(one.strength)] for one in excited],
         }
 
 
