@@ -420,7 +420,20 @@ class Drifting(Leaky):
         return super().forward(x, state, dt, lengths)
 
 
+class Reminiscing(Leaky):
+    """Cannot let go of the last question."""
+
+    last = 0.0
+
+    def forward(self, x, state=None, dt=None, lengths=None):
+        y, after = super().forward(x, state, dt, lengths)
+        y, self.last = y + 0.01 * self.last, x.mean()
+        return y, after
+
+
 def test_what_is_remembered_between_calls_is_noticed():
+    with pytest.raises(AssertionError, match="with the same call again, output"):
+        checks.check_same_input_same_output(Reminiscing(), Trial(**TRIAL))
     with pytest.raises(AssertionError, match="with another call in between, output"):
         checks.check_same_input_same_output(Drifting(), Trial(**TRIAL))
 
