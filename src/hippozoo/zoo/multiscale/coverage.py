@@ -11,7 +11,7 @@ two-hundredth of the lag. States are linear in the values of these cells, whose 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -184,17 +184,24 @@ class Reader(Immutable):
         """How the value of each cell stands in the coefficients that are read."""
         return self.construction.read(self._responses, horizon).T
 
-    def error(self, horizon: float) -> float:
-        """Expected squared error of the reconstruction."""
+    def error(self, horizon: float, order: int | None = None) -> float:
+        """Expected squared error of the reconstruction, by the first `order` coefficients or by all of them."""
         seen = self.construction.read(self._seen, horizon).T
         projection = self.past.projection(self.construction.plain_system(horizon))
-        return 1.0 - 2.0 * float((seen * projection).sum()) + float((seen * self.coefficients(horizon)).sum())
+        terms = seen * (self.coefficients(horizon) - 2.0 * projection)
+        return 1.0 + float(terms[:order].sum())
 
 
 def measure_coverage(
-    construction: Construction, dt: float, horizons: Float[np.ndarray, " horizons"] | None = None
+    construction: Construction,
+    dt: float,
+    horizons: Float[np.ndarray, " horizons"] | None = None,
+    order: int | None = None,
 ) -> Coverage:
-    """The errors of a construction at each horizon, beside those of the plain memory of that very horizon."""
+    """The errors of a construction at each horizon, beside those of the plain memory of that very horizon.
+
+    With `order`, the plain memories have that one, and only as many coefficients are read.
+    """
     system = construction.system
     if horizons is None:
         horizons = default_horizons(system.timescale, construction.longest)
@@ -202,11 +209,11 @@ def measure_coverage(
     reader = Reader(construction, past)
     error, plain_error, deviation = (np.empty(len(horizons)) for _ in range(3))
     for i, horizon in enumerate(horizons.tolist()):
-        plain = construction.plain_system(horizon)
+        plain = replace(construction.plain_system(horizon), order=order or system.order)
         theirs = past.responses(plain)
-        error[i] = reader.error(horizon)
+        error[i] = reader.error(horizon, order)
         plain_error[i] = expected_error(theirs, past.projection(plain), past.covariance)
-        distance = reader.coefficients(horizon) - theirs
+        distance = reader.coefficients(horizon)[:order] - theirs
         deviation[i] = math.sqrt(power(distance, past.covariance) / power(theirs, past.covariance))
     wanted = construction.comfortable_scales(system, construction.longest)
     return Coverage(horizons, error, plain_error, deviation, construction.scales, wanted)

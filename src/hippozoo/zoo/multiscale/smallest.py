@@ -27,8 +27,9 @@ def smallest_memory(
 
     "Error" is that of reconstructions over the whole range, expected over the reference signal of
     `MultiscaleMemory.coverage` (the paper's Ornstein-Uhlenbeck mixture, stretched to the range), worst over 32
-    horizons to the decade; the plain memory of each of these horizons has the order of `system`. The bank may have
-    fewer windows of a higher order than that, where this is smaller.
+    horizons to the decade. The plain memory of each of these horizons has the order of `system`, and the bank answers
+    with as many coefficients. It may keep fewer windows of a higher order than that, where this is smaller; then all
+    the coefficients of its answers do better still.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def smallest_memory(
 
     def good(order: int, scales: int) -> bool:
         reader = Reader(GeometricBank(replace(system, order=order), first.longest, scales), past)
-        return all(reader.error(horizon) <= limit for horizon, limit in limits)
+        return all(reader.error(horizon, system.order) <= limit for horizon, limit in limits)
 
     best: tuple[int, int] | None = None
     for order in promising_orders(system):

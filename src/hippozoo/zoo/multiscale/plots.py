@@ -1,0 +1,96 @@
+"""Pictures of a multiscale memory: the past at a horizon, where its windows stand, how well the range is covered.
+
+Time runs from left to right as everywhere: the present, lag 0, is on the right.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+
+from hippozoo.memory.plots import plot_memory
+from hippozoo.plotting import axes_or_new, ink
+from hippozoo.zoo.multiscale.coverage import Coverage
+from hippozoo.zoo.multiscale.memory import MultiscaleMemory
+
+__all__ = ["plot_coverage", "plot_past", "plot_windows"]
+
+
+def plot_past(
+    memory: MultiscaleMemory,
+    state: Float[np.ndarray, "order scales"],
+    horizon: float,
+    signal: Float[np.ndarray, " time"] | None = None,
+    *,
+    unit: str = "",
+    label: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """What the state remembers of the last `horizon`, and beside it the past itself.
+
+    Parameters
+    ----------
+    memory, state
+        The memory, and a state of one channel.
+    horizon
+        How far back to look.
+    signal
+        The samples seen, the newest last.
+    unit
+        Of time, for the axis: ``"s"``.
+    label
+        Of the remembered curve in the legend.
+    ax
+        Axes to draw into.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from hippozoo.systems import LegT
+    >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=100.0)
+    >>> ax = plot_past(memory, memory.final(np.ones(50)), 20.0, unit="s", ax=Figure().subplots())
+    >>> ax.get_xlabel(), ax.get_xlim()[0].round(6).item()
+    ('lag (s)', 20.0)
+    """
+    plain = memory.plain(horizon)
+    return plot_memory(plain, memory.coefficients(state, horizon), signal, unit=unit, label=label, ax=ax)
+
+
+def plot_windows(memory: MultiscaleMemory, *, label: str | None = None, ax: Axes | None = None) -> Axes:
+    """Which share of the windows is shorter than a timescale; a straight line would be log-uniform.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from hippozoo.systems import LegT
+    >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=100.0, construction="bank")
+    >>> ax = plot_windows(memory, ax=Figure().subplots())
+    >>> ax.get_xlabel(), len(ax.lines[0].get_xdata())
+    ('timescale', 6)
+    """
+    ax = axes_or_new(ax)
+    share = (np.arange(len(memory.windows)) + 0.5) / len(memory.windows)
+    ax.plot(memory.windows, share, ".", markersize=4, label=label or memory.construction)
+    ax.set(xscale="log", xlabel="timescale", ylabel="share of shorter windows", ylim=(0, 1))
+    return ax
+
+
+def plot_coverage(coverage: Coverage, *, label: str | None = None, ax: Axes | None = None) -> Axes:
+    """How far the expected error lies above that of the plain memory, in per cent, across the range.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from hippozoo.systems import LegT
+    >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=100.0, construction="bank")
+    >>> ax = plot_coverage(memory.coverage(), ax=Figure().subplots())
+    >>> ax.get_ylabel()
+    'excess error (%)'
+    """
+    ax = axes_or_new(ax)
+    if not ax.lines:
+        ax.axhline(0.0, color=ink(), linewidth=0.8)
+    ax.plot(coverage.horizons, 100 * coverage.excess, label=label)
+    ax.set(xscale="log", xlabel="horizon", ylabel="excess error (%)")
+    return ax
