@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck, gradgradcheck
 
 from hippozoo.discretise import bilinear, zero_order_hold
-from hippozoo.memory import _torch_updates
+from hippozoo.memory import _torch_blocks, _torch_updates
 from hippozoo.memory._torch_updates import augmented_generator, exponential
 from hippozoo.memory.layer import MemoryLayer
 from hippozoo.systems import FouT, LagT, LegS, LegT
@@ -75,7 +75,9 @@ def test_the_layer_gives_the_states_of_the_slow_loop(system, method, dtype, gene
 @pytest.mark.parametrize("n_steps", [1, 2, 31, 32, 33, 64, 65, 96, 129, 160, 200, 257])
 @pytest.mark.parametrize("outputs", [None, 2])
 @pytest.mark.parametrize("batch", [1, 40])  # few samples are read in shorter blocks
-def test_any_length_gives_the_states_of_the_plain_loop(n_steps, outputs, batch, generator):
+@pytest.mark.parametrize("carried", ["as a tree", "one by one"])
+def test_any_length_gives_the_states_of_the_plain_loop(n_steps, outputs, batch, carried, generator, monkeypatch):
+    monkeypatch.setattr(_torch_blocks, "MANY_NUMBERS", 1 if carried == "one by one" else 10**9)
     system = LegT(5, 30.0)
     layer = MemoryLayer(system, outputs=outputs, channels=2, dtype=torch.float64)
     x = random(generator, batch, n_steps, 2)
@@ -311,9 +313,12 @@ def test_a_step_may_be_held_for_any_time(dt, generator):
 
 @pytest.mark.parametrize("reach", [1e-4, 0.1, 30.0])
 @pytest.mark.parametrize("system", [LegT(40), LegS(40)], ids=repr)
-def test_many_exponentials_are_as_exact_as_one(system, reach, generator):
-    # All of them different, so that they are put together from digits; the largest has the largest digits.
+@pytest.mark.parametrize("repeated", [0, 7])
+def test_many_exponentials_are_as_exact_as_one(system, reach, repeated, generator, monkeypatch):
+    monkeypatch.setattr(_torch_updates, "CACHED", 30 * 41**2)  # a few at a time
+    # Enough different ones to be put together from digits, and some of them twice.
     steps = reach * torch.rand(100, generator=generator, dtype=torch.float64)
+    steps[100 - repeated :] = steps[:repeated]
     both = exponential(steps, augmented_generator(system))
     A_d, b_d = zero_order_hold(system, steps.numpy())
     assert_same(both[:, :-1, :-1], torch.from_numpy(A_d), 1e-12)
@@ -341,7 +346,9 @@ def test_gradients_of_input_state_and_timescale_are_right(system, outputs, metho
     assert gradcheck(run, (x, state, *parameters))
 
 
-def test_gradients_are_right_across_blocks(generator):
+@pytest.mark.parametrize("carried", ["as a tree", "one by one"])
+def test_gradients_are_right_across_blocks(carried, generator, monkeypatch):
+    monkeypatch.setattr(_torch_blocks, "MANY_NUMBERS", 1 if carried == "one by one" else 10**9)
     layer = MemoryLayer(LegT(3, 9.0), outputs=2, channels=1, trainable_timescale=True, dtype=torch.float64)
     layer._block = 4
     x = random(generator, 1, 14, 1).requires_grad_()

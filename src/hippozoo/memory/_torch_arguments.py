@@ -68,6 +68,13 @@ def above_zero(name: str, value: Tensor) -> None:
         _refuse(name, value, fine, "time only runs forwards; pass finite steps > 0.")
 
 
+def within(name: str, value: Tensor, lower: float, upper: float, *, what_to_do: str) -> None:
+    """Values between two bounds, which are allowed themselves; NaN is not."""
+    if _can_be_seen(value):
+        fine = (value >= lower) & (value <= upper)
+        _refuse(name, value, fine, f"pass values from {lower:g} to {upper:g}; {what_to_do}")
+
+
 def _can_be_seen(value: Tensor) -> bool:
     # torch has no public way to ask whether a tensor stands for a batch of them, inside vmap.
     inside_vmap = torch._C._functorch.is_batchedtensor  # pyright: ignore[reportAttributeAccessIssue]

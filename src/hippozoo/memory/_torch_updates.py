@@ -17,12 +17,14 @@ from hippozoo.systems import HippoSystem
 Generator = Float[Tensor, "order_and_1 order_and_1"]
 Updates = tuple[Float[Tensor, "*steps order order"], Float[Tensor, "*steps order"]]
 
-# Matrices held at a time, in numbers (times 8 bytes): enough of them to be fast, few enough not to be noticed.
-MATRIX_BUDGET = 1 << 22
+# Matrices and states held at a time, in numbers: a stretch of time long enough to be fast, too small to be noticed.
+MATRIX_BUDGET = 1 << 24
 STATE_BUDGET = 1 << 23
-# Up to here one exponential per step is cheaper than tables of digits.
+# Matrices worked on at a time, in numbers: they stay in the cache.
+CACHED = 1 << 18
+# Up to so many steps, one exponential each is cheaper than tables of digits.
 FEW_STEPS = 24
-LARGEST_BASE = 64
+LARGEST_BASE = 100
 # exp(x) to rounding by its Taylor series for |x| <= 1/2.
 SERIES_REACH, SERIES_TERMS = 0.5, 16
 
@@ -35,25 +37,30 @@ def augmented_generator(system: HippoSystem) -> Generator:
     return torch.from_numpy(generator)
 
 
-def updates(steps: Float[Tensor, "*steps"], generator: Generator, method: Method) -> Updates:
-    """A_d and b_d of every step (in timescales), in float64; a step of 0 leaves the state as it is."""
-    generator = generator.to(steps.device)
-    flat = steps.reshape(-1)
-    both = exponential(flat, generator) if method == "zoh" else trapezoid(flat, generator)
+def updates(
+    steps: Float[Tensor, "*steps"], generator: Generator, method: Method, dtype: torch.dtype = torch.float64
+) -> Updates:
+    """A_d and b_d of every step (in timescales), computed in float64; a step of 0 leaves the state as it is."""
+    rule = exponential if method == "zoh" else trapezoid
+    both = rule(steps.reshape(-1), generator.to(steps.device), dtype)
     both = both.view(*steps.shape, *both.shape[1:])
     return both[..., :-1, :-1], both[..., :-1, -1]
 
 
-def trapezoid(steps: Float[Tensor, " steps"], generator: Generator) -> Float[Tensor, "steps n n"]:
-    """``(1 - h/2 G)^-1 (1 + h/2 G)``: the bilinear rule, in the same place as `exponential` has the exact one."""
+def trapezoid(steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype) -> Float[Tensor, "steps n n"]:
+    """``(1 - h/2 G)^-1 (1 + h/2 G)``: holds the bilinear rule where `exponential` holds the exact one."""
     half = steps[:, None, None] / 2 * generator
     identity = torch.eye(len(generator), dtype=generator.dtype, device=generator.device)
-    return torch.linalg.solve(identity - half, identity + half)
+    return torch.linalg.solve(identity - half, identity + half).to(dtype)
 
 
-def exponential(steps: Float[Tensor, " steps"], generator: Generator) -> Float[Tensor, "steps n n"]:
-    """``exp(h G)`` for every step h, differentiable in the steps."""
-    return _Exponential.apply(steps, generator)  # pyright: ignore[reportReturnType]
+def exponential(
+    steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype = torch.float64
+) -> Float[Tensor, "steps n n"]:
+    """``exp(h G)`` for every step h, computed in float64 and differentiable in the steps."""
+    if steps.requires_grad:
+        return _Exponential.apply(steps, generator).to(dtype)  # pyright: ignore[reportOptionalMemberAccess]
+    return exponentials(steps, generator, dtype)
 
 
 class _Exponential(torch.autograd.Function):
@@ -61,12 +68,7 @@ class _Exponential(torch.autograd.Function):
 
     @staticmethod
     def forward(steps: Tensor, generator: Tensor) -> Tensor:
-        if len(steps) <= 1 or torch.compiler.is_compiling():
-            return torch.linalg.matrix_exp(steps[:, None, None] * generator)
-        values, where = torch.unique(steps, return_inverse=True)
-        if len(values) > FEW_STEPS:
-            return exponentials_by_digits(values, generator)[where]
-        return torch.linalg.matrix_exp(values[:, None, None] * generator)[where]
+        return exponentials(steps, generator, torch.float64)
 
     @staticmethod
     def setup_context(ctx, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
@@ -78,39 +80,62 @@ class _Exponential(torch.autograd.Function):
         return (gradients[0] * (generator @ output)).sum((-2, -1)), None
 
 
-def exponentials_by_digits(steps: Float[Tensor, " steps"], generator: Generator) -> Float[Tensor, "steps n n"]:
+def exponentials(
+    steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype
+) -> Float[Tensor, "steps n n"]:
+    """``exp(h G)`` for every step, each different one computed once."""
+    if len(steps) == 1 or torch.compiler.is_compiling():
+        return torch.linalg.matrix_exp(steps[:, None, None] * generator).to(dtype)
+    values, where = torch.unique(steps, return_inverse=True)
+    if len(values) <= FEW_STEPS:
+        return torch.linalg.matrix_exp(values[:, None, None] * generator).to(dtype)[where]
+    if len(values) < len(steps):
+        return exponentials_by_digits(values, generator, dtype)[where]
+    return exponentials_by_digits(steps, generator, dtype)
+
+
+def exponentials_by_digits(
+    steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype
+) -> Float[Tensor, "steps n n"]:
     """``exp(h G)`` for many steps: h digit by digit from tables of exponentials, the rest by a short series.
 
-    Two or three products per step, where a matrix exponential takes about twenty.
+    About two products per step, where a matrix exponential takes twenty.
     """
-    n = len(generator)
+    n, longest = len(generator), float(steps.max())
     norm = float(torch.linalg.matrix_norm(generator, 1))
-    spans = max(1.0, float(steps.max()) * norm / SERIES_REACH)
-    levels = max(1, math.ceil(math.log(spans, LARGEST_BASE)))
+    spans = max(2.0, longest * norm / SERIES_REACH)
+    levels = math.ceil(math.log(spans, LARGEST_BASE))
     base = math.ceil(spans ** (1 / levels)) + 1
-    unit = float(steps.max()) / (base**levels - 1)
-    whole = (steps / unit).floor()
-    result = short_series(steps - whole * unit, generator)
-    whole = whole.long()
-    for _ in range(levels):
-        table = torch.eye(n, dtype=generator.dtype, device=generator.device)[None]
-        power = torch.linalg.matrix_exp(unit * generator)
-        while len(table) < base:
-            table = torch.cat([table, table @ power])
-            power = power @ power
-        result = table[whole % base] @ result
-        whole = whole // base
-        unit *= base
-    return result
+    unit = longest / (base**levels - 1)
+    tables = [powers(torch.linalg.matrix_exp(unit * base**level * generator), base) for level in range(levels)]
+    terms = series_terms(generator)
+    exponents = torch.arange(SERIES_TERMS, device=steps.device)
+    pieces = []
+    for piece in steps.split(max(1, CACHED // n**2)):
+        digits = (piece / unit).floor()
+        result = torch.tensordot((piece - digits * unit)[:, None] ** exponents, terms, 1)
+        digits = digits.long()
+        for level, table in enumerate(tables):
+            result = table[digits // base**level % base] @ result
+        pieces.append(result.to(dtype))
+    return torch.cat(pieces)
 
 
-def short_series(steps: Float[Tensor, " steps"], generator: Generator) -> Float[Tensor, "steps n n"]:
-    """``exp(h G)`` by its Taylor series, for steps with ``h |G| <= 1/2``; one matrix product for all of them."""
+def powers(matrix: Float[Tensor, "n n"], count: int) -> Float[Tensor, "count n n"]:
+    """The matrix to the powers 0 .. count - 1, by doubling."""
+    found = torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)[None]
+    while len(found) < count:
+        found = torch.cat([found, found @ matrix])
+        matrix = matrix @ matrix
+    return found[:count]
+
+
+def series_terms(generator: Generator) -> Float[Tensor, "terms n n"]:
+    """``G^k / k!``: with powers of h they make the Taylor series of ``exp(h G)``."""
     terms = [torch.eye(len(generator), dtype=generator.dtype, device=generator.device)]
     for k in range(1, SERIES_TERMS):
         terms.append(terms[-1] @ generator / k)
-    powers = steps[:, None] ** torch.arange(SERIES_TERMS, device=steps.device)
-    return torch.tensordot(powers, torch.stack(terms), 1)
+    return torch.stack(terms)
 
 
 @torch.compiler.disable()  # a compiled model leaves its graph here: tables depend on the values of the steps
@@ -154,7 +179,6 @@ def _roll_stretch(
 ) -> tuple[Float[Tensor, "batch time channels order"], Float[Tensor, "batch channels order"]]:
     """The state after every sample, one product per step."""
     batch, n_steps, channels = x.shape
-    A_d, b_d = A_d.to(x.dtype), b_d.to(x.dtype)
     shared = len(A_d) == 1
     if shared:  # then the items are so many more channels
         x = x.transpose(0, 1).reshape(1, n_steps, batch * channels)

@@ -183,7 +183,7 @@ class MemoryLayer(nn.Module):
         shape = tuple(dt.shape) if isinstance(dt, Tensor) else ()
         steps = steps_of_time("dt", self.dt if dt is None else dt, {"(steps)": shape})
         above_zero("dt", steps)
-        return self._updates(steps, self.dtype)
+        return self._updates(steps)
 
     def frozen(self) -> MemoryLayer:
         """A copy whose timescale is fixed at what has been learnt: it is faster, compiles and exports.
@@ -312,7 +312,7 @@ class MemoryLayer(nn.Module):
         else:
             steps = steps_of_time("dt", dt, {"(batch,)": (len(x),)}).to(x.device)
             above_zero("dt", steps)
-            A_d, b_d = self._updates(steps, self.dtype)
+            A_d, b_d = self._updates(steps)
         # One step per item: b_d meets (batch, channels, order).
         state = state @ A_d.mT + x[..., None] * (b_d if b_d.ndim == 1 else b_d[:, None])
         return (self.readout(state.flatten(1)) if self.outputs else state), state
@@ -328,9 +328,9 @@ class MemoryLayer(nn.Module):
     def _timescale(self) -> Tensor | float:
         return self.log_timescale.double().exp() if self.trainable_timescale else self.system.timescale
 
-    def _updates(self, steps: Tensor, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
-        A_d, b_d = updates(steps.to(self._place.device) / self._timescale, self._generator, self.method)
-        return A_d.to(dtype), b_d.to(dtype)
+    def _updates(self, steps: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
+        steps = steps.to(self._place.device) / self._timescale
+        return updates(steps, self._generator, self.method, dtype or self.dtype)
 
     def _read(self, states: Tensor) -> Tensor:
         return states.flatten(2) @ self.readout.weight.mT if self.outputs else states
@@ -341,7 +341,7 @@ class MemoryLayer(nn.Module):
             return BlockTables(self._within, self._carries)
         steps = torch.tensor(self.dt, dtype=torch.float64) if dt is None else dt
         block = self._block if n_steps > self._block else n_steps
-        tables = block_tables(*self._updates(steps), block, levels_needed(n_steps))
+        tables = block_tables(*self._updates(steps, torch.float64), block, levels_needed(n_steps))
         return BlockTables(*(table.to(self.dtype) for table in tables))
 
     def _fill_tables(self) -> None:
