@@ -29,6 +29,15 @@ class Owner:
 
 @register
 @dataclass(frozen=True)
+class Choir:
+    """Keeps one part of its state per channel."""
+
+    def initial_state(self, channels):
+        return [np.zeros(3) for _ in range(channels)]
+
+
+@register
+@dataclass(frozen=True)
 class Impostor:
     coefficients: Any
     elapsed: float
@@ -420,7 +429,7 @@ def test_expectations_look_inside(tmp_path):
         ({"bank": np.ones(())}, r"shape \(\)"),
         ({"bank": np.ones(3, np.float32)}, "float32 and shape"),
         ({"bank": torch.ones(3, dtype=torch.float64)}, "Tensor of dtype"),
-        ({"bank": [1.0, 2.0, 3.0]}, r"the state is a dict of .*, but Owner keeps a dict of"),
+        ({"bank": [1.0, 2.0, 3.0]}, r"the state holds .*\['bank'\]\[0\].*, but Owner keeps"),
         ({"clock": None}, r"state\['clock'\] is None, but Owner keeps 0.0"),
         ({"extra": 1}, r"\['extra'\]"),
     ],
@@ -439,10 +448,12 @@ def test_a_state_that_does_not_fit_its_owner_is_refused(tmp_path, change, messag
         (Memory(LegT(3)), np.ones(4), r"shape \(4,\), but Memory keeps \(any, 3\)"),
         (Memory(LegT(3)), np.ones((2, 5, 3)), r"shape \(2, 5, 3\)"),
         (Memory(LegT(3)), np.ones(3, np.float32), "dtype float32"),
-        (Memory(LegT(3)), {"state": np.ones(3)}, "the state is a dict .* but Memory keeps a ndarray"),
-        (GrowingMemory(3), np.ones(3), "the state is a ndarray .* but GrowingMemory keeps a GrowingState"),
+        (Memory(LegT(3)), {"state": np.ones(3)}, "the state is a dict, but Memory keeps a ndarray"),
+        (GrowingMemory(3), np.ones(3), "the state is a ndarray, but GrowingMemory keeps a GrowingState"),
         (GrowingMemory(3), GrowingState(np.ones((2, 4)), 1.0), r"shape \(2, 4\)"),
         (GrowingMemory(3), Impostor(np.ones((2, 3)), 1.0), "the state is a Impostor"),
+        (Choir(), (np.ones(3),), "the state is a tuple, but Choir keeps a list"),
+        (Choir(), [np.array([1.0, np.nan, 0.0])], "NaN or infinite"),
         (MemoryLayer(LegT(3)), torch.ones(2, 5, 4), r"shape \(2, 5, 4\), but MemoryLayer keeps \(any, any, 3\)"),
         (MemoryLayer(LegT(3), channels=5), torch.ones(2, 4, 3), r"but MemoryLayer keeps \(any, 5, 3\)"),
         (MemoryLayer(LegT(3)).double(), torch.ones(2, 5, 3), "dtype torch.float32"),
@@ -453,6 +464,12 @@ def test_a_state_of_another_form_is_refused(tmp_path, owner, state, message):
     save_state(tmp_path / "x", state, owner)
     with pytest.raises(CheckpointError, match=message):
         load_state(tmp_path / "x", owner)
+
+
+def test_a_state_with_one_part_per_channel_is_taken_for_any_number_of_them(tmp_path):
+    for channels in (1, 2, 5):
+        save_state(tmp_path / "x", Choir().initial_state(channels), Choir())
+        assert len(load_state(tmp_path / "x", Choir())) == channels
 
 
 def test_a_state_without_an_owner_is_refused(tmp_path):

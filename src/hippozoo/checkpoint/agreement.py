@@ -64,17 +64,14 @@ def demand_state_of(state: Any, owner: Any) -> None:
     if small is None or large is None:
         return
     name = type(owner).__name__
-    if [place for place, _ in leaves(small)] != [place for place, _ in leaves(large)]:
-        # One part per channel, as many parts as channels: only the kind of state can be told.
-        if type(state) is not type(small):
-            raise CheckpointError(f"the state is a {type(state).__name__}, but {name} keeps a {type(small).__name__}.")
-        return
-    templates = list(zip(leaves(small), leaves(large), strict=True))
-    if type(state) is not type(small) or [place for place, _ in found] != [place for (place, _), _ in templates]:
-        has, wants = (shorten([place for place, _ in leaves(nest)]) for nest in (state, small))
-        raise CheckpointError(
-            f"the state is a {type(state).__name__} of {has}, but {name} keeps a {type(small).__name__} of {wants}."
-        )
+    if type(state) is not type(small):
+        raise CheckpointError(f"the state is a {type(state).__name__}, but {name} keeps a {type(small).__name__}.")
+    has, wants, larger_wants = ([place for place, _ in leaves(nest)] for nest in (state, small, large))
+    if wants != larger_wants:
+        return  # one part per channel, as many parts as channels: only the kind of state can be told
+    if has != wants:
+        raise CheckpointError(f"the state holds {shorten(has)}, but {name} keeps {shorten(wants)}.")
+    templates = zip(leaves(small), leaves(large), strict=True)
     for (place, leaf), ((_, like), (_, larger)) in zip(found, templates, strict=True):
         if type(leaf) is not type(like) or getattr(leaf, "dtype", None) != getattr(like, "dtype", None):
             raise CheckpointError(f"{place} is {_called(leaf)}, but {name} keeps {_called(like)} there.")
