@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from hippozoo import checkpoint
 from hippozoo.memory import Memory, Stream
 from hippozoo.systems import LegS, LegT
 
@@ -52,3 +53,21 @@ def test_nobody_reaches_into_a_stream():
     stream.held[...] = 7.0
     assert np.abs(stream.state).max() < 2
     assert stream.held == 1.0
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_a_stream_goes_on_from_its_checkpoint(timed, rng, tmp_path):
+    times = np.cumsum(rng.uniform(0.1, 2.0, size=40))
+    values = rng.normal(size=(40, 2))
+    stream = Stream(Memory(LegT(6, 5.0), dt=0.5, dtype="float32"), channels=2)
+    for value, time in zip(values[:20], times[:20], strict=True):
+        stream.push(value, time=time if timed else None)
+    checkpoint.save(tmp_path / "stream.safetensors", stream)
+    again = checkpoint.load(tmp_path / "stream.safetensors", expected=Stream)
+    for value, time in zip(values[20:], times[20:], strict=True):
+        stream.push(value, time=time if timed else None)
+        again.push(value, time=time if timed else None)
+    assert np.array_equal(again.state, stream.state)
+    assert (again.time, again.memory) == (stream.time, stream.memory)
+    with pytest.raises(ValueError, match="begun with"):
+        again.push(values[0], time=None if timed else 1e9)

@@ -101,6 +101,32 @@ class Stream:
         """What is remembered at each lag before the present."""
         return self._memory.reconstruct(self._state, lags)
 
+    def configuration(self) -> dict[str, Any]:
+        """The constructor's arguments; with `state_dict` they make the stream again."""
+        return {"memory": self._memory, "channels": self._shape[0] if self._shape else None}
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that the stream has come to know: its state, the value held, and its clock."""
+        return {"state": self.state, "held": self.held, "time": self._time, "timed": self._timed}
+
+    def load_state_dict(self, known: dict[str, Any]) -> None:
+        """Go on where another stream of the same configuration stood; what does not fit is refused."""
+        wanted = {"state", "held", "time", "timed"}
+        if set(known) != wanted:
+            raise ValueError(
+                f"a stream knows {sorted(wanted)}, given {sorted(known)}; pass what state_dict() returned."
+            )
+        state = real_array("state", known["state"], self._memory.dtype)
+        held = real_array("held", known["held"])
+        if state.shape != self._state.shape or held.shape != self._shape:
+            raise ValueError(
+                f"state and held have shapes {state.shape} and {held.shape}, but this stream has "
+                f"{self._state.shape} and {self._shape}; load into a stream of the same configuration."
+            )
+        time = None if known["time"] is None else float(real_array("time", known["time"]))
+        timed = None if known["timed"] is None else bool(known["timed"])
+        self._state, self._held, self._time, self._timed = state.copy(), held.copy(), time, timed
+
     def _after(self, present: float) -> np.ndarray:
         if self._time is None:
             return self._state
