@@ -142,3 +142,37 @@ def test_samples_and_horizons_may_be_of_any_real_type():
     state = memory.step(memory.initial_state(), 2)
     np.testing.assert_allclose(memory.step(memory.initial_state(), np.float32(2.0)), state)
     np.testing.assert_allclose(memory.coefficients(state, 20), memory.coefficients(state, 20.0))
+
+
+def test_layers_that_cannot_be_and_tensors_that_do_not_fit_are_refused():
+    torch = pytest.importorskip("torch")
+    from hippozoo.zoo.multiscale import MultiscaleLayer
+
+    with pytest.raises(TypeError, match="pass MultiscaleMemory"):
+        MultiscaleLayer(SYSTEM)
+    with pytest.raises(ValueError, match="outside the remembered range"):
+        MultiscaleLayer(MEMORY, horizons=(1.0,))
+    with pytest.raises(ValueError, match="nothing would be read"):
+        MultiscaleLayer(MEMORY, horizons=())
+    with pytest.raises(ValueError, match="pass channels"):
+        MultiscaleLayer(MEMORY, outputs=3)
+    with pytest.raises(TypeError, match="float32 or float64"):
+        MultiscaleLayer(MEMORY, dtype=torch.bfloat16)
+    layer = MultiscaleLayer(MEMORY, channels=2)
+    x = torch.zeros(3, 5, 2)
+    for call, error, message in [
+        (lambda: layer(x[0]), ValueError, r"expected \(batch, time, channels\)"),
+        (lambda: layer(x[..., :1]), ValueError, "1 channels on its last axis"),
+        (lambda: layer(x.double()), TypeError, "float64"),
+        (lambda: layer(x.numpy()), TypeError, "pass a tensor"),
+        (lambda: layer(x, torch.zeros(3, 2, 4)), ValueError, r"\(batch, channels, order, scales\) = \(3, 2, 4, 12\)"),
+        (lambda: layer(x + torch.nan), ValueError, "finite"),
+        (lambda: layer(x, dt=torch.zeros(5)), ValueError, "time only runs forwards"),
+        (lambda: layer(x, dt=torch.ones(4)), ValueError, "dt has shape"),
+        (lambda: layer(x, lengths=torch.tensor([6, 1, 1])), ValueError, "from 0 to 5"),
+        (lambda: layer.step(x[:, 0], None), TypeError, "initial_state"),
+        (lambda: layer.initial_state(3, 4), ValueError, "this layer has 2"),
+        (lambda: MultiscaleLayer(MEMORY).initial_state(3), ValueError, "pass channels"),
+    ]:
+        with pytest.raises(error, match=message):
+            call()

@@ -1,0 +1,357 @@
+"""The multiscale memory as a torch layer: states in and out, gradients through everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from hippozoo._arguments import shorten, whole_number
+from hippozoo.discretise import zero_order_hold
+from hippozoo.memory._torch_arguments import (
+    above_zero,
+    finite_values,
+    real_tensor,
+    steps_of_time,
+    whole_numbers_up_to,
+)
+from hippozoo.memory._torch_updates import MATRIX_BUDGET, augmented_generator, updates
+from hippozoo.memory.layer import refuse_low_precision
+from hippozoo.zoo.multiscale._torch_blocks import (
+    BankTables,
+    all_states,
+    bank_tables,
+    block_starts,
+    move,
+    readings,
+    readouts,
+    state_after,
+)
+from hippozoo.zoo.multiscale.memory import MultiscaleMemory
+
+__all__ = ["MultiscaleLayer"]
+
+State = Float[Tensor, "batch channels order scales"]
+Steps = Float[Tensor, "*steps"] | Int[Tensor, "*steps"] | float | int
+# Per sample: (channels, order, scales), (channels, horizons, order), or (outputs,).
+Outputs = Float[Tensor, "batch time *output"]
+Output = Float[Tensor, "batch *output"]
+
+_BLOCK = 32
+
+
+class MultiscaleLayer(nn.Module):
+    """Keeps the past of every channel at all timescales; gives states, coefficients at chosen horizons, or a readout.
+
+    The state, (batch, channels, order, scales), goes in and comes out and is never changed in place. A whole sequence,
+    the same in chunks with the state handed on, and one `step` after another agree.
+
+    Parameters
+    ----------
+    memory
+        What is remembered; its `dt` is the layer's.
+    horizons
+        Give the coefficients of these horizons, (batch, time, channels, horizons, order); without them the states of
+        all windows, which are large.
+    outputs
+        Number of values of a learnt linear readout of what would be given otherwise, (batch, time, outputs). Neither
+        states nor coefficients of a sequence are then held.
+    channels
+        Number of channels; needed with `outputs`, checked where given.
+    bias
+        Whether the readout adds a learnt constant.
+    device, dtype
+        As in any torch layer; float32 or float64.
+
+    Examples
+    --------
+    Two horizons of one state feed a network.
+
+    >>> from hippozoo.systems import LegT
+    >>> memory = MultiscaleMemory(LegT(order=8, timescale=10.0), longest=1000.0, construction="bank")
+    >>> layer = MultiscaleLayer(memory, horizons=(20.0, 500.0))
+    >>> y, state = layer(torch.randn(4, 300, 2))
+    >>> y.shape, state.shape
+    (torch.Size([4, 300, 2, 2, 8]), torch.Size([4, 2, 8, 11]))
+
+    References
+    ----------
+    Paper, section "Multiscale HiPPO".
+    """
+
+    _A_d: Tensor
+    _b_d: Tensor
+    _powers: Tensor
+    _responses: Tensor
+    _reading: Tensor
+
+    def __init__(
+        self,
+        memory: MultiscaleMemory,
+        horizons: Sequence[float] | None = None,
+        outputs: int | None = None,
+        channels: int | None = None,
+        bias: bool = True,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(memory, MultiscaleMemory):
+            raise TypeError(f"memory={shorten(memory)}; pass MultiscaleMemory(LegT(order=16, timescale=10.0), 1e4).")
+        self.memory = memory
+        self.dt = memory.dt
+        self.horizons = None if horizons is None else tuple(memory.plain(one).system.timescale for one in horizons)
+        if self.horizons == ():
+            raise ValueError("horizons=(): nothing would be read; pass at least one, or None for the states.")
+        self.outputs = None if outputs is None else whole_number("outputs", outputs)
+        self.channels = None if channels is None else whole_number("channels", channels)
+        if self.outputs and not self.channels:
+            raise ValueError(f"outputs={outputs} without channels: a readout weighs every channel; pass channels.")
+        self.bias = bool(bias)
+        place = torch.empty((), device=device, dtype=dtype)
+        refuse_low_precision(place.dtype)
+        self._generator = augmented_generator(memory.system)
+        for name in ("_A_d", "_b_d", "_powers", "_responses", "_reading"):
+            self.register_buffer(name, place, persistent=False)
+        self._fill_tables()
+        if self.outputs and self.channels:
+            size = self.channels * self._features
+            self.readout = nn.Linear(size, self.outputs, self.bias, place.device, place.dtype)
+
+    # -- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the layer computes in, and what samples and states are given in."""
+        return self._b_d.dtype
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.memory.system.order, len(self.memory.windows)
+
+    @property
+    def _features(self) -> int:
+        """How many numbers of each channel are given, or read out."""
+        return self.memory.size if self.horizons is None else len(self.horizons) * self.memory.system.order
+
+    def configuration(self) -> dict[str, Any]:
+        """The constructor's arguments; with the `state_dict` and the dtype they make the layer again."""
+        return {name: getattr(self, name) for name in ("memory", "horizons", "outputs", "channels", "bias")}
+
+    def extra_repr(self) -> str:
+        """What stands in the parentheses when the layer is printed."""
+        names = ("horizons", "outputs", "channels")
+        return ", ".join([repr(self.memory), *(f"{n}={getattr(self, n)}" for n in names if getattr(self, n))])
+
+    def initial_state(self, batch: int, channels: int | None = None) -> State:
+        """The memory of nothing: zeros of shape (batch, channels, order, scales)."""
+        batch = whole_number("batch", batch)
+        channels = self.channels if channels is None else whole_number("channels", channels)
+        if channels is None:
+            raise ValueError("channels=None, and this layer takes any number of them; pass channels.")
+        if self.channels and channels != self.channels:
+            raise ValueError(f"channels={channels}, but this layer has {self.channels}; leave channels out.")
+        return torch.zeros(batch, channels, *self._shape, dtype=self.dtype, device=self._b_d.device)
+
+    # -- the state in motion ---------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time channels"],
+        state: State | None = None,
+        dt: Steps | None = None,
+        lengths: Int[Tensor, " batch"] | None = None,
+    ) -> tuple[Outputs, State]:
+        """Take in a sequence; give the output at every sample, and the state after the last one.
+
+        Parameters
+        ----------
+        x
+            Samples, (batch, time, channels); finite.
+        state
+            Where to go on from, (batch, channels, order, scales); without it, from the memory of nothing.
+        dt
+            How long samples are held: one number, or one per sample as (time,) or (batch, time). One per sample takes
+            a matrix exponential per window and sample, far slower; gradients flow to the steps.
+        lengths
+            Number of real samples of each item, (batch,), from 0. No time passes in the padding behind them: the
+            output is zero there, the state stays as it was after the last real sample.
+        """
+        return self._in_own_precision(self._roll, x, state, dt, lengths)
+
+    def step(self, x: Float[Tensor, "batch channels"], state: State, dt: Steps | None = None) -> tuple[Output, State]:
+        """Take in one sample per item, held for `dt`: one number, or one per item; give output and new state.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegS
+        >>> memory = MultiscaleMemory(LegS(order=4, timescale=10.0), longest=100.0, scales=6)
+        >>> layer = MultiscaleLayer(memory, outputs=5, channels=2)
+        >>> y, state = layer.step(torch.ones(3, 2), layer.initial_state(batch=3))
+        >>> y.shape, state.shape
+        (torch.Size([3, 5]), torch.Size([3, 2, 4, 6]))
+        """
+        return self._in_own_precision(self._take, x, state, dt)
+
+    def _in_own_precision(self, run: Callable[..., tuple[Any, Any]], x: Any, *others: Any) -> tuple[Any, Any]:
+        # bfloat16 would spoil the recurrence, so autocast ends here and begins again behind the layer.
+        if isinstance(x, Tensor) and x.device.type != "meta" and torch.is_autocast_enabled(x.device.type):
+            with torch.autocast(x.device.type, enabled=False):
+                return run(x.to(self.dtype) if x.is_floating_point() else x, *others)
+        return run(x, *others)
+
+    def _roll(self, x: Tensor, state: Tensor | None, dt: Steps | None, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+        self._check_shapes(x, "(batch, time, channels)", "x[None] for one sequence, x[..., None] for one channel")
+        batch, n_steps, channels = x.shape
+        real = None
+        if lengths is not None:
+            what = "the number of real samples of each item"
+            lengths = whole_numbers_up_to("lengths", lengths, batch, n_steps, what=what).to(x.device)
+            real = torch.arange(n_steps, device=x.device) < lengths[:, None]
+            x = torch.where(real[..., None], x, 0.0)
+        self._check_values(x, state)
+        first = self.initial_state(batch, channels) if state is None else state
+        if dt is None:
+            y, state = self._roll_constant(x, first, lengths)
+        else:
+            steps = steps_of_time("dt", dt, {"(time,)": (n_steps,), "(batch, time)": (batch, n_steps)}).to(x.device)
+            above_zero("dt", steps if real is None or steps.ndim == 0 else torch.where(real, steps, 1.0))
+            steps = steps.expand(batch, n_steps)
+            y, state = self._roll_varying(x, first, steps if real is None else torch.where(real, steps, 0.0))
+        if self.outputs and self.bias:
+            y = y + self.readout.bias
+        if real is not None:
+            y = torch.where(real.view(batch, n_steps, *[1] * (y.ndim - 2)), y, 0.0)
+        return y, state
+
+    def _roll_constant(self, x: Tensor, first: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+        self._refresh_tables()
+        n_steps = x.shape[1]
+        block = min(_BLOCK, n_steps)
+        tables = BankTables(self._powers[:block], self._responses[:block])
+        # The last block is filled with zeros, which come too late to change any output.
+        filled = nn.functional.pad(x, (0, 0, 0, -n_steps % block))
+        blocks = filled.unflatten(1, (-1, block)).transpose(2, 3)
+        starts, _ = block_starts(blocks, first, tables)
+        if self.outputs:
+            y = readouts(blocks, starts, self._weight(), tables)
+        elif self.horizons is not None:
+            y = readings(blocks, starts, self._reading, tables).unflatten(-1, (len(self.horizons), -1))
+        else:
+            y = all_states(blocks, starts, tables)
+        seen = torch.full((len(x),), n_steps, device=x.device) if lengths is None else lengths
+        return y[:, :n_steps], state_after(blocks, starts, seen, first, tables)
+
+    def _roll_varying(self, x: Tensor, state: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
+        outputs = []
+        stretch = max(1, MATRIX_BUDGET // (len(x) * len(self.memory.windows) * len(self._generator) ** 2))
+        for begin in range(0, x.shape[1], stretch):
+            now = slice(begin, begin + stretch)
+            A_d, b_d = self._updates(steps[:, now])
+            for t, sample in enumerate(x[:, now].unbind(1)):
+                state = take(state, sample, A_d[:, t], b_d[:, t])
+                outputs.append(self._read(state))
+        return torch.stack(outputs, 1), state
+
+    def _take(self, x: Tensor, state: Tensor, dt: Steps | None) -> tuple[Tensor, Tensor]:
+        self._check_shapes(x, "(batch, channels)", "x[:, 0] for the first sample of a sequence")
+        if state is None:
+            raise TypeError("state=None: step goes on from a state; pass layer.initial_state(batch).")
+        self._check_values(x, state)
+        if dt is None:
+            self._refresh_tables()
+            state = move(state, self._A_d) + x[..., None, None] * self._b_d.mT
+        else:
+            steps = steps_of_time("dt", dt, {"(batch,)": (len(x),)}).to(x.device)
+            above_zero("dt", steps)
+            state = take(state, x, *self._updates(steps.expand(len(x))))
+        y = self._read(state)
+        return (y + self.readout.bias if self.outputs and self.bias else y), state
+
+    # -- tables ----------------------------------------------------------------------------------------------
+
+    def _weight(self) -> Tensor:
+        """The readout as a weight on every coefficient of every window: (outputs, channels, order, scales)."""
+        weight = self.readout.weight.unflatten(1, (self.channels or 1, self._features))
+        return weight.unflatten(-1, self._shape) if self.horizons is None else torch.tensordot(weight, self._reading, 1)
+
+    def _read(self, state: Tensor) -> Tensor:
+        if self.outputs:
+            return state.flatten(1) @ self._weight().flatten(1).mT
+        if self.horizons is None:
+            return state
+        found = state.flatten(2) @ self._reading.flatten(1).mT
+        return found.unflatten(-1, (len(self.horizons), -1))
+
+    def _updates(self, steps: Tensor) -> tuple[Tensor, Tensor]:
+        """A_d and b_d of every window for each step; a step of 0 leaves the state as it is."""
+        windows = torch.from_numpy(self.memory.windows.copy()).to(steps.device)
+        return updates(steps[..., None] / windows, self._generator, "zoh", self.dtype)
+
+    def _fill_tables(self) -> None:
+        place = self._b_d
+        system, windows = self.memory.system, self.memory.windows
+        rules = zero_order_hold(self.memory.layout.plain_system(1.0), self.dt / windows)
+        A_d, b_d = (torch.from_numpy(rule) for rule in rules)
+        powers, responses = bank_tables(A_d, b_d, _BLOCK)
+        self._A_d, self._b_d = A_d.to(place), b_d.to(place)
+        self._powers, self._responses = powers.to(place), responses.to(place)
+        if self.horizons is not None:
+            reading = np.concatenate([self.memory.reading(horizon) for horizon in self.horizons])
+            self._reading = torch.from_numpy(reading).reshape(-1, system.order, len(windows)).to(place)
+        self._filled_for = place.dtype
+
+    def _refresh_tables(self) -> None:
+        # Some convert buffers behind the layer's back (tensor.data = …); what was rounded must not be widened.
+        if self._filled_for != self.dtype and not torch.compiler.is_compiling():
+            self._fill_tables()
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> MultiscaleLayer:
+        before = self._b_d
+        super()._apply(fn, recurse)
+        if (before.dtype, before.device) != (self._b_d.dtype, self._b_d.device):
+            self._fill_tables()
+        return self
+
+    # -- checks ----------------------------------------------------------------------------------------------
+
+    def _check_shapes(self, x: Tensor, expected: str, hint: str) -> None:
+        refuse_low_precision(self.dtype)
+        real_tensor("x", x, self.dtype)
+        if x.ndim != expected.count(",") + 1:
+            raise ValueError(f"x has shape {tuple(x.shape)}, expected {expected}; pass {hint}.")
+        if 0 in x.shape:
+            raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
+        if self.channels and x.shape[-1] != self.channels:
+            raise ValueError(
+                f"x has {x.shape[-1]} channels on its last axis, but this layer has {self.channels}; "
+                f"pass {expected} with channels={self.channels}."
+            )
+
+    def _check_values(self, x: Tensor, state: Tensor | None) -> None:
+        finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
+        if state is None:
+            return
+        real_tensor("state", state, self.dtype)
+        expected = (x.shape[0], x.shape[-1], *self._shape)
+        if tuple(state.shape) != expected:
+            raise ValueError(
+                f"state has shape {tuple(state.shape)}, expected (batch, channels, order, scales) = {expected}; "
+                f"pass what this layer returned, or initial_state({expected[0]}, {expected[1]})."
+            )
+        finite_values("state", state, what_to_do="go on from an earlier state.")
+
+
+def take(
+    state: State,
+    sample: Float[Tensor, "batch channels"],
+    A_d: Float[Tensor, "batch scales order order"],
+    b_d: Float[Tensor, "batch scales order"],
+) -> State:
+    """One sample, each item by matrices of its own."""
+    moved = torch.einsum("bcnm,bmkn->bckm", state, A_d)
+    return moved + sample[..., None, None] * b_d.mT[:, None]
