@@ -15,6 +15,7 @@ from hippozoo.zoo.volterra import (
     PolynomialReadout,
     RidgeRLS,
 )
+from hippozoo.zoo.volterra._kernels import balance
 
 PAIRS = [
     (SGD(0.01), PolynomialReadout(4, 2)),
@@ -98,9 +99,11 @@ def torch_value(readout, parameters, state):
 @pytest.mark.parametrize("readout", [LowRankReadout(4, 2, 1), LowRankReadout(3, 4, 2), NetworkReadout(4, 6)])
 def test_gradient_steps_are_those_of_automatic_differentiation(rng, readout):
     states, targets = data(rng, readout.inputs, time=25)
-    _, learnt = SGD(rate=0.02).learn(readout, states, targets)
-    parameters = torch.from_numpy(readout.initial_parameters()).requires_grad_()
-    optimiser = torch.optim.SGD([parameters], lr=0.02)
+    learner = SGD(rate=0.005)
+    started = learner.initial_state(readout)._replace(parameters=0.3 * rng.normal(size=readout.n_parameters))
+    _, learnt = learner.learn(readout, states, targets, started)
+    parameters = torch.from_numpy(started.parameters.copy()).requires_grad_()
+    optimiser = torch.optim.SGD([parameters], lr=0.005)
     for state, target in zip(torch.from_numpy(states), targets, strict=True):
         optimiser.zero_grad()
         ((torch_value(readout, parameters, state) - target) ** 2).backward()
@@ -151,6 +154,28 @@ def test_a_normalised_step_is_the_published_formula(rng):
     assert_allclose(readout.tensor(learnt.parameters, 0), step)
     assert_allclose(readout.tensor(learnt.parameters, 1), step * state / square)
     assert_allclose(readout.tensor(learnt.parameters, 2), step * np.outer(state, state) / square**2)
+
+
+@pytest.mark.parametrize("input_scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("target_scale", [1e-3, 1e3])
+def test_products_are_learnt_at_any_scale_of_input_and_target(rng, input_scale, target_scale):
+    states = rng.normal(size=(4000, 5))
+    targets = target_scale * (states @ rng.normal(size=5)) * (states @ rng.normal(size=5))
+    predictions, _ = NLMS().learn(LowRankReadout(5, 2, rank=1), input_scale * states, targets)
+    assert np.mean((predictions - targets)[3000:] ** 2) < 1e-3 * targets.var()
+
+
+def test_balancing_functionals_changes_no_product(rng):
+    readout, states = LowRankReadout(4, 3, 2), rng.normal(size=(5, 4))
+    parameters = rng.normal(size=readout.n_parameters)
+    parameters[5:9] *= 1e3
+    before = readout.predict(parameters, states)
+    power = np.ones(4)
+    balance(parameters, 4, 3, 2, np.ones(10), power, np.empty(3))
+    assert_allclose(readout.predict(parameters, states), before, rtol=1e-10)
+    first, second = np.linalg.norm(readout.functionals(parameters, 2)[0], axis=1)
+    assert_allclose(first, second)
+    assert power[2] != 1
 
 
 @pytest.mark.parametrize("degree", [2, 3, 5])

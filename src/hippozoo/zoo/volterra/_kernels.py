@@ -260,6 +260,50 @@ def low_rank_step(parameters, state, degree, rank, others, steps):
             f += 1
 
 
+@njit(cache=True, fastmath=_SUMS)
+@no_type_check
+def balance(parameters, inputs, degree, rank, others, power, sizes):
+    """Give the functionals of a product equal lengths, where they differ by more than a factor of two.
+
+    The product stays the same; but a long functional learns slowly beside a short one, and which is which would
+    depend on the scale of input and target. Gradients change by it, and `power`, their running mean, with them.
+    """
+    begin = 1 + inputs
+    f = 0
+    for k in range(2, degree + 1):
+        before = 0.0
+        after = 0.0
+        for _ in range(rank):
+            smallest = np.inf
+            largest = 0.0
+            logarithms = 0.0
+            for i in range(k):
+                row = parameters[begin + i * inputs : begin + (i + 1) * inputs]
+                total = 0.0
+                for j in range(inputs):
+                    total += row[j] * row[j]
+                sizes[i] = total
+                smallest = min(smallest, total)
+                largest = max(largest, total)
+            uneven = smallest > 0.0 and largest > 4.0 * smallest and largest < np.inf
+            if uneven:
+                for i in range(k):
+                    logarithms += 0.5 * np.log(sizes[i])
+            common = np.exp(logarithms / k)
+            for i in range(k):
+                scale = 1.0
+                if uneven:
+                    scale = common / np.sqrt(sizes[i])
+                    for j in range(begin + i * inputs, begin + (i + 1) * inputs):
+                        parameters[j] *= scale
+                before += others[f + i] * others[f + i]
+                after += others[f + i] * others[f + i] / (scale * scale)
+            begin += k * inputs
+            f += k
+        if before > 0.0:
+            power[k] *= after / before
+
+
 @njit(cache=True)
 @no_type_check
 def change_of_value(square, degree, rank, factors, others, steps):
@@ -298,6 +342,7 @@ def learn_low_rank(
     others = np.empty(functionals)
     lengths = np.empty(degree + 1)
     steps = np.empty(degree + 1)
+    sizes = np.empty(degree)
     for t in range(len(states)):
         state = states[t]
         prediction = low_rank_value(parameters, state, degree, rank, factors, others)
@@ -335,6 +380,8 @@ def learn_low_rank(
                 for k in range(degree + 1):
                     steps[k] *= 0.5
         low_rank_step(parameters, state, degree, rank, others, steps)
+        if rule == NORMALISED:
+            balance(parameters, len(state), degree, rank, others, power, sizes)
     return -1
 
 

@@ -226,7 +226,8 @@ class NLMS(Learner):
 
     Each degree is measured by its own running power, so that scaling the input changes nothing but the coefficients'
     units: ``step_k = rate * error * gradient_k / P_k / (offset + Σ_j |gradient_j|² / P_j)``. For products of
-    functionals the step is halved until it makes the error of its own sample no larger.
+    functionals the step is halved until it makes the error of its own sample no larger, and the functionals of a
+    product are kept of comparable length.
 
     Parameters
     ----------

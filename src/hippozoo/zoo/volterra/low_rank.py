@@ -33,8 +33,8 @@ class LowRankReadout(Readout):
     rank
         Number of products in each degree.
     spread
-        Size of the random functionals at the start, times the root of `inputs`: products of zeros would never learn,
-        large ones leave traces in directions that the input does not excite.
+        Size of the random functionals at the start, times the root of `inputs`. The last functional of each product
+        starts at zero: the first prediction is zero whatever the scale of the input, and products still learn.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class LowRankReadout(Readout):
     inputs: int
     degree: int = 2
     rank: int = 1
-    spread: float = 0.3
+    spread: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", whole_number("inputs", self.inputs))
@@ -66,11 +66,13 @@ class LowRankReadout(Readout):
         return self.degree + 1
 
     def initial_parameters(self, rng: np.random.Generator | None = None) -> Parameters:
-        """Small random functionals; the constant and the linear one are zero."""
+        """Random functionals, the last of each product zero; the constant and the linear one are zero too."""
         rng = np.random.default_rng(0) if rng is None else rng
         parameters = np.zeros(self.n_parameters)
         random = parameters[1 + self.inputs :]
         random[:] = rng.normal(scale=self.spread / np.sqrt(self.inputs), size=random.shape)
+        for k in range(2, self.degree + 1):
+            parameters[self._of_degree(k)].reshape(self.rank, k, self.inputs)[:, -1] = 0.0
         return parameters
 
     def functionals(self, parameters: Parameters, k: int) -> Float[np.ndarray, "rank k inputs"]:
@@ -79,8 +81,11 @@ class LowRankReadout(Readout):
         row = self.checked_parameters(parameters)
         if k < 2:
             raise ValueError(f"k={k}: functionals are multiplied from degree 2 on; for less ask tensor(parameters, k).")
+        return row[self._of_degree(k)].reshape(self.rank, k, self.inputs).copy()
+
+    def _of_degree(self, k: int) -> slice:
         begin = 1 + self.inputs * (1 + self.rank * (k * (k - 1) // 2 - 1))
-        return row[begin : begin + self.rank * k * self.inputs].reshape(self.rank, k, self.inputs).copy()
+        return slice(begin, begin + self.rank * k * self.inputs)
 
     def tensor(self, parameters: Parameters, k: int) -> Float[np.ndarray, "..."]:
         """The full symmetric tensor of degree k, shape (inputs,) * k."""

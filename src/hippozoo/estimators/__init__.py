@@ -1,0 +1,46 @@
+"""The zoo for users of river, scikit-learn and sktime: the same models behind their interfaces.
+
+Each name is fetched when asked for, so that only the library it serves need be installed:
+``pip install 'hippozoo[river]'``, ``'hippozoo[sklearn]'`` or ``'hippozoo[sktime]'``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hippozoo.estimators.forecaster_river import RiverHippoForecaster as RiverHippoForecaster
+    from hippozoo.estimators.forecaster_sktime import HippoForecaster as HippoForecaster
+    from hippozoo.estimators.memory_features import MemoryFeatures as MemoryFeatures
+    from hippozoo.estimators.volterra_river import VolterraRegressor as RiverVolterraRegressor
+    from hippozoo.estimators.volterra_sklearn import VolterraRegressor as SklearnVolterraRegressor
+
+__all__ = [
+    "HippoForecaster",
+    "MemoryFeatures",
+    "RiverHippoForecaster",
+    "RiverVolterraRegressor",
+    "SklearnVolterraRegressor",
+]
+
+# Public name: module, name there, package that it needs, extra that brings it.
+_ELSEWHERE = {
+    "HippoForecaster": ("forecaster_sktime", "HippoForecaster", "sktime", "sktime"),
+    "RiverHippoForecaster": ("forecaster_river", "RiverHippoForecaster", "river", "river"),
+    "MemoryFeatures": ("memory_features", "MemoryFeatures", "sklearn", "sklearn"),
+    "RiverVolterraRegressor": ("volterra_river", "VolterraRegressor", "river", "river"),
+    "SklearnVolterraRegressor": ("volterra_sklearn", "VolterraRegressor", "sklearn", "sklearn"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}.")
+    module, there, needed, extra = _ELSEWHERE[name]
+    try:
+        return getattr(import_module(f"{__name__}.{module}"), there)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != needed:
+            raise
+        raise ImportError(
+            f"{name} needs {needed}, which is not installed; install it with: pip install 'hippozoo[{extra}]'"
+        ) from error

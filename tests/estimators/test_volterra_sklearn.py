@@ -1,0 +1,94 @@
+"""The scikit-learn estimators: scikit-learn's own checks, and that they are the models they claim to be."""
+
+import builtins
+import importlib
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from hippozoo import estimators
+from hippozoo.memory import Memory
+from hippozoo.systems import LegT
+from hippozoo.zoo.volterra import RidgeRLS, VolterraModel
+
+pytest.importorskip("sklearn", reason="scikit-learn is not installed (the extra 'sklearn')")
+
+from sklearn.utils.estimator_checks import check_estimator
+
+from hippozoo.estimators import MemoryFeatures, SklearnVolterraRegressor
+
+ROWS_ARE_TIME = {
+    "check_methods_sample_order_invariance": "rows are time steps: their order matters",
+    "check_methods_subset_invariance": "rows are time steps: what came before matters",
+}
+
+
+def failures(estimator, expected):
+    results = check_estimator(estimator, on_fail=None, on_skip=None, expected_failed_checks=expected)
+    return [f"{one['check_name']}: {one['exception']}" for one in results if one["status"] == "failed"], {
+        one["check_name"] for one in results if one["status"] == "xfail"
+    }
+
+
+@pytest.mark.parametrize("settings", [{}, {"learner": "nlms", "passes": 20}], ids=str)
+def test_scikit_learn_approves_of_the_regressor(settings):
+    failed, declared = failures(SklearnVolterraRegressor(**settings), ROWS_ARE_TIME)
+    assert failed == []
+    assert declared == set(ROWS_ARE_TIME)
+
+
+def test_scikit_learn_approves_of_the_transformer():
+    failed, declared = failures(MemoryFeatures(order=3), {})
+    assert failed == []
+    assert declared == set()
+
+
+def test_the_regressor_is_the_model_of_the_zoo(rng):
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    ours = SklearnVolterraRegressor(order=3, timescale=5.0, ridge=0.1).fit(X, y)
+    model = VolterraModel(Memory(LegT(3, 5.0)), degree=2, learner=RidgeRLS(0.1), channels=2)
+    _, state = model.learn_many(X, y)
+    assert_allclose(ours.state_.learnt.parameters, state.learnt.parameters)
+    assert_allclose(ours.kernel(2, 6), model.kernel(state, 2, 6))
+    assert_allclose(ours.predict_next(X[:5]), model.predict_many(X[:5], state)[0])
+    assert_allclose(ours.predict(X), model.predict_many(X, state._replace(memory=np.zeros((2, 3))))[0])
+
+
+def test_learning_in_parts_is_learning_at_once(rng):
+    X, y = rng.normal(size=(80, 1)), rng.normal(size=80)
+    whole = SklearnVolterraRegressor().fit(X, y)
+    parts = SklearnVolterraRegressor().partial_fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
+    assert_allclose(whole.state_.learnt.parameters, parts.state_.learnt.parameters, rtol=1e-6, atol=1e-9)
+    assert_allclose(whole.kernel(2).shape, (1, 4, 1, 4))
+
+
+def test_features_are_the_final_state_of_a_memory(rng):
+    series = rng.normal(size=(7, 40))
+    features = MemoryFeatures(order=5, timescale=20.0).fit_transform(series)
+    expected = [Memory(LegT(5, 20.0)).final(one) for one in series]
+    assert_allclose(features, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("SklearnVolterraRegressor", "sklearn"), ("RiverVolterraRegressor", "river")]
+)
+def test_a_missing_library_is_named_with_the_extra_that_brings_it(monkeypatch, name, package):
+    module = estimators._ELSEWHERE[name][0]
+    monkeypatch.delitem(sys.modules, f"hippozoo.estimators.{module}", raising=False)
+    real = builtins.__import__
+
+    def without(wanted, *arguments, **keywords):
+        if wanted.partition(".")[0] == package:
+            raise ModuleNotFoundError(f"No module named {wanted!r}", name=wanted)
+        return real(wanted, *arguments, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=rf"needs {package}.*pip install 'hippozoo\[{package}\]'"):
+        getattr(estimators, name)
+
+
+def test_an_unknown_estimator_is_an_attribute_error():
+    with pytest.raises(AttributeError, match=r"it has .*MemoryFeatures"):
+        importlib.import_module("hippozoo.estimators").Nothing  # noqa: B018
