@@ -153,3 +153,43 @@ def forecast_pairs(A_past, b_past, A_future, b_future, signal, horizon):
 def delayed_value(times, values, horizon, moment):
     """The signal that holds values[i] from times[i] until times[i + 1], one horizon before `moment`."""
     return values[max(int(np.searchsorted(times, moment - horizon, side="right")) - 1, 0)]
+
+
+def least_change(bank, key, wanted):
+    """The coefficients nearest to `bank` whose function is `wanted` at the key, as least squares finds them."""
+    change, *_ = np.linalg.lstsq(key[None], np.array([wanted - bank @ key]), rcond=None)
+    return bank + change
+
+
+def delta_rule(keys, values, betas, bank):
+    """Fast weights by the delta rule as DeltaNet writes it: S <- S (1 - beta k k') + beta v k', one by one."""
+    for key, value, beta in zip(keys, values, betas, strict=True):
+        bank = bank @ (np.eye(len(key)) - beta * np.outer(key, key)) + beta * np.outer(value, key)
+    return bank
+
+
+def associative_episode(weights, A_d, b_d, basis, samples, epsilon):
+    """The paper's layer for one sequence, formula by formula: outputs, the last HiPPO state and the last bank."""
+    sigmoid = lambda z: 1 / (1 + np.exp(-z))  # noqa: E731
+    width, order = weights["value.weight"].shape[0], len(b_d)
+    S, C = np.zeros((width, order)), np.zeros((width, len(basis(0.5))))
+    outputs = []
+    for x in samples:
+        u = weights["project.weight"] @ x
+        for j in range(width):
+            S[j] = A_d @ S[j] + b_d * u[j]
+        x_key, x_query = sigmoid(weights["addresses.weight"] @ S.ravel() + weights["addresses.bias"])
+        gates = {}
+        for name in ("write_gate", "output_gate"):
+            seen = S @ weights[f"{name}.lag_functional"]
+            hidden = np.tanh(weights[f"{name}.inner.weight"] @ seen + weights[f"{name}.inner.bias"])
+            score = weights[f"{name}.outer.weight"] @ hidden + weights[f"{name}.outer.bias"]
+            gates[name] = sigmoid(score + weights[f"{name}.skip.weight"] @ seen).item()
+        y = weights["value.weight"] @ u
+        k, q = basis(x_key), basis(x_query)
+        alpha = gates["write_gate"] / (k @ k + epsilon)
+        for j in range(width):
+            C[j] = C[j] + alpha * (y[j] - C[j] @ k) * k
+        r = C @ q
+        outputs.append(gates["output_gate"] * weights["readout.weight"] @ r)
+    return np.array(outputs), S, C

@@ -5,7 +5,10 @@ import torch
 
 from hippozoo.checks import CHECKS, Trial
 from hippozoo.memory import GrowingMemory, Memory, MemoryLayer
+from hippozoo.polynomials import Legendre
 from hippozoo.systems import FouT, LagT, LegS, LegT
+from hippozoo.zoo.associative import AssociativeMemory
+from hippozoo.zoo.multiscale import MultiscaleLayer, MultiscaleMemory
 
 # How to make the member; what to feed it with where the usual trial will not do. Longer than a block of the fast
 # paths, so that every boundary is crossed.
@@ -38,6 +41,28 @@ MEMBERS = {
     "layer-bilinear": (lambda: MemoryLayer(LegT(8, timescale=9.0), method="bilinear", dtype=torch.float64), {}),
     "layer-lagt": (lambda: MemoryLayer(LagT(8, timescale=9.0), outputs=1, channels=1, dtype=torch.float64), {}),
     "layer-fout": (lambda: MemoryLayer(FouT(7, timescale=9.0), channels=2, dtype=torch.float64), {}),
+    "associative": (lambda: AssociativeMemory(channels=3, width=4, hidden=8, dtype=torch.float64), {"n_steps": 150}),
+    "associative-float32": (
+        lambda: AssociativeMemory(channels=3, outputs=2, width=4, hidden=8, family=Legendre(9), start="random"),
+        {},
+    ),
+    "multiscale": (lambda: MultiscaleMemory(LegT(4, timescale=5.0), longest=200.0, scales=9), {"n_steps": 300}),
+    "multiscale-bank-float32": (
+        lambda: MultiscaleMemory(LegS(4, timescale=5.0), longest=200.0, construction="bank", dtype="float32"),
+        {"n_steps": 300},
+    ),
+    "multiscale-layer": (
+        lambda: MultiscaleLayer(MultiscaleMemory(LegT(4, timescale=5.0), 200.0, 5), dtype=torch.float64),
+        {"n_steps": 100},
+    ),
+    "multiscale-layer-horizons": (
+        lambda: MultiscaleLayer(MultiscaleMemory(LegT(4, timescale=5.0), 200.0, construction="bank"), (7.0, 90.0)),
+        {"n_steps": 100},
+    ),
+    "multiscale-layer-readout": (
+        lambda: MultiscaleLayer(MultiscaleMemory(LegS(3, timescale=5.0), 200.0, 7), (50.0,), outputs=2, channels=3),
+        {"n_steps": 100},
+    ),
 }
 
 

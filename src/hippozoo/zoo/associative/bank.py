@@ -1,0 +1,313 @@
+"""A bank of functions of an address, kept as polynomial coefficients: written and read at any point of [0, 1]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from hippozoo._arguments import shorten, whole_number
+from hippozoo.memory._torch_arguments import finite_values, real_tensor, within
+from hippozoo.polynomials import Legendre, OrthonormalFamily
+from hippozoo.zoo.associative._delta_rule import by_stretches, one_by_one, read_at, written
+
+__all__ = ["PolynomialBank"]
+
+Bank = Float[Tensor, "batch channels coefficients"]
+
+# Long enough that products outweigh calls, short enough that the square of the stretch does not matter.
+STRETCH = 64
+
+
+class PolynomialBank(nn.Module):
+    r"""Stores values at addresses between 0 and 1: one function per channel, read anywhere, written with least change.
+
+    Channel j holds the function :math:`m_j(x) = \langle C_j, \varphi(x)\rangle` in an orthonormal polynomial basis.
+    A write at x moves it towards a value there,
+
+    .. math:: C_j \leftarrow C_j + g\,\frac{y_j - m_j(x)}{|\varphi(x)|^2 + \varepsilon}\,\varphi(x),
+
+    the smallest change of coefficients that does so: a bump in the shape of the reproducing kernel. With gate g = 1 the
+    value is read back; with g = 0 nothing happens. Where the kernel between two addresses is zero, neither notices
+    what is written at the other.
+
+    This is the delta rule of linear attention with key :math:`k/|k|`, value :math:`y/|k|` and
+    :math:`\beta = g` (for :math:`k = \varphi(x)` and :math:`\varepsilon = 0`). Since addresses do not depend on
+    the bank, the writes of a whole sequence are one triangular solve per stretch of time, and `forward` takes it.
+
+    The bank is explicit: it goes in and comes out, (batch, channels, coefficients), and is never changed in place.
+
+    Parameters
+    ----------
+    channels
+        How many functions.
+    family
+        The basis on [0, 1]; its order is the number of coefficients, n_assoc in the paper.
+    epsilon
+        Added to the squared length of the key, as in the paper. Legendre keys are never shorter than 1.
+    device, dtype
+        As in any torch layer; float32 or float64.
+
+    Examples
+    --------
+    What is written is read back, and at the other nodes of the Gauss rule nothing has changed.
+
+    >>> bank = PolynomialBank(channels=1, family=Legendre(8), dtype=torch.float64)
+    >>> nodes = torch.from_numpy(bank.family.gauss_rule()[0])
+    >>> state = bank.write(bank.initial_state(1), nodes[2:3], torch.tensor([[5.0]], dtype=torch.float64))
+    >>> (bank.read(state, nodes[None]).squeeze().round(decimals=4) + 0.0).tolist()
+    [0.0, 0.0, 5.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+    References
+    ----------
+    Paper, section "Associative Memory HiPPO" and its appendix. Schlag, Irie and Schmidhuber (2021), Linear
+    transformers are secretly fast weight programmers; Yang et al. (2024), DeltaNet in parallel.
+    """
+
+    _cosines: Tensor
+
+    def __init__(
+        self,
+        channels: int,
+        family: OrthonormalFamily | None = None,
+        epsilon: float = 1e-6,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.channels = whole_number("channels", channels)
+        self.family = checked_family(Legendre(32) if family is None else family)
+        if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not 0 <= epsilon < math.inf:
+            raise ValueError(f"epsilon={shorten(epsilon)}; pass a small number epsilon >= 0, such as 1e-6.")
+        self.epsilon = float(epsilon)
+        place = torch.empty((), device=device, dtype=dtype)
+        if place.dtype not in (torch.float32, torch.float64):
+            raise TypeError(f"dtype={place.dtype}: a bank needs float32 or float64.")
+        self.register_buffer("_cosines", place, persistent=False)
+        self._fill()
+
+    # -- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the bank computes in, and what values and states are given in."""
+        return self._cosines.dtype
+
+    def configuration(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"channels": self.channels, "family": self.family, "epsilon": self.epsilon}
+
+    def extra_repr(self) -> str:
+        """What stands in the parentheses when the bank is printed."""
+        return f"channels={self.channels}, family={self.family!r}"
+
+    def initial_state(self, batch: int) -> Bank:
+        """The empty bank: zeros of shape (batch, channels, coefficients)."""
+        batch = whole_number("batch", batch)
+        return self._cosines.new_zeros(batch, self.channels, self.family.order)
+
+    def features(self, address: Float[Tensor, "*points"]) -> Float[Tensor, "*points coefficients"]:
+        """The basis at every address: what the paper calls key or query.
+
+        Examples
+        --------
+        >>> bank = PolynomialBank(channels=1, family=Legendre(3))
+        >>> bool(np.allclose(bank.features(torch.tensor([0.5])), [[1, 0, -np.sqrt(5) / 2]], atol=1e-6))
+        True
+        """
+        self._check_address("address", address)
+        return self._features(address)
+
+    # -- one write, one read ---------------------------------------------------------------------------------
+
+    def write(
+        self,
+        state: Bank,
+        address: Float[Tensor, " batch"],
+        value: Float[Tensor, "batch channels"],
+        gate: Float[Tensor, " batch"] | None = None,
+    ) -> Bank:
+        """The bank after a write to each item: towards `value` at `address`, all the way where the gate is 1.
+
+        Examples
+        --------
+        >>> bank = PolynomialBank(channels=2, dtype=torch.float64)
+        >>> where, what = torch.tensor([0.3]).double(), torch.tensor([[1.0, -1.0]]).double()
+        >>> state = bank.write(bank.initial_state(1), where, what)
+        >>> bank.read(state, where).round(decimals=4).tolist()
+        [[1.0, -1.0]]
+        """
+        self._check_state(state)
+        batch = len(state)
+        self._check_address("address", address, (batch,))
+        self._check("value", value, (batch, self.channels))
+        gate = torch.ones_like(address) if gate is None else gate
+        self._check("gate", gate, (batch,))
+        within("gate", gate, 0.0, 1.0, what_to_do="0 leaves the bank alone, 1 writes in full.")
+        return self._write(state, address, value, gate)
+
+    def read(self, state: Bank, address: Float[Tensor, "batch *points"]) -> Float[Tensor, "batch *points channels"]:
+        """What the bank holds at one address per item, or at several: (batch,) or (batch, points).
+
+        Examples
+        --------
+        >>> bank = PolynomialBank(channels=2)
+        >>> bank.read(bank.initial_state(3), torch.rand(3, 5)).shape
+        torch.Size([3, 5, 2])
+        """
+        self._check_state(state)
+        self._check_address("address", address)
+        if address.ndim not in (1, 2) or len(address) != len(state):
+            raise ValueError(
+                f"address has shape {tuple(address.shape)}; pass (batch,) or (batch, points) with batch={len(state)}."
+            )
+        return self._read(state, address)
+
+    # -- a sequence of them ----------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        write_address: Float[Tensor, "batch time"],
+        value: Float[Tensor, "batch time channels"],
+        read_address: Float[Tensor, "batch time"],
+        write_gate: Float[Tensor, "batch time"] | None = None,
+        state: Bank | None = None,
+    ) -> tuple[Float[Tensor, "batch time channels"], Bank]:
+        """At every time a write and then a read; gives all reads, and the bank after the last write.
+
+        Parameters
+        ----------
+        write_address, value, write_gate
+            Where, what and how far; without gates, every write is in full.
+        read_address
+            Where to read, after the write of the same time.
+        state
+            The bank to go on from; without it, the empty one.
+        """
+        batch, n_steps = self._check_sequence(write_address, value, read_address)
+        write_gate = torch.ones_like(write_address) if write_gate is None else write_gate
+        self._check("write_gate", write_gate, (batch, n_steps))
+        within("write_gate", write_gate, 0.0, 1.0, what_to_do="0 leaves the bank alone, 1 writes in full.")
+        state = self.initial_state(batch) if state is None else state
+        self._check_state(state, batch)
+        return self._write_and_read(write_address, value, read_address, write_gate, state)
+
+    # The layer has checked what it hands over, so these do not look again.
+
+    def _features(self, address: Tensor) -> Tensor:
+        # Polynomials are cosine series of the angle: one product, accurate at the ends, and nothing to iterate.
+        # At the ends themselves the angle has no derivative; one rounding inside, all derivatives are right.
+        info = torch.finfo(address.dtype)
+        angle = 2 * torch.asin(torch.sqrt(address.clamp(info.tiny, 1 - info.eps / 2)))
+        harmonics = torch.arange(self.family.order, dtype=address.dtype, device=address.device)
+        return torch.cos(angle[..., None] * harmonics) @ self._cosines
+
+    def _unit_key(self, address: Tensor, gate: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Key of length one, the length it had, and the gate that the small epsilon leaves."""
+        key = self._features(address)
+        square = key.square().sum(-1)
+        length = square.sqrt()
+        return key / length[..., None], length, gate * square / (square + self.epsilon)
+
+    def _write(self, state: Tensor, address: Tensor, value: Tensor, gate: Tensor) -> Tensor:
+        key, length, gate = self._unit_key(address, gate)
+        return written(state, key, value / length[..., None], gate)
+
+    def _read(self, state: Tensor, address: Tensor) -> Tensor:
+        query = self._features(address)
+        return read_at(state, query) if address.ndim == 1 else query @ state.mT
+
+    def _write_and_read(
+        self, write_address: Tensor, value: Tensor, read_address: Tensor, gate: Tensor, state: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        key, length, gate = self._unit_key(write_address, gate)
+        return by_stretches(key, value / length[..., None], gate, self._features(read_address), state, STRETCH)
+
+    def _write_and_read_one_by_one(
+        self, write_address: Tensor, value: Tensor, read_address: Tensor, gate: Tensor, state: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        key, length, gate = self._unit_key(write_address, gate)
+        return one_by_one(key, value / length[..., None], gate, self._features(read_address), state)
+
+    # -- tables and checks -----------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        self._cosines = torch.from_numpy(cosine_coefficients(self.family)).to(self._cosines)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> PolynomialBank:
+        before = self._cosines
+        super()._apply(fn, recurse)
+        if self._cosines.dtype != before.dtype:
+            self._fill()  # what was rounded must not be widened
+        return self
+
+    def _check(self, name: str, value: Tensor, shape: tuple[int, ...]) -> None:
+        real_tensor(name, value, self.dtype)
+        if tuple(value.shape) != shape:
+            raise ValueError(f"{name} has shape {tuple(value.shape)}, expected {shape}.")
+        finite_values(name, value, what_to_do="the bank keeps what it is given.")
+
+    def _check_address(self, name: str, address: Tensor, shape: tuple[int, ...] | None = None) -> None:
+        real_tensor(name, address, self.dtype)
+        if shape is not None and tuple(address.shape) != shape:
+            raise ValueError(f"{name} has shape {tuple(address.shape)}, expected {shape}.")
+        within(name, address, 0.0, 1.0, what_to_do="map scores through a sigmoid first.")
+
+    def _check_state(self, state: Tensor, batch: int | None = None) -> None:
+        real_tensor("state", state, self.dtype)
+        expected = self.channels, self.family.order
+        if state.ndim != 3 or tuple(state.shape[1:]) != expected or batch not in (None, len(state)):
+            raise ValueError(
+                f"state has shape {tuple(state.shape)}, expected (batch, channels, coefficients) = "
+                f"({'batch' if batch is None else batch}, {expected[0]}, {expected[1]}); "
+                "pass what this bank returned, or initial_state(batch)."
+            )
+        finite_values("state", state, what_to_do="go on from an earlier state.")
+
+    def _check_sequence(self, write_address: Tensor, value: Tensor, read_address: Tensor) -> tuple[int, int]:
+        real_tensor("value", value, self.dtype)
+        if value.ndim != 3 or value.shape[-1] != self.channels or 0 in value.shape:
+            raise ValueError(
+                f"value has shape {tuple(value.shape)}, expected (batch, time, channels) with "
+                f"channels={self.channels} and at least one time."
+            )
+        batch, n_steps, _ = value.shape
+        finite_values("value", value, what_to_do="the bank keeps what it is given.")
+        self._check_address("write_address", write_address, (batch, n_steps))
+        self._check_address("read_address", read_address, (batch, n_steps))
+        return batch, n_steps
+
+
+def checked_family(family: Any) -> OrthonormalFamily:
+    """A basis on [0, 1]."""
+    if not isinstance(family, OrthonormalFamily):
+        raise TypeError(f"family={shorten(family)}; pass a basis such as hippozoo.polynomials.Legendre(32).")
+    if tuple(family.interval) != (0.0, 1.0):
+        raise ValueError(
+            f"family={family!r} lives on {family.interval}, but addresses lie between 0 and 1; build it on (0.0, 1.0)."
+        )
+    return family
+
+
+def cosine_coefficients(family: OrthonormalFamily) -> Float[np.ndarray, "harmonics coefficients"]:
+    """The polynomials as cosine series: ``values(x) = cos(k angle) @ coefficients`` with ``cos(angle) = 1 - 2 x``.
+
+    Examples
+    --------
+    >>> angle = np.pi / 3
+    >>> series = np.cos(angle * np.arange(5)) @ cosine_coefficients(Legendre(5))
+    >>> bool(np.allclose(series, Legendre(5).values(0.25)))
+    True
+    """
+    order = family.order
+    angles = np.pi * (np.arange(order) + 0.5) / order
+    # A polynomial of lower degree than there are nodes is its own interpolation at the Chebyshev nodes.
+    values = family.values((1 - np.cos(angles)) / 2)
+    coefficients = 2 / order * np.cos(np.outer(np.arange(order), angles)) @ values
+    coefficients[0] /= 2
+    return coefficients

@@ -1,0 +1,360 @@
+"""Associative Memory HiPPO as a torch layer: a short memory says where to write, where to read, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, get_args
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from hippozoo._arguments import shorten, whole_number
+from hippozoo.memory import MemoryLayer
+from hippozoo.memory._torch_arguments import finite_values, real_tensor, whole_numbers_up_to
+from hippozoo.polynomials import OrthonormalFamily
+from hippozoo.systems import HippoSystem, LegT
+from hippozoo.zoo.associative._functionals import Answers, answers_of_samples, answers_of_states
+from hippozoo.zoo.associative.bank import PolynomialBank
+from hippozoo.zoo.associative.gates import Gate, draw_uniform, undrawn_linear
+from hippozoo.zoo.associative.start import sample_reader
+
+__all__ = ["AssociativeMemory", "AssociativeState", "Signals"]
+
+Start = Literal["previous", "random"]
+Steps = Float[Tensor, "*steps"] | Int[Tensor, "*steps"] | float | int
+
+
+class AssociativeState(NamedTuple):
+    """What the layer carries on: the recent past, and all that was stored.
+
+    Parameters
+    ----------
+    memory
+        The HiPPO state, (batch, width, order).
+    bank
+        The coefficients of the stored functions, (batch, width, coefficients).
+    """
+
+    memory: Float[Tensor, "batch width order"]
+    bank: Float[Tensor, "batch width coefficients"]
+
+
+class Signals(NamedTuple):
+    """What the layer decides at each moment, before the bank is touched.
+
+    Parameters
+    ----------
+    write_address, read_address
+        Where it writes and reads, between 0 and 1.
+    write_gate, output_gate
+        How far it writes, and how far it lets out what it read.
+    value
+        What it writes.
+    """
+
+    write_address: Float[Tensor, "*moments"]
+    read_address: Float[Tensor, "*moments"]
+    write_gate: Float[Tensor, "*moments"]
+    output_gate: Float[Tensor, "*moments"]
+    value: Float[Tensor, "*moments width"]
+
+
+class AssociativeMemory(nn.Module):
+    r"""Stores values under learnt addresses and recalls them: an explicit key-value memory, online and readable.
+
+    A fixed HiPPO memory keeps the last few samples. From its state come, at every step, an address to write to, an
+    address to read from, and two gates; the value is a linear map of the input. A `PolynomialBank` is written and read:
+
+    .. math:: \hat x_t = g_\text{out}\, W_\text{out}\, m(x_\text{query}).
+
+    The state is explicit, never changed in place and detachable. A whole sequence, the same in chunks with the
+    state handed on, and one `step` after another agree; the sequence takes one triangular solve per 64 samples in place
+    of a loop over time.
+
+    Parameters
+    ----------
+    channels
+        Size of a sample.
+    outputs
+        Size of an output; by default that of a sample.
+    width
+        Channels of memory and bank, d_model in the paper.
+    system
+        The memory of the recent past; by default ``LegT(order=32, timescale=2.0)``, two samples at dt = 1.
+    family
+        The basis of the bank; by default ``Legendre(32)``. Its order is the number of coefficients, and the number of
+        pairs that can be stored without interference (see `capacity`).
+    dt
+        Time from one sample to the next, where a call does not say otherwise.
+    hidden
+        Width of the networks behind the gates.
+    epsilon
+        See `PolynomialBank`.
+    start
+        ``"previous"``: both addresses begin as one and the same random function of the previous sample, so that
+        what is stored under a token can be found by it from the first step on; ``"random"``: as any linear
+        layer begins. From a random start about half the runs on associative recall stop short.
+    generator
+        Where the random start comes from; by default torch's global one.
+    device, dtype
+        As in any torch layer; float32 or float64. Under ``torch.autocast`` the layer keeps to its own dtype.
+
+    Examples
+    --------
+    >>> layer = AssociativeMemory(channels=24, generator=torch.Generator().manual_seed(0))
+    >>> y, state = layer(torch.randn(8, 12, 24))
+    >>> y.shape, state.memory.shape, state.bank.shape
+    (torch.Size([8, 12, 24]), torch.Size([8, 32, 32]), torch.Size([8, 32, 32]))
+    >>> sum(parameter.numel() for parameter in layer.parameters())
+    22148
+
+    References
+    ----------
+    Paper, section "Associative Memory HiPPO" and appendix "Associative Recall Experiment".
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        outputs: int | None = None,
+        width: int = 32,
+        system: HippoSystem | None = None,
+        family: OrthonormalFamily | None = None,
+        dt: float = 1.0,
+        hidden: int = 256,
+        epsilon: float = 1e-6,
+        start: Start = "previous",
+        generator: torch.Generator | None = None,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.channels = whole_number("channels", channels)
+        self.outputs = self.channels if outputs is None else whole_number("outputs", outputs)
+        self.width = whole_number("width", width)
+        self.hidden = whole_number("hidden", hidden)
+        if start not in get_args(Start):
+            raise ValueError(f"start={shorten(start)}; pass 'previous' or 'random'.")
+        self.start: Start = start
+        made = torch.empty((), device=device, dtype=dtype)
+        place: dict[str, Any] = {"device": made.device, "dtype": made.dtype}
+        system = LegT(order=32, timescale=2.0) if system is None else system
+        self.memory = MemoryLayer(system, dt, channels=self.width, **place)
+        self.bank = PolynomialBank(self.width, family, epsilon, **place)
+        order = self.memory.system.order
+        self.project = undrawn_linear(self.channels, self.width, made, bias=False)
+        self.addresses = undrawn_linear(self.width * order, 2, made)
+        self.write_gate = Gate(self.width, order, self.hidden, generator, **place)
+        self.output_gate = Gate(self.width, order, self.hidden, generator, **place)
+        self.value = undrawn_linear(self.width, self.width, made, bias=False)
+        self.readout = undrawn_linear(self.width, self.outputs, made, bias=False)
+        self.reset_parameters(generator)
+
+    # -- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the layer computes in, and what samples and states are given in."""
+        return self.memory.dtype
+
+    @property
+    def system(self) -> HippoSystem:
+        """The memory of the recent past."""
+        return self.memory.system
+
+    @property
+    def family(self) -> OrthonormalFamily:
+        """The basis of the bank."""
+        return self.bank.family
+
+    @property
+    def dt(self) -> float:
+        """Time from one sample to the next."""
+        return self.memory.dt
+
+    @property
+    def epsilon(self) -> float:
+        """What is added to the squared length of a key."""
+        return self.bank.epsilon
+
+    def configuration(self) -> dict[str, Any]:
+        """The constructor's arguments; with the `state_dict` and the dtype they make the layer again."""
+        names = "channels", "outputs", "width", "system", "family", "dt", "hidden", "epsilon", "start"
+        return {name: getattr(self, name) for name in names}
+
+    def initial_state(self, batch: int) -> AssociativeState:
+        """No past, and nothing stored."""
+        return AssociativeState(self.memory.initial_state(batch), self.bank.initial_state(batch))
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Start learning anew, from the `start` that the layer was built with."""
+        for layer in (self.project, self.addresses, self.value, self.readout):
+            draw_uniform(layer, generator)
+        weight = self.addresses.weight
+        newest = torch.from_numpy(sample_reader(self.system, self.dt, lag=0)).to(weight)
+        for gate in (self.write_gate, self.output_gate):
+            gate.reset_parameters(newest, generator)
+        if self.start == "previous":
+            previous = torch.from_numpy(sample_reader(self.system, self.dt, lag=1)).to(weight)
+            direction = torch.empty(self.width, 1, dtype=weight.dtype, device=weight.device)
+            direction.normal_(generator=generator)
+            with torch.no_grad():
+                weight.copy_((direction * previous).flatten())
+                self.addresses.bias.zero_()
+
+    # -- the state in motion ---------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time channels"],
+        state: AssociativeState | None = None,
+        dt: Steps | None = None,
+        lengths: Int[Tensor, " batch"] | None = None,
+    ) -> tuple[Float[Tensor, "batch time outputs"], AssociativeState]:
+        """Take in a sequence; give the output at every sample, and the state after the last one.
+
+        Parameters
+        ----------
+        x
+            Samples, (batch, time, channels); finite.
+        state
+            Where to go on from; without it, from no past and nothing stored.
+        dt
+            How long samples are held: one number, or one per sample as (time,) or (batch, time).
+        lengths
+            Number of real samples of each item, (batch,). In the padding behind them no time passes and
+            nothing is written; the output there is zero.
+        """
+        return self._in_own_precision(self._roll, x, state, dt, lengths)
+
+    def step(
+        self, x: Float[Tensor, "batch channels"], state: AssociativeState, dt: Steps | None = None
+    ) -> tuple[Float[Tensor, "batch outputs"], AssociativeState]:
+        """Take in one sample per item; give output and new state.
+
+        Examples
+        --------
+        >>> layer = AssociativeMemory(channels=3, outputs=2)
+        >>> y, state = layer.step(torch.ones(5, 3), layer.initial_state(batch=5))
+        >>> y.shape
+        torch.Size([5, 2])
+        """
+        return self._in_own_precision(self._take, x, state, dt)
+
+    def signals(
+        self,
+        x: Float[Tensor, "batch time channels"],
+        state: AssociativeState | None = None,
+        dt: Steps | None = None,
+        lengths: Int[Tensor, " batch"] | None = None,
+    ) -> Signals:
+        """Addresses, gates and values at every sample; nothing is written."""
+        return self._in_own_precision(self._decide, x, state, dt, lengths)[0]
+
+    def _decide(
+        self, x: Tensor, state: AssociativeState | None, dt: Steps | None, lengths: Tensor | None
+    ) -> tuple[Signals, Tensor, Tensor | None]:
+        """The signals, the memory after the last sample, and which samples are real."""
+        self._check_x(x, "(batch, time, channels)", "x[None] for one sequence")
+        real = None
+        if lengths is not None and isinstance(lengths, Tensor) and lengths.shape == x.shape[:1]:
+            # Whatever stands in the padding, also NaN; the memory layer checks the lengths themselves.
+            real = torch.arange(x.shape[1], device=x.device) < lengths.to(x.device)[:, None]
+            x = torch.where(real[..., None], x, 0.0)
+        self._check_values(x, state)
+        samples = self.project(x)
+        before = None if state is None else state.memory
+        answers, memory = self._ask(samples, before, dt, lengths)
+        return self._signals(answers, samples), memory, real
+
+    def _ask(
+        self, samples: Tensor, state: Tensor | None, dt: Steps | None, lengths: Tensor | None
+    ) -> tuple[Answers, Tensor]:
+        """What the functionals say at every sample; only steps of different length need the states themselves."""
+        memory = self.memory
+        if dt is not None:
+            states, last = memory(samples, state, dt, lengths)
+            return answers_of_states(states, *self._functionals()), last
+        if lengths is not None:
+            what = "the number of real samples of each item"
+            lengths = whole_numbers_up_to("lengths", lengths, len(samples), samples.shape[1], what=what)
+            lengths = lengths.to(samples.device)
+        tables = memory._tables(None, samples.shape[1])
+        return answers_of_samples(samples, state, tables, memory._block, *self._functionals(), lengths)
+
+    def _functionals(self) -> tuple[Tensor, Tensor]:
+        joint = self.addresses.weight.unflatten(-1, (self.width, self.system.order))
+        return joint, torch.stack([self.write_gate.lag_functional, self.output_gate.lag_functional])
+
+    def _signals(self, answers: Answers, samples: Tensor) -> Signals:
+        write_address, read_address = torch.sigmoid(answers.joint + self.addresses.bias).unbind(-1)
+        to_write, to_output = answers.lagged.unbind(0)
+        return Signals(
+            write_address, read_address, self.write_gate(to_write), self.output_gate(to_output), self.value(samples)
+        )
+
+    def _roll(
+        self, x: Tensor, state: AssociativeState | None, dt: Steps | None, lengths: Tensor | None
+    ) -> tuple[Tensor, AssociativeState]:
+        signals, memory, real = self._decide(x, state, dt, lengths)
+        write_gate, output_gate = signals.write_gate, signals.output_gate
+        if real is not None:
+            write_gate, output_gate = torch.where(real, write_gate, 0.0), torch.where(real, output_gate, 0.0)
+        before = self.bank.initial_state(len(x)) if state is None else state.bank
+        reads, bank = self.bank._write_and_read(
+            signals.write_address, signals.value, signals.read_address, write_gate, before
+        )
+        return output_gate[..., None] * self.readout(reads), AssociativeState(memory, bank)
+
+    def _take(self, x: Tensor, state: AssociativeState, dt: Steps | None) -> tuple[Tensor, AssociativeState]:
+        self._check_x(x, "(batch, channels)", "x[:, 0] for the first sample of a sequence")
+        if state is None:
+            raise TypeError("state=None: step goes on from a state; pass layer.initial_state(batch).")
+        self._check_values(x, state)
+        samples = self.project(x)
+        states, memory = self.memory.step(samples, state.memory, dt)
+        signals = self._signals(answers_of_states(states, *self._functionals()), samples)
+        bank = self.bank._write(state.bank, signals.write_address, signals.value, signals.write_gate)
+        reads = self.bank._read(bank, signals.read_address)
+        return signals.output_gate[..., None] * self.readout(reads), AssociativeState(memory, bank)
+
+    def _in_own_precision(self, run: Callable[..., Any], x: Any, *others: Any) -> Any:
+        # The triangular solve and the memory need more than half a precision; autocast begins again behind.
+        if isinstance(x, Tensor) and x.device.type != "meta" and torch.is_autocast_enabled(x.device.type):
+            with torch.autocast(x.device.type, enabled=False):
+                return run(x.to(self.dtype) if x.is_floating_point() else x, *others)
+        return run(x, *others)
+
+    # -- checks ----------------------------------------------------------------------------------------------
+
+    def _check_x(self, x: Tensor, expected: str, hint: str) -> None:
+        real_tensor("x", x, self.dtype)
+        if x.ndim != expected.count(",") + 1:
+            raise ValueError(f"x has shape {tuple(x.shape)}, expected {expected}; pass {hint}.")
+        if 0 in x.shape:
+            raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
+        if x.shape[-1] != self.channels:
+            raise ValueError(
+                f"x has {x.shape[-1]} channels on its last axis, but this layer has {self.channels}; "
+                f"pass {expected} with channels={self.channels}."
+            )
+
+    def _check_values(self, x: Tensor, state: Any) -> None:
+        finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
+        if state is None:
+            return
+        if not isinstance(state, AssociativeState):
+            raise TypeError(
+                f"state is a {type(state).__name__}; pass the AssociativeState that this layer returned, "
+                "or initial_state(batch)."
+            )
+        real_tensor("state.memory", state.memory, self.dtype)
+        expected = (len(x), self.width, self.system.order)
+        if tuple(state.memory.shape) != expected:
+            raise ValueError(
+                f"state.memory has shape {tuple(state.memory.shape)}, expected (batch, width, order) = {expected}; "
+                f"pass what this layer returned, or initial_state({len(x)})."
+            )
+        finite_values("state.memory", state.memory, what_to_do="go on from an earlier state.")
+        self.bank._check_state(state.bank, len(x))
