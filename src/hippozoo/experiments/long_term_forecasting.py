@@ -250,10 +250,12 @@ def report(result: Result, folder: Path) -> None:
             dropped = list(result.metrics["mse_drop_last"][name].values())
             ax.plot(places, dropped, "x", color=ink(), label="hippozoo, last batch dropped")
             ax.set(title=name, xlabel="horizon (rows)", ylabel="test MSE", xticks=places, xticklabels=list(row))
-        figure.axes[0].legend(fontsize=7.5)
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
         save_figure(figure, folder, "errors")
 
-        shown = {unit["dataset"]: (unit, one) for unit, one in reversed(result.arrays["examples"])}
+        shown: dict[str, Any] = {}
+        for unit, one in result.arrays["examples"]:
+            shown.setdefault(unit["dataset"], (unit, one))
         figure = Figure(figsize=(3.6 * len(shown), 2.8), layout="constrained")
         for ax, (name, (unit, one)) in zip(np.atleast_1d(figure.subplots(1, len(shown))), shown.items(), strict=True):
             past, ahead = np.asarray(one["past"]), np.arange(len(one["future"]))

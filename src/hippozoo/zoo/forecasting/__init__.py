@@ -1,6 +1,7 @@
 """Forecasting HiPPO: streaming forecasts of reduced rank, with their uncertainty and the past that they use."""
 
 from hippozoo.zoo.forecasting.candidates import Candidate
+from hippozoo.zoo.forecasting.defaults import forecaster_for
 from hippozoo.zoo.forecasting.delay import DelayLine
 from hippozoo.zoo.forecasting.explanation import Explanation, explain
 from hippozoo.zoo.forecasting.forecast import Forecast
@@ -21,6 +22,7 @@ __all__ = [
     "Moments",
     "Validation",
     "explain",
+    "forecaster_for",
     "future_metric",
     "lead_basis",
     "reduced_rank",

@@ -294,6 +294,28 @@ class Forecaster(Immutable):
             begin = end
         return state
 
+    def follow(
+        self,
+        state: ForecasterState,
+        signal: Signal,
+        dt: Float[np.ndarray, "time"] | float | None = None,
+        mask: Bool[np.ndarray, "..."] | None = None,
+    ) -> ForecasterState:
+        """Take samples in without learning from them: the present moves on, what was learnt stays.
+
+        The arguments are those of `learn`.
+
+        Examples
+        --------
+        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
+        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(200) / 3))
+        >>> later = forecaster.follow(state, np.cos(np.arange(200, 250) / 3))
+        >>> later.time, later.pairs == state.pairs
+        (250.0, True)
+        """
+        moved = self.learn(state, signal, dt, mask)
+        return replace(moved, learnt=state.learnt, validation=state.validation)
+
     def merge(self, state: ForecasterState, other: ForecasterState) -> ForecasterState:
         """`state`, with what `other` has learnt from a separate series added to it.
 

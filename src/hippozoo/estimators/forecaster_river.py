@@ -1,0 +1,112 @@
+"""Streaming forecasts for river: one sample in, any number of steps ahead out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from river.time_series.base import Forecaster as RiverForecaster
+
+from hippozoo._arguments import whole_number
+from hippozoo.zoo.forecasting import Forecaster, ForecasterState, forecaster_for
+
+__all__ = ["HippoForecaster", "RiverHippoForecaster"]
+
+# Samples wait here and are learnt in blocks: the result is the same, and one matrix product replaces many.
+_WAITING = 256
+
+
+class RiverHippoForecaster(RiverForecaster):
+    """Forecasts by Forecasting HiPPO: closed form, without a learning rate, without a refit.
+
+    Features `x` are not used. A missing target (None or NaN) lets time pass.
+
+    Parameters
+    ----------
+    horizon
+        How many steps ahead are learnt; further ahead it goes on from its own forecasts.
+    season
+        A period that the data may have, in steps.
+    forgetting
+        Steps in which what was learnt fades to 1/e, for data that drift.
+
+    Examples
+    --------
+    >>> import math
+    >>> from hippozoo.estimators import RiverHippoForecaster
+    >>> model = RiverHippoForecaster(horizon=12)
+    >>> for t in range(500):
+    ...     model.learn_one(math.sin(t / 4))
+    >>> max(abs(y - math.sin((500 + k) / 4)) for k, y in enumerate(model.forecast(horizon=12))) < 0.1
+    True
+    >>> low, high = model.forecast_band(horizon=12)[11]
+    >>> low < math.sin(511 / 4) < high
+    True
+    """
+
+    def __init__(self, horizon: int = 24, season: float | None = None, forgetting: float | None = None) -> None:
+        self.horizon = horizon
+        self.season = season
+        self.forgetting = forgetting
+        self._forecaster: Forecaster = forecaster_for(float(horizon), season=season, forgetting=forgetting)
+        self._state: ForecasterState = self._forecaster.initial_state()
+        self._waiting: list[float] = []
+
+    def learn_one(self, y: float | None, x: dict | None = None) -> None:
+        """Take in one value."""
+        value = math.nan if y is None else float(y)
+        if math.isinf(value):
+            raise ValueError(f"y={y} is infinite; pass a finite number, or None if it is missing.")
+        self._waiting.append(value)
+        if len(self._waiting) >= _WAITING:
+            self._state, self._waiting = self._learnt(), []
+
+    def forecast(self, horizon: int, xs: list[dict] | None = None) -> list:
+        """The next `horizon` values."""
+        return [mean for mean, _ in self._ahead(horizon)]
+
+    def forecast_band(self, horizon: int, coverage: float = 0.8) -> list[tuple[float, float]]:
+        """Lower and upper bounds of the next `horizon` values."""
+        from scipy.special import ndtri
+
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage={coverage}; pass a number between 0 and 1, for example 0.8.")
+        reach = float(ndtri((1 + coverage) / 2))
+        return [(mean - reach * spread, mean + reach * spread) for mean, spread in self._ahead(horizon)]
+
+    def _ahead(self, horizon: int) -> list[tuple[float, float]]:
+        """Mean and standard deviation of each step."""
+        wanted = whole_number("horizon", horizon, why="how many steps ahead")
+        state, answers, carried = self._learnt(), [], 0.0
+        while len(answers) < wanted:
+            forecast = self._forecaster.forecast(state)
+            samples, variance = forecast.samples(), forecast.variance(forecast.leads()) + carried
+            answers += zip(samples.tolist(), np.sqrt(variance).tolist(), strict=True)
+            carried = float(variance[-1])
+            state = self._forecaster.follow(state, samples)
+        return answers[:wanted]
+
+    def _learnt(self) -> ForecasterState:
+        """The state with what is waiting; the model itself stays as it is."""
+        if not self._waiting:
+            return self._state
+        values = np.array(self._waiting)
+        return self._forecaster.learn(self._state, values, mask=np.isfinite(values))
+
+    @property
+    def state(self) -> ForecasterState:
+        """What was learnt so far; `hippozoo.zoo.forecasting.explain` opens it up."""
+        return self._learnt()
+
+    @property
+    def forecaster(self) -> Forecaster:
+        """The forecaster behind it."""
+        return self._forecaster
+
+    @classmethod
+    def _unit_test_params(cls) -> Any:
+        yield {"horizon": 4}
+
+
+HippoForecaster = RiverHippoForecaster

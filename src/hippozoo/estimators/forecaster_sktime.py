@@ -1,0 +1,197 @@
+"""Streaming forecasts for sktime: point, interval and variance; `update` learns and never refits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sktime.forecasting.base import BaseForecaster
+
+from hippozoo.zoo.forecasting import Forecast, Forecaster, ForecasterState, forecaster_for, lead_basis
+
+__all__ = ["HippoForecaster"]
+
+
+class HippoForecaster(BaseForecaster):
+    """Forecasts by Forecasting HiPPO: one pass, closed form, with predictive intervals.
+
+    ``fit(y[:n])`` then ``update(y[n:])`` equals ``fit(y)`` to rounding, for the same horizon: learning goes on where
+    it stopped. ``update(..., update_params=False)`` moves the present without learning. Rows are taken to be evenly
+    spaced; missing values hold the last one seen.
+
+    Parameters
+    ----------
+    horizon : int or None
+        How many steps ahead can be forecast; by default the furthest of the ``fh`` given to `fit`. Further ahead the
+        forecaster goes on from its own forecasts.
+    season : float or None
+        A period that the data may have, in steps.
+    windows : tuple of float or None
+        Lengths of the histories to choose from, in steps; by default about 2 and 8 horizons, and 2 seasons.
+    order : int
+        Coefficients kept of each history, at most.
+    rank : int or None
+        Through how many numbers the past may speak.
+    ridge : float or tuple of float
+        Ridges to choose from.
+    anchor : str or tuple of str
+        ``"last"``, ``"none"`` or both to choose from: learn differences from the last value, or values.
+    together : str
+        ``"independent"``, ``"shared"`` or ``"joint"``: how several columns learn.
+    forgetting : float or None
+        Steps in which what was learnt fades to 1/e.
+
+    Attributes
+    ----------
+    forecaster_ : hippozoo.zoo.forecasting.Forecaster
+    state_ : hippozoo.zoo.forecasting.ForecasterState
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from hippozoo.estimators import HippoForecaster
+    >>> y = pd.Series(np.sin(np.arange(600) * 2 * np.pi / 24))
+    >>> forecaster = HippoForecaster(season=24).fit(y[:500], fh=[1, 12, 24])
+    >>> forecaster = forecaster.update(y[500:576])
+    >>> error = forecaster.predict() - y[[576, 587, 599]]
+    >>> bool(error.abs().max() < 0.1)
+    True
+    """
+
+    _tags = {  # noqa: RUF012 (sktime's own convention)
+        "authors": ["The hippozoo developers"],
+        "python_dependencies": ["hippozoo"],
+        "y_inner_mtype": "pd.DataFrame",
+        "X_inner_mtype": "pd.DataFrame",
+        "capability:multivariate": True,
+        "capability:exogenous": False,
+        "capability:insample": False,
+        "capability:pred_int": True,
+        "capability:pred_int:insample": False,
+        "capability:missing_values": True,
+        "capability:update": True,
+        "requires-fh-in-fit": True,
+    }
+
+    # Nothing is ever refitted, so no data need be kept.
+    _config = {"remember_data": False}  # noqa: RUF012
+
+    def __init__(
+        self,
+        horizon=None,
+        season=None,
+        windows=None,
+        order=64,
+        rank=None,
+        ridge=(1e-1, 1e-3, 1e-5),
+        anchor=("last", "none"),
+        together="independent",
+        forgetting=None,
+    ):
+        self.horizon = horizon
+        self.season = season
+        self.windows = windows
+        self.order = order
+        self.rank = rank
+        self.ridge = ridge
+        self.anchor = anchor
+        self.together = together
+        self.forgetting = forgetting
+        super().__init__()
+        # Where sktime keeps data if a user switches that on again (config remember_data).
+        self._y = None
+        self._X = None
+
+    def _fit(self, y: pd.DataFrame, X: Any = None, fh: Any = None) -> HippoForecaster:
+        steps = int(max(fh.to_relative(self.cutoff))) if self.horizon is None else self.horizon
+        self.forecaster_ = self._build(steps)
+        self.state_ = self._take_in(self.forecaster_.initial_state(y.shape[1]), y)
+        self._seen_until = y.index[-1]
+        return self
+
+    def _update(self, y: pd.DataFrame, X: Any = None, update_params: bool = True) -> HippoForecaster:
+        # Sliding windows hand the same rows over again; each is learnt from once.
+        fresh = y.loc[y.index > self._seen_until]
+        if len(fresh):
+            self.state_ = self._take_in(self.state_, fresh, learn=update_params)
+            self._seen_until = fresh.index[-1]
+        return self
+
+    def _predict(self, fh: Any, X: Any = None) -> pd.DataFrame:
+        samples = np.concatenate([one.samples() for one in self._forecasts(fh)], axis=1)
+        rows = self._steps(fh) - 1
+        return pd.DataFrame(samples[:, rows].T, index=self._index(fh), columns=self._get_columns(method="predict"))
+
+    def _predict_var(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, fh: Any = None, X: Any = None, cov: bool = False
+    ) -> pd.DataFrame:
+        index, columns = self._index(fh), self._get_columns(method="predict_var")
+        blocks = []
+        for number, forecast in enumerate(self._forecasts(fh)):
+            basis = lead_basis(forecast.future, forecast.leads())
+            # What a forecast from forecasts does not know adds to what the first one did not.
+            carried = sum((last for last in (b[:, -1, -1] for b in blocks)), np.zeros(len(forecast.covariance)))
+            block = basis @ forecast.covariance @ basis.T
+            blocks.append(block + carried[:, None, None] if number else block)
+        steps = len(blocks[0][0])
+        whole = np.zeros((len(blocks[0]), steps * len(blocks), steps * len(blocks)))
+        for number, block in enumerate(blocks):
+            whole[:, number * steps : (number + 1) * steps, number * steps : (number + 1) * steps] = block
+        rows = self._steps(fh) - 1
+        chosen = whole[:, rows][:, :, rows]
+        if cov:
+            return pd.DataFrame(chosen[0], index=index, columns=index)
+        return pd.DataFrame(np.diagonal(chosen, axis1=1, axis2=2).T.copy(), index=index, columns=columns)
+
+    # -- between sktime and the forecaster --------------------------------------------------------------------------
+
+    def _build(self, steps: int) -> Forecaster:
+        choices: dict[str, Any] = {
+            "rank": self.rank,
+            "ridge": _tuple(self.ridge),
+            "anchor": _tuple(self.anchor),
+            "together": self.together,
+            "forgetting": self.forgetting,
+        }
+        plain = forecaster_for(float(max(steps, 1)), season=self.season, **choices)
+        windows = [system.timescale for system in plain.histories] if self.windows is None else list(self.windows)
+        orders = [int(min(self.order, max(2, window))) for window in windows]
+        kind = type(plain.histories[0])
+        histories = tuple(kind(order, float(window)) for order, window in zip(orders, windows, strict=True))
+        return forecaster_for(float(max(steps, 1)), season=self.season, history=histories, **choices)
+
+    def _take_in(self, state: ForecasterState, y: pd.DataFrame, learn: bool = True) -> ForecasterState:
+        values = y.to_numpy(dtype=float)
+        mask = np.isfinite(values)
+        gaps = None if mask.all() else mask
+        take = self.forecaster_.learn if learn else self.forecaster_.follow
+        return take(state, values, mask=gaps)
+
+    def _forecasts(self, fh: Any) -> list[Forecast]:
+        """One after the other, each from the forecasts before it, until the furthest step is reached."""
+        state, forecasts, covered = self.state_, [], 0
+        while covered < self._steps(fh).max():
+            forecasts.append(self.forecaster_.forecast(state))
+            samples = forecasts[-1].samples()
+            covered += samples.shape[1]
+            state = self.forecaster_.follow(state, samples.T)
+        return forecasts
+
+    def _steps(self, fh: Any) -> np.ndarray:
+        return np.asarray(fh.to_relative(self.cutoff).to_numpy(), dtype=int)
+
+    def _index(self, fh: Any) -> pd.Index:
+        return fh.to_absolute_index(self.cutoff)
+
+    @classmethod
+    def get_test_params(cls, parameter_set="default") -> Any:
+        """Small forecasters for the checks of sktime."""
+        return [
+            {"windows": (8,), "order": 4, "ridge": 0.1, "anchor": "last"},
+            {"horizon": 3, "windows": (6, 12), "order": 4, "ridge": (0.1, 1e-3), "rank": 2, "together": "shared"},
+        ]
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, (list, tuple)) else value

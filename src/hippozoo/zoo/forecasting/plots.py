@@ -1,0 +1,149 @@
+"""Pictures of forecasts and of the past they use; arrays in, axes out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from hippozoo.zoo.forecasting.explanation import Explanation
+from hippozoo.zoo.forecasting.forecast import Forecast
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "plot_eigenfunctions",
+    "plot_forecast",
+    "plot_influence",
+    "plot_patterns",
+    "plot_predictive_memory",
+    "plot_schematic",
+]
+
+
+def plot_forecast(
+    forecast: Forecast,
+    past: Float[np.ndarray, " time"] | None = None,
+    truth: Float[np.ndarray, " count"] | None = None,
+    coverages: tuple[float, ...] = (0.8, 0.95),
+    label: str = "forecast",
+    color: str = "C0",
+    ax: Axes | None = None,
+) -> Axes:
+    """The forecast as a line with its bands, the past before it and the truth beside it; the present is at 0.
+
+    Held samples are drawn as steps: the k-th sample to come from k - 1 to k.
+    """
+    from hippozoo.plotting import axes_or_new, ink
+
+    ax = axes_or_new(ax)
+    leads = np.linspace(0.0, forecast.horizon, 400)
+    for coverage in sorted(coverages, reverse=True):
+        lower, upper = forecast.band(leads, coverage)
+        ax.fill_between(leads, lower, upper, color=color, alpha=0.16, linewidth=0, label=f"{coverage:.0%} band")
+    ax.plot(leads, forecast.mean(leads), color=color, label=label)
+    for values, start, name in ((past, -1, "truth"), (truth, 1, None)):
+        if values is not None:
+            edges = np.arange(len(values) + 1) * forecast.dt
+            ax.stairs(values, edges if start > 0 else edges - edges[-1], baseline=None, color=ink(), label=name)
+    ax.axvline(0.0, color=ink(), linewidth=0.6)
+    ax.set(xlabel="time from the present", ylabel="signal")
+    return ax
+
+
+def plot_predictive_memory(
+    explanation: Explanation,
+    lags: Float[np.ndarray, " lags"],
+    label: str = "predictive memory",
+    color: str = "C0",
+    whole: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """What the forecast keeps of the past, and the whole of System 3's memory where `whole` asks for it."""
+    from hippozoo.plotting import axes_or_new, ink
+
+    ax = axes_or_new(ax)
+    if whole:
+        ax.plot(-lags, explanation.memory(lags), color=ink(), linewidth=0.9, alpha=0.7, label="all of the memory")
+    ax.plot(-lags, explanation.predictive_memory(lags), color=color, label=label)
+    ax.set(xlabel="time from the present", ylabel="signal")
+    return ax
+
+
+def plot_patterns(
+    explanation: Explanation, lags: Float[np.ndarray, " lags"], count: int = 3, ax: Axes | None = None
+) -> Axes:
+    """The leading parts of the past that the forecast looks for; these do not depend on the ridge."""
+    from hippozoo.plotting import axes_or_new
+
+    ax = axes_or_new(ax)
+    for number, pattern in enumerate(explanation.patterns(lags)[:count]):
+        ax.plot(lags, pattern, color=f"C{number}", label=f"pattern {number + 1}")
+    ax.set(xlabel="lag", ylabel="pattern")
+    return ax
+
+
+def plot_eigenfunctions(
+    explanation: Explanation, lags: Float[np.ndarray, " lags"], count: int = 3, ax: Axes | None = None
+) -> Axes:
+    """The leading eigenfunctions of the history metric Q, with the ridge that they depend on."""
+    from hippozoo.plotting import axes_or_new
+
+    ax = axes_or_new(ax)
+    values, functions = explanation.eigenfunctions(lags, count)
+    for number, (value, function) in enumerate(zip(values, functions, strict=True)):
+        ax.plot(lags, function, color=f"C{number}", label=f"{value:.2g}")
+    ax.set(xlabel="lag", ylabel="eigenfunction of Q", title=f"ridge {explanation.candidate.ridge:g}")
+    return ax
+
+
+def plot_influence(
+    explanation: Explanation,
+    leads: Float[np.ndarray, " leads"],
+    count: int,
+    unit: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """How much each of the last `count` samples moves the forecast at each lead."""
+    from hippozoo.plotting import axes_or_new
+
+    ax = axes_or_new(ax)
+    dt = explanation.forecaster.dt
+    for number, lead in enumerate(leads):
+        taps = explanation.influence(float(lead), count)
+        ax.stairs(taps, np.arange(count + 1) * dt, baseline=None, color=f"C{number}", label=f"lead {lead:g}{unit}")
+    ax.axhline(0.0, linewidth=0.6, color="0.5")
+    ax.set(xlabel=f"lag{f' ({unit.strip()})' if unit else ''}", ylabel="weight in the forecast")
+    return ax
+
+
+def plot_schematic(horizon: float, window: float, ax: Axes | None = None) -> Axes:
+    """Which stretch of time each of the three systems holds, and what is learnt from what."""
+    from hippozoo.plotting import axes_or_new, ink
+
+    ax = axes_or_new(ax)
+    rows = (
+        ("System 2: the past before it", -horizon - window, window, "C1"),
+        ("System 1: the recent past", -horizon, horizon, "C0"),
+        ("System 3: the past up to now", -window, window, "C1"),
+        ("forecast", 0.0, horizon, "C0"),
+    )
+    for number, (name, start, length, color) in enumerate(rows):
+        height = 3.0 - number - (number > 1) * 0.4
+        ax.barh(height, length, left=start, height=0.55, color=color, alpha=0.35 if number < 3 else 0.7)
+        if length > 0.6 * window:
+            ax.text(start + length / 2, height, name, ha="center", va="center", fontsize=8)
+        else:  # too long for its bar: the past's name stands before it, the future's after it
+            before = start < 0
+            at = start - 0.8 if before else start + length + 0.8
+            ax.text(at, height, name, ha="right" if before else "left", va="center", fontsize=8)
+    for low, high, text in ((2.0, 3.0, "learn T"), (-0.4, 0.6, "apply T")):
+        at = -horizon if high == 3.0 else 0.0
+        ax.annotate("", (at + 1, low + 0.3), (at - 1, high - 0.3), arrowprops={"arrowstyle": "->", "color": ink()})
+        ax.text(at - 2, (low + high) / 2, text, ha="right", va="center", fontsize=8)
+    ax.axvline(0.0, color=ink(), linewidth=0.8)
+    ax.set(xlabel="time from the present", yticks=[], ylim=(-0.9, 3.5), xlim=(None, max(horizon, 0.3 * window)))
+    ax.spines["left"].set_visible(False)
+    return ax
