@@ -9,6 +9,7 @@ from hippozoo.polynomials import Legendre
 from hippozoo.systems import FouT, LagT, LegS, LegT
 from hippozoo.zoo.associative import AssociativeMemory
 from hippozoo.zoo.multiscale import MultiscaleLayer, MultiscaleMemory
+from hippozoo.zoo.volterra import VolterraLayer
 
 # How to make the member; what to feed it with where the usual trial will not do. Longer than a block of the fast
 # paths, so that every boundary is crossed.
@@ -63,6 +64,11 @@ MEMBERS = {
         lambda: MultiscaleLayer(MultiscaleMemory(LegS(3, timescale=5.0), 200.0, 7), (50.0,), outputs=2, channels=3),
         {"n_steps": 100},
     ),
+    "volterra-layer": (
+        lambda: VolterraLayer(LegT(4, timescale=9.0), channels=2, outputs=3, degree=3, dtype=torch.float64),
+        {"n_steps": 100},
+    ),
+    "volterra-layer-low-rank": (lambda: VolterraLayer(LegS(5, timescale=9.0), channels=2, rank=2), {"n_steps": 100}),
 }
 
 

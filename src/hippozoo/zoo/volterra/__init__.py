@@ -5,6 +5,8 @@ by sample; and since the state is linear in the past, the coefficients *are* the
 made the output. See docs/volterra.md.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from hippozoo.zoo.volterra.cascade import Cascade, CascadeWeights, branch_kernel
 from hippozoo.zoo.volterra.curve import BoundedPolynomial
 from hippozoo.zoo.volterra.feedback import FeedbackLoop, FeedbackWeights
@@ -17,6 +19,10 @@ from hippozoo.zoo.volterra.monomials import multi_indices, multiplicities, pack,
 from hippozoo.zoo.volterra.network import NetworkReadout
 from hippozoo.zoo.volterra.polynomial import PolynomialReadout
 from hippozoo.zoo.volterra.readout import Readout
+
+if TYPE_CHECKING:
+    from hippozoo.zoo.volterra.layer import VolterraLayer as VolterraLayer
+    from hippozoo.zoo.volterra.layer import VolterraReadout as VolterraReadout
 
 __all__ = [
     "VolterraModel",
@@ -43,8 +49,19 @@ __all__ = [
     "FeedbackLoop",
     "FeedbackWeights",
     "branch_kernel",
+    "VolterraLayer",
+    "VolterraReadout",
     "multi_indices",
     "multiplicities",
     "pack",
     "unpack",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # The layers bring torch, which users of the online learners need not load.
+    if name in ("VolterraLayer", "VolterraReadout"):
+        from hippozoo.zoo.volterra import layer
+
+        return getattr(layer, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

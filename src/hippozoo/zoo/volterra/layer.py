@@ -1,0 +1,239 @@
+"""The same readout as a torch module: a memory layer whose output is a learnt polynomial of its states."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from hippozoo._arguments import whole_number
+from hippozoo.discretise import Method
+from hippozoo.memory import MemoryLayer
+from hippozoo.systems import HippoSystem
+from hippozoo.zoo.volterra.low_rank import LowRankReadout
+from hippozoo.zoo.volterra.monomials import multi_indices
+from hippozoo.zoo.volterra.polynomial import PolynomialReadout
+
+__all__ = ["VolterraLayer", "VolterraReadout"]
+
+
+class VolterraReadout(nn.Module):
+    """A learnt polynomial of its inputs, full or of low rank, for any number of outputs.
+
+    The parameters are those of `PolynomialReadout` or `LowRankReadout`, one row per output; `set_parameters` takes
+    what was learnt online. In the full polynomial a coefficient is scaled by the root of its multiplicity, so that
+    plain gradient steps are those on the full symmetric tensors.
+
+    Parameters
+    ----------
+    inputs
+        Numbers that are read.
+    outputs
+        Numbers that come out.
+    degree
+        Highest degree.
+    rank
+        None for all products; else the number of products of linear functionals in each degree from 2 on.
+    device, dtype
+        As in any torch layer.
+
+    Examples
+    --------
+    >>> readout = VolterraReadout(inputs=3, outputs=2, degree=2)
+    >>> readout(torch.ones(5, 7, 3)).shape
+    torch.Size([5, 7, 2])
+    """
+
+    _scale: Tensor
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int = 1,
+        degree: int = 2,
+        rank: int | None = None,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.outputs = whole_number("outputs", outputs)
+        if rank is None:
+            self.readout: PolynomialReadout | LowRankReadout = PolynomialReadout(inputs, degree)
+        else:
+            self.readout = LowRankReadout(inputs, degree, rank)
+        self.inputs, self.degree = self.readout.inputs, self.readout.degree
+        self.rank = None if rank is None else whole_number("rank", rank)
+        place = torch.empty((), device=device, dtype=dtype)
+        self.weight = nn.Parameter(place.new_zeros(self.outputs, self.readout.n_parameters))
+        scale = np.ones(1)
+        if isinstance(self.readout, PolynomialReadout):
+            scale = np.sqrt(self.readout.products.multiplicity)
+            for k in range(2, self.degree + 1):
+                rows = multi_indices(self.inputs, k)
+                before = multi_indices(self.inputs, k - 1)
+                # Which product of one degree less, times which input: looked up once.
+                digits = self.inputs ** np.arange(k - 1)[::-1]
+                parents = np.searchsorted(before @ digits, rows[:, :-1] @ digits)
+                self.register_buffer(f"_parent_{k}", torch.from_numpy(parents).to(place.device), persistent=False)
+                self.register_buffer(f"_last_{k}", torch.from_numpy(rows[:, -1]).to(place.device), persistent=False)
+        self.register_buffer("_scale", torch.as_tensor(scale).to(place), persistent=False)
+        self.reset_parameters()
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Linear functionals as in `torch.nn.Linear`; products begin at zero, or near it for low rank."""
+        bound = 1 / math.sqrt(self.inputs)
+        with torch.no_grad():
+            self.weight.zero_()
+            self.weight[:, : 1 + self.inputs].uniform_(-bound, bound, generator=generator)
+            if isinstance(self.readout, LowRankReadout):
+                self.weight[:, 1 + self.inputs :].normal_(0.0, bound, generator=generator)
+
+    def forward(self, states: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
+        """The polynomial of each row."""
+        if states.shape[-1] != self.inputs:
+            raise ValueError(f"states has shape {tuple(states.shape)}; this readout reads (..., {self.inputs}).")
+        if self.rank is not None:
+            return self._low_rank(states)
+        products = [torch.ones_like(states[..., :1]), states]
+        for k in range(2, self.degree + 1):
+            parent, last = getattr(self, f"_parent_{k}"), getattr(self, f"_last_{k}")
+            products.append(products[-1][..., parent] * states[..., last])
+        return (torch.cat(products, dim=-1) * self._scale) @ self.weight.mT
+
+    def set_parameters(self, parameters: Float[np.ndarray, "..."]) -> None:
+        """Take over parameters learnt online: (parameters,) for all outputs alike, or (outputs, parameters)."""
+        rows = np.atleast_2d(np.asarray(parameters, float))
+        if rows.shape not in ((1, self.readout.n_parameters), (self.outputs, self.readout.n_parameters)):
+            raise ValueError(
+                f"parameters has shape {rows.shape}; {self.readout!r} has {self.readout.n_parameters} for each output."
+            )
+        with torch.no_grad():
+            self.weight.copy_(torch.from_numpy(rows).to(self.weight) * self._scale)
+
+    def parameters_of(self, output: int = 0) -> Float[np.ndarray, " parameters"]:
+        """The parameters of one output as the NumPy readout has them, for kernels and pictures."""
+        return (self.weight[output].detach() / self._scale).double().cpu().numpy()
+
+    def configuration(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {name: getattr(self, name) for name in ("inputs", "outputs", "degree", "rank")}
+
+    def extra_repr(self) -> str:
+        """What stands in the parentheses when the module is printed."""
+        return ", ".join(f"{name}={value}" for name, value in self.configuration().items())
+
+    def _low_rank(self, states: Tensor) -> Tensor:
+        N, rank = self.inputs, self.rank or 1
+        y = self.weight[:, 0] + states @ self.weight[:, 1 : 1 + N].mT
+        begin = 1 + N
+        for k in range(2, self.degree + 1):
+            end = begin + rank * k * N
+            factors = states @ self.weight[:, begin:end].reshape(-1, N).mT
+            shaped = factors.reshape(*states.shape[:-1], self.outputs, rank, k)
+            product = shaped[..., 0]
+            for i in range(1, k):  # a chain of products, because the gradient of prod() is slow
+                product = product * shaped[..., i]
+            y = y + product.sum(dim=-1)
+            begin = end
+        return y
+
+
+class VolterraLayer(nn.Module):
+    """A memory layer whose output is a learnt polynomial of all coefficients of all channels.
+
+    Parameters
+    ----------
+    system
+        Which past is remembered, and how.
+    channels
+        Number of channels of the input.
+    outputs
+        Number of values that come out.
+    degree
+        Highest degree.
+    rank
+        None for all products; else the number of products of linear functionals in each degree from 2 on.
+    dt
+        Time from one sample to the next.
+    trainable_timescale
+        Learn the timescale too.
+    method
+        ``"zoh"`` or ``"bilinear"``.
+    device, dtype
+        As in any torch layer.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> layer = VolterraLayer(LegT(order=8, timescale=20.0), channels=3, outputs=2)
+    >>> y, state = layer(torch.ones(4, 50, 3))
+    >>> y.shape, state.shape
+    (torch.Size([4, 50, 2]), torch.Size([4, 3, 8]))
+    """
+
+    def __init__(
+        self,
+        system: HippoSystem,
+        channels: int = 1,
+        outputs: int = 1,
+        degree: int = 2,
+        rank: int | None = None,
+        dt: float = 1.0,
+        trainable_timescale: bool = False,
+        method: Method = "zoh",
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.memory = MemoryLayer(
+            system,
+            dt,
+            channels=channels,
+            trainable_timescale=trainable_timescale,
+            method=method,
+            device=device,
+            dtype=dtype,
+        )
+        self.channels = whole_number("channels", channels)
+        self.readout = VolterraReadout(self.channels * system.order, outputs, degree, rank, device, dtype)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the layer computes in."""
+        return self.memory.dtype
+
+    def initial_state(self, batch: int) -> Float[Tensor, "batch channels order"]:
+        """The memory of nothing."""
+        return self.memory.initial_state(batch)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time channels"],
+        state: Float[Tensor, "batch channels order"] | None = None,
+        dt: Any = None,
+        lengths: Int[Tensor, " batch"] | None = None,
+    ) -> tuple[Float[Tensor, "batch time outputs"], Float[Tensor, "batch channels order"]]:
+        """Take in a sequence; the arguments are those of `MemoryLayer`."""
+        states, after = self.memory(x, state, dt, lengths)
+        y = self.readout(states.flatten(2))
+        if lengths is not None:
+            real = torch.arange(x.shape[1], device=x.device) < lengths.to(x.device)[:, None]
+            y = torch.where(real[..., None], y, 0.0)
+        return y, after
+
+    def step(
+        self, x: Float[Tensor, "batch channels"], state: Float[Tensor, "batch channels order"], dt: Any = None
+    ) -> tuple[Float[Tensor, "batch outputs"], Float[Tensor, "batch channels order"]]:
+        """Take in one sample per item."""
+        _, state = self.memory.step(x, state, dt)
+        return self.readout(state.flatten(1)), state
+
+    def configuration(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        shared = {name: getattr(self.memory, name) for name in ("system", "dt", "trainable_timescale", "method")}
+        inner = {name: getattr(self.readout, name) for name in ("outputs", "degree", "rank")}
+        return {**shared, **inner, "channels": self.channels}
