@@ -1,4 +1,4 @@
-"""What does learning a polynomial readout online cost, against the loops that people write?"""
+"""What learning a polynomial readout online costs, against the loops that people write."""
 
 from __future__ import annotations
 
