@@ -193,3 +193,33 @@ def associative_episode(weights, A_d, b_d, basis, samples, epsilon):
         r = C @ q
         outputs.append(gates["output_gate"] * weights["readout.weight"] @ r)
     return np.array(outputs), S, C
+
+
+def selective_scan(x, steps, A, B, C, state):
+    """Mamba's recurrence for one item: h <- exp(step A) h + step x B, y = sum over coefficients of C h."""
+    outputs = []
+    for t in range(len(x)):
+        state = np.exp(steps[t] * A) * state + steps[t] * x[t] * B[t][:, None]
+        outputs.append(C[t] @ state)
+    return np.array(outputs), state
+
+
+def diagonal_system(signal, step, poles, weights):
+    """One channel of S4D by complex recurrence, zero-order hold: the real part of what all oscillators say, twice."""
+    turn = np.exp(step * poles)
+    state, outputs = np.zeros(len(poles), complex), []
+    for sample in signal:
+        state = turn * state + (turn - 1) / poles * sample
+        outputs.append(2 * np.real(weights @ state))
+    return np.array(outputs)
+
+
+def windowed_attention(queries, keys, values, context):
+    """One head, one item: every sample looks at itself and at those before it, `context` in all."""
+    outputs = []
+    for t in range(len(queries)):
+        seen = slice(max(0, t + 1 - context), t + 1)
+        scores = keys[seen] @ queries[t] / np.sqrt(len(queries[t]))
+        shares = np.exp(scores - scores.max())
+        outputs.append(shares / shares.sum() @ values[seen])
+    return np.array(outputs)

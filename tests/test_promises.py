@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from hippozoo.baselines import LSTM, S4D, DeltaNet, Mamba, Transformer, VanillaHippo, VanillaMLP
 from hippozoo.checks import CHECKS, Trial
 from hippozoo.memory import GrowingMemory, Memory, MemoryLayer
 from hippozoo.polynomials import Legendre
@@ -69,6 +70,18 @@ MEMBERS = {
         {"n_steps": 100},
     ),
     "volterra-layer-low-rank": (lambda: VolterraLayer(LegS(5, timescale=9.0), channels=2, rank=2), {"n_steps": 100}),
+    "lstm": (lambda: LSTM(3, 2, width=8, layers=2, dtype=torch.float64), {}),
+    "lstm-float32": (lambda: LSTM(3, 2, width=8), {}),
+    "s4d": (lambda: S4D(3, 2, width=8, layers=2, order=6, dtype=torch.float64), {"n_steps": 150}),
+    "s4d-float32": (lambda: S4D(3, 2, width=8), {}),
+    "mamba": (lambda: Mamba(3, 2, width=8, layers=2, order=5, dtype=torch.float64), {}),
+    "mamba-float32": (lambda: Mamba(3, 2, width=8), {}),
+    "transformer": (lambda: Transformer(3, 2, width=8, layers=2, dtype=torch.float64), {}),
+    "transformer-window": (lambda: Transformer(3, 2, width=8, layers=2, positions="sinusoidal", context=17), {}),
+    "deltanet": (lambda: DeltaNet(3, 2, width=8, layers=2, dtype=torch.float64), {"n_steps": 150}),
+    "deltanet-float32": (lambda: DeltaNet(3, 2, width=8), {}),
+    "vanilla": (lambda: VanillaHippo(3, 2, LegT(6, 9.0), width=4, layers=2, dtype=torch.float64), {}),
+    "vanilla-mlp": (lambda: VanillaMLP(3, 2, LegS(6, 9.0), width=4, hidden=5), {}),
 }
 
 

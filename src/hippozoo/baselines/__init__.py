@@ -1,0 +1,35 @@
+"""Other people's sequence models, small and parameter-matched, under the same contract as our layers.
+
+>>> from hippozoo.baselines import Mamba, parameter_count
+>>> model = Mamba.match(params=25_000, inputs=32, outputs=32)
+>>> parameter_count(model)
+24682
+
+``y, state = model(x, state=None, lengths=None)``, ``y, state = model.step(x, state)``, ``model.initial_state(batch)``,
+as everywhere in hippozoo: chunks with the state handed on, and steps one by one, give what one long call gives.
+"""
+
+from hippozoo.baselines.base import Baseline, parameter_count
+from hippozoo.baselines.deltanet import DeltaNet, DeltaNetState
+from hippozoo.baselines.lstm import LSTM, LSTMState
+from hippozoo.baselines.mamba import Mamba, MambaState
+from hippozoo.baselines.s4d import S4D
+from hippozoo.baselines.transformer import Positions, Transformer, TransformerState
+from hippozoo.baselines.vanilla import VanillaHippo, VanillaMLP
+
+__all__ = [
+    "Baseline",
+    "parameter_count",
+    "LSTM",
+    "LSTMState",
+    "S4D",
+    "Mamba",
+    "MambaState",
+    "Transformer",
+    "TransformerState",
+    "Positions",
+    "VanillaHippo",
+    "VanillaMLP",
+    "DeltaNet",
+    "DeltaNetState",
+]

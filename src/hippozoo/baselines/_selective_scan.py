@@ -1,0 +1,97 @@
+r"""The selective scan of Mamba, in plain torch, with its own backward pass.
+
+For every item, channel e and coefficient n,
+
+.. math:: h_t = e^{\Delta_t A} h_{t-1} + \Delta_t x_t B_t, \qquad y_t = \sum_n C_{t,n} h_{t,n}.
+
+An autograd tape of this loop would hold several tensors of (batch, order, channels) for every sample. Here only the
+state before each stretch of samples is kept; the backward pass makes the states of a stretch again and runs through
+them in reverse. Tensors of one time, (batch, order, channels), stay in the cache, and channels are innermost, where
+they are many and contiguous.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+# Samples between kept states: longer saves memory before, and costs memory in the backward pass.
+STRETCH = 16
+
+Samples = Float[Tensor, "batch time channels"]
+Weights = Float[Tensor, "batch time order"]
+State = Float[Tensor, "batch order channels"]
+
+
+def selective_scan(
+    x: Samples, steps: Samples, A: Float[Tensor, "order channels"], B: Weights, C: Weights, state: State
+) -> tuple[Samples, State]:
+    """Outputs at every sample, and the state after the last; a step of 0 leaves the state as it was."""
+    return _SelectiveScan.apply(x, steps, A, B, C, state)  # pyright: ignore[reportReturnType]
+
+
+class _SelectiveScan(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, steps: Tensor, A: Tensor, B: Tensor, C: Tensor, state: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        # Time first: what belongs to one sample then lies together.
+        steps, B, C = (part.transpose(0, 1).contiguous() for part in (steps, B, C))
+        x = x.transpose(0, 1)
+        pushes = steps * x
+        n_steps = len(pushes)
+        y = torch.empty_like(pushes)
+        starts = []
+        h, decay = state.contiguous().clone(), torch.empty_like(state, memory_format=torch.contiguous_format)
+        for t in range(n_steps):
+            if t % STRETCH == 0:
+                starts.append(h.clone())
+            torch.mul(steps[t, :, None], A, out=decay).exp_()
+            h.mul_(decay).addcmul_(B[t, :, :, None], pushes[t, :, None])
+            torch.bmm(C[t, :, None], h, out=y[t, :, None])
+        ctx.save_for_backward(x, steps, pushes, A, B, C, *starts)
+        return y.transpose(0, 1), h
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        grad_y, grad_h = grads
+        x, steps, pushes, A, B, C, *starts = ctx.saved_tensors
+        grad_y = grad_y.transpose(0, 1).contiguous()
+        n_steps, batch, channels = steps.shape
+        order = len(A)
+        grad_pushes, grad_steps = torch.empty_like(steps), torch.empty_like(steps)
+        grad_B, grad_C = torch.empty_like(B), torch.empty_like(C)
+        grad_A = torch.zeros(batch, order, channels, dtype=A.dtype, device=A.device)
+        carried = grad_h.contiguous().clone()
+        length = min(STRETCH, n_steps)
+        states = carried.new_empty(length + 1, batch, order, channels)
+        decays = carried.new_empty(length, batch, order, channels)
+        moved = torch.empty_like(carried)
+        for number in reversed(range(len(starts))):
+            begin, end = number * STRETCH, min((number + 1) * STRETCH, n_steps)
+            states[0] = starts[number]
+            for t in range(begin, end):
+                here = t - begin
+                torch.mul(steps[t, :, None], A, out=decays[here]).exp_()
+                torch.mul(states[here], decays[here], out=states[here + 1])
+                states[here + 1].addcmul_(B[t, :, :, None], pushes[t, :, None])
+            for t in reversed(range(begin, end)):
+                here = t - begin
+                carried.addcmul_(C[t, :, :, None], grad_y[t, :, None])
+                torch.bmm(states[here + 1], grad_y[t, :, :, None], out=grad_C[t, :, :, None])
+                torch.bmm(B[t, :, None], carried, out=grad_pushes[t, :, None])
+                torch.bmm(carried, pushes[t, :, :, None], out=grad_B[t, :, :, None])
+                carried.mul_(decays[here])
+                # What the exponent of the decay feels: through it go the gradients of the step and of A.
+                torch.mul(carried, states[here], out=moved)
+                grad_A.addcmul_(moved, steps[t, :, None])
+                torch.sum(moved.mul_(A), 1, out=grad_steps[t])
+        grad_steps.addcmul_(grad_pushes, x)
+        grad_x = grad_pushes.mul_(steps)
+        together = (grad_x, grad_steps, grad_A.sum(0), grad_B, grad_C, carried)
+        return tuple(part.transpose(0, 1) if index in (0, 1, 3, 4) else part for index, part in enumerate(together))

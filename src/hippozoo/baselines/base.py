@@ -1,0 +1,242 @@
+"""What all baselines share: the contract, its checks, and the search for the width that a budget allows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from hippozoo._arguments import shorten, whole_number
+from hippozoo._nests import leaves
+from hippozoo.memory._torch_arguments import finite_values, real_tensor, whole_numbers_up_to
+
+__all__ = ["Baseline", "parameter_count"]
+
+# Not typing.Self, which the checker of the tests does not know inside a decorated method.
+Model = TypeVar("Model", bound="Baseline")
+
+
+def parameter_count(module: nn.Module) -> int:
+    """How many numbers are trained.
+
+    Examples
+    --------
+    >>> parameter_count(nn.Linear(3, 2))
+    8
+    """
+    return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
+
+
+class Baseline(nn.Module, ABC):
+    """A sequence model with an explicit state: ``y, state = model(x, state)``, ``step``, ``initial_state``.
+
+    A linear map takes samples of `inputs` numbers to `width`, blocks follow, a linear map gives `outputs` numbers
+    at every sample. States go in and come out, are never changed in place, and have the batch first. A model of its own
+    writes `_roll` and `_start`; checking, padding, steps and the search for a width are here.
+
+    Parameters
+    ----------
+    inputs, outputs
+        Numbers in a sample and in an answer.
+    width
+        Channels inside.
+    layers
+        Blocks one after the other.
+    device, dtype
+        As in any torch layer; float32 or float64.
+    """
+
+    #: The constructor's arguments, without device and dtype.
+    arguments: ClassVar[tuple[str, ...]] = ("inputs", "outputs", "width", "layers")
+    #: The argument that `match` varies, and the smallest step in which it can be varied.
+    matched: ClassVar[str] = "width"
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        width: int,
+        layers: int = 1,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.inputs = self.channels = whole_number("inputs", inputs)
+        self.outputs = whole_number("outputs", outputs)
+        self.width = whole_number("width", width)
+        self.layers = whole_number("layers", layers)
+        made = torch.empty((), device=device, dtype=dtype)
+        if made.dtype not in (torch.float32, torch.float64):
+            raise TypeError(f"dtype={made.dtype}; pass torch.float32 or torch.float64.")
+        self._place: dict[str, Any] = {"device": made.device, "dtype": made.dtype}
+
+    # -- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the model computes in, and what samples and states are given in."""
+        return next(self.parameters()).dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.parameters()).device
+
+    def configuration(self) -> dict[str, Any]:
+        """The constructor's arguments; with the `state_dict` and the dtype they make the model again."""
+        return {name: getattr(self, name) for name in self.arguments}
+
+    def extra_repr(self) -> str:
+        """What stands in the parentheses when the model is printed."""
+        return ", ".join(f"{name}={value}" for name, value in self.configuration().items())
+
+    @classmethod
+    def match(cls: type[Model], params: int = 25_000, *, inputs: int, outputs: int, **options: Any) -> Model:
+        """The model whose number of parameters is nearest to `params`.
+
+        Parameters
+        ----------
+        params
+            Parameters wanted.
+        inputs, outputs
+            Numbers in a sample and in an answer.
+        options
+            Any other argument of the constructor, such as ``layers=2``; they stay as they are.
+
+        Examples
+        --------
+        >>> from hippozoo.baselines import LSTM, parameter_count
+        >>> model = LSTM.match(params=25_000, inputs=32, outputs=32)
+        >>> model.width, parameter_count(model)
+        (61, 25164)
+        """
+        params = whole_number("params", params)
+        if cls.matched in options:
+            raise ValueError(f"{cls.matched}={options[cls.matched]}: match chooses it; leave it out.")
+        step = cls._matched_step(options)
+
+        def build(size: int) -> Model:
+            return cls(**{"inputs": inputs, "outputs": outputs, cls.matched: size * step, **options})
+
+        def count(size: int) -> int:
+            with torch.random.fork_rng(devices=[]):  # the search draws no randomness of the caller's
+                return parameter_count(build(size))
+
+        below, above = 1, 2
+        if count(below) > params:
+            raise ValueError(
+                f"params={params}: the smallest {cls.__name__} of these sizes has {count(below)}; pass more, "
+                "or smaller inputs, outputs and options."
+            )
+        while count(above) < params:
+            below, above = above, 2 * above
+        while above - below > 1:
+            middle = (below + above) // 2
+            below, above = (middle, above) if count(middle) <= params else (below, middle)
+        return build(min((below, above), key=lambda size: abs(count(size) - params)))
+
+    @classmethod
+    def _matched_step(cls, options: dict[str, Any]) -> int:
+        """The matched argument is a multiple of this."""
+        return 1
+
+    def initial_state(self, batch: int) -> Any:
+        """The state before any sample."""
+        return self._start(whole_number("batch", batch))
+
+    @abstractmethod
+    def _start(self, batch: int) -> Any:
+        """The state before any sample, of a batch that has been checked."""
+
+    @abstractmethod
+    def _roll(self, x: Tensor, state: Any, lengths: Tensor | None, real: Tensor | None) -> tuple[Tensor, Any]:
+        """Outputs at every sample and the state after the last real one; everything has been checked.
+
+        `real` is (batch, time), true at the samples before `lengths`; padding comes in as zeros.
+        """
+
+    # -- the state in motion ---------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time inputs"],
+        state: Any = None,
+        *,
+        lengths: Int[Tensor, " batch"] | None = None,
+    ) -> tuple[Float[Tensor, "batch time outputs"], Any]:
+        """Take in a sequence; give the output at every sample, and the state after the last one.
+
+        Parameters
+        ----------
+        x
+            Samples, (batch, time, inputs); finite.
+        state
+            Where to go on from; without it, from nothing.
+        lengths
+            Number of real samples of each item, (batch,), from 0. In the padding behind them no time passes, whatever
+            stands there, and the output is zero.
+        """
+        x, lengths, real = self._opened(x, state, lengths)
+        return self._closed(self._roll(x, state, lengths, real), real)
+
+    def step(self, x: Float[Tensor, "batch inputs"], state: Any) -> tuple[Float[Tensor, "batch outputs"], Any]:
+        """Take in one sample per item; give output and new state."""
+        x = self._one_sample(x, state)
+        self._check_values(x, state)
+        y, state = self._roll(x, state, None, None)
+        return y[:, 0], state
+
+    # -- checks ----------------------------------------------------------------------------------------------
+
+    def _opened(self, x: Tensor, state: Any, lengths: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The samples with zeros in the padding, the lengths, and which samples are real."""
+        self._check_shape(x, "(batch, time, inputs)", "x[None] for one sequence")
+        real = None
+        if lengths is not None:
+            what = "the number of real samples of each item"
+            lengths = whole_numbers_up_to("lengths", lengths, len(x), x.shape[1], what=what).to(x.device)
+            real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
+            x = torch.where(real[..., None], x, 0.0)
+        self._check_values(x, state)
+        return x, lengths, real
+
+    def _closed(self, outcome: tuple[Tensor, Any], real: Tensor | None) -> tuple[Tensor, Any]:
+        y, state = outcome
+        return (y if real is None else torch.where(real[..., None], y, 0.0)), state
+
+    def _one_sample(self, x: Tensor, state: Any) -> Tensor:
+        self._check_shape(x, "(batch, inputs)", "x[:, 0] for the first sample of a sequence")
+        if state is None:
+            raise TypeError("state=None: step goes on from a state; pass model.initial_state(batch).")
+        return x[:, None]
+
+    def _check_shape(self, x: Tensor, expected: str, hint: str) -> None:
+        real_tensor("x", x, self.dtype)
+        if x.ndim != expected.count(",") + 1:
+            raise ValueError(f"x has shape {tuple(x.shape)}, expected {expected}; pass {hint}.")
+        if 0 in x.shape:
+            raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
+        if x.shape[-1] != self.inputs:
+            raise ValueError(
+                f"x has {x.shape[-1]} numbers on its last axis, but this model takes {self.inputs}; "
+                f"pass {expected} with inputs={self.inputs}."
+            )
+
+    def _check_values(self, x: Tensor, state: Any) -> None:
+        finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
+        if state is None:
+            return
+        model = self._start(1)
+        advice = f"pass what this model returned, or initial_state({len(x)})."
+        if type(state) is not type(model):
+            raise TypeError(f"state={shorten(state)} is a {type(state).__name__}; {advice}")
+        for (place, leaf), (_, wanted) in zip(leaves(state), leaves(model), strict=True):
+            real_tensor(place, leaf, wanted.dtype)
+            expected = (len(x), *wanted.shape[1:])
+            if tuple(leaf.shape) != expected:
+                raise ValueError(f"{place} has shape {tuple(leaf.shape)}, expected {expected}; {advice}")
+            if leaf.is_floating_point():
+                finite_values(place, leaf, what_to_do="go on from an earlier state.")

@@ -1,0 +1,163 @@
+"""Transformer: causal attention over the last samples; its streaming state is the cache of keys and values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple, get_args
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from hippozoo._arguments import shorten, whole_number
+from hippozoo.baselines._recent import last_samples
+from hippozoo.baselines.base import Baseline
+
+__all__ = ["Positions", "Transformer", "TransformerState"]
+
+Positions = Literal["none", "sinusoidal"]
+# The slowest wave of the sinusoidal positions has this many samples over 2 pi.
+LONGEST_WAVE = 10_000.0
+
+
+class TransformerState(NamedTuple):
+    """What a transformer carries on: all that attention will look at again.
+
+    Parameters
+    ----------
+    keys, values
+        Of the last `context` samples, oldest first; zeros where there were none yet.
+    seen
+        Samples that each item has had.
+    """
+
+    keys: Float[Tensor, "batch layers context width"]
+    values: Float[Tensor, "batch layers context width"]
+    seen: Int[Tensor, " batch"]
+
+
+class Transformer(Baseline):
+    """Pre-norm blocks of causal attention and a GELU network, each with a way around.
+
+    Every sample attends to itself and to those before it, at most `context` in all, so that the state has one size
+    however long the stream is. Without positions a single layer cannot tell the order of what it sees.
+
+    Parameters
+    ----------
+    inputs, outputs, width, layers, device, dtype
+        As in `Baseline`; the width is a multiple of `heads`.
+    heads
+        Attention heads.
+    positions
+        ``"none"``, or ``"sinusoidal"``: waves of the sample's number are added to the input; they cost no parameters.
+    context
+        Most samples that attention looks at.
+
+    Examples
+    --------
+    >>> model = Transformer(inputs=32, outputs=32)
+    >>> y, state = model(torch.randn(5, 30, 32))
+    >>> y.shape, state.keys.shape, sum(parameter.numel() for parameter in model.parameters())
+    (torch.Size([5, 30, 32]), torch.Size([5, 1, 128, 44]), 26784)
+
+    References
+    ----------
+    Vaswani et al. (2017), Attention is all you need.
+    """
+
+    arguments = (*Baseline.arguments, "heads", "positions", "context")
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        width: int = 44,
+        layers: int = 1,
+        heads: int = 4,
+        positions: Positions = "none",
+        context: int = 128,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(inputs, outputs, width, layers, device, dtype)
+        self.heads, self.context = whole_number("heads", heads), whole_number("context", context)
+        if self.width % self.heads:
+            raise ValueError(f"width={width} is no multiple of heads={heads}; pass one that is.")
+        if positions not in get_args(Positions):
+            raise ValueError(f"positions={shorten(positions)}; pass 'none' or 'sinusoidal'.")
+        self.positions: Positions = positions
+        self.encoder = nn.Linear(self.inputs, self.width, **self._place)
+        self.blocks = nn.ModuleList(_Block(self.width, self.heads, self._place) for _ in range(self.layers))
+        self.norm = nn.LayerNorm(self.width, **self._place)
+        self.readout = nn.Linear(self.width, self.outputs, **self._place)
+
+    @classmethod
+    def _matched_step(cls, options: dict[str, Any]) -> int:
+        return options.get("heads", 4)
+
+    def _start(self, batch: int) -> TransformerState:
+        shape = batch, self.layers, self.context, self.width
+        empty = torch.zeros(shape, dtype=self.dtype, device=self.device)
+        return TransformerState(empty, empty.clone(), torch.zeros(batch, dtype=torch.long, device=self.device))
+
+    def _roll(
+        self, x: Tensor, state: Any, lengths: Tensor | None, real: Tensor | None
+    ) -> tuple[Tensor, TransformerState]:
+        before: TransformerState = self._start(len(x)) if state is None else state
+        n_steps = x.shape[1]
+        x = self.encoder(x)
+        if self.positions == "sinusoidal":
+            x = x + waves(before.seen[:, None] + torch.arange(n_steps, device=x.device), self.width).to(x)
+        # From the beginning of a short sequence nothing is cached, and torch knows the mask.
+        fresh = state is None and n_steps <= self.context
+        mask = None if fresh else self._mask(before.seen, n_steps)
+        caches = []
+        for number, block in enumerate(self.blocks):
+            cache = before.keys[:, number], before.values[:, number]
+            x, keys, values = block(x, None if fresh else cache, mask)
+            caches.append([last_samples(old, new, lengths) for old, new in zip(cache, (keys, values), strict=True)])
+        keys, values = (torch.stack(parts, 1) for parts in zip(*caches, strict=True))
+        seen = before.seen + (n_steps if lengths is None else lengths)
+        return self.readout(self.norm(x)), TransformerState(keys, values, seen)
+
+    def _mask(self, seen: Tensor, n_steps: int) -> Tensor:
+        """Which of cache and samples each sample may look at, (batch, 1, time, context + time)."""
+        here = torch.arange(n_steps, device=seen.device)[:, None]
+        there = torch.arange(-self.context, n_steps, device=seen.device)
+        recent = (there <= here) & (there > here - self.context)
+        return (recent & (there >= -seen[:, None, None]))[:, None]
+
+
+class _Block(nn.Module):
+    """x + attention(norm(x)), then x + network(norm(x))."""
+
+    def __init__(self, width: int, heads: int, place: dict[str, Any]) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm_attention, self.norm_network = nn.LayerNorm(width, **place), nn.LayerNorm(width, **place)
+        self.look = nn.Linear(width, 3 * width, **place)
+        self.leave = nn.Linear(width, width, **place)
+        self.network = nn.Sequential(
+            nn.Linear(width, 4 * width, **place), nn.GELU(), nn.Linear(4 * width, width, **place)
+        )
+
+    def forward(
+        self, x: Tensor, cache: tuple[Tensor, Tensor] | None, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        query, keys, values = self.look(self.norm_attention(x)).chunk(3, dim=-1)
+        seen = [keys, values]
+        if cache is not None:
+            seen = [torch.cat(both, 1) for both in zip(cache, seen, strict=True)]
+        parts = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in (query, *seen))
+        read = functional.scaled_dot_product_attention(*parts, attn_mask=mask, is_causal=mask is None)
+        x = x + self.leave(read.transpose(1, 2).flatten(2))
+        return x + self.network(self.norm_network(x)), keys, values
+
+
+def waves(places: Int[Tensor, "batch time"], width: int) -> Float[Tensor, "batch time width"]:
+    """Sines and cosines of a sample's number, from one sample to ten thousand over 2 pi."""
+    count = (width + 1) // 2
+    speeds = torch.exp(-math.log(LONGEST_WAVE) * torch.arange(count, device=places.device) / count)
+    angles = places[..., None] * speeds
+    return torch.cat([angles.sin(), angles.cos()], -1)[..., :width]

@@ -1,0 +1,177 @@
+"""Vanilla HiPPO: a fixed memory per channel under a linear readout, or under a small network."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from hippozoo._arguments import whole_number
+from hippozoo.baselines.base import Baseline
+from hippozoo.memory import MemoryLayer
+from hippozoo.systems import HippoSystem
+
+__all__ = ["VanillaHippo", "VanillaMLP"]
+
+Steps = Float[Tensor, "*steps"] | Int[Tensor, "*steps"] | float | int
+State = Float[Tensor, "batch layers width order"]
+
+
+class VanillaHippo(Baseline):
+    """A linear map in, a plain HiPPO memory of every channel, a linear readout of all coefficients.
+
+    With one layer the whole model is linear; further layers look at the readout of the one before through a GELU.
+
+    Parameters
+    ----------
+    inputs, outputs, width, layers, device, dtype
+        As in `Baseline`.
+    system
+        The memory, the same in every channel and layer.
+    dt
+        Time from one sample to the next, where a call does not say otherwise.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> model = VanillaHippo(32, 32, LegT(order=24, timescale=30.0), width=32)
+    >>> y, state = model(torch.randn(5, 30, 32))
+    >>> y.shape, state.shape, sum(parameter.numel() for parameter in model.parameters())
+    (torch.Size([5, 30, 32]), torch.Size([5, 1, 32, 24]), 25664)
+
+    References
+    ----------
+    Paper, Table "synthetic memory tasks".
+    """
+
+    arguments = (*Baseline.arguments, "system", "dt")
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        system: HippoSystem,
+        width: int = 32,
+        layers: int = 1,
+        dt: float = 1.0,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(inputs, outputs, width, layers, device, dtype)
+        self.encoder = nn.Linear(self.inputs, self.width, **self._place)
+        last = [False] * (self.layers - 1) + [True]
+        self.memories = nn.ModuleList(
+            MemoryLayer(system, dt, outputs=self._readouts(end), channels=self.width, **self._place) for end in last
+        )
+        self.heads = nn.ModuleList(self._head(end) for end in last)
+
+    def _readouts(self, last: bool) -> int:
+        """Numbers that a memory is read by."""
+        return self.outputs if last else self.width
+
+    def _head(self, last: bool) -> nn.Module:
+        """What becomes of them."""
+        return nn.Identity() if last else nn.GELU()
+
+    @property
+    def system(self) -> HippoSystem:
+        """The memory's."""
+        return cast(MemoryLayer, self.memories[0]).system
+
+    @property
+    def dt(self) -> float:
+        """Time from one sample to the next."""
+        return cast(MemoryLayer, self.memories[0]).dt
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time inputs"],
+        state: State | None = None,
+        dt: Steps | None = None,
+        *,
+        lengths: Int[Tensor, " batch"] | None = None,
+    ) -> tuple[Float[Tensor, "batch time outputs"], State]:
+        """As `Baseline.forward`; `dt` as in `hippozoo.memory.MemoryLayer`."""
+        x, lengths, real = self._opened(x, state, lengths)
+        return self._closed(self._roll(x, state, lengths, real, dt), real)
+
+    def step(
+        self, x: Float[Tensor, "batch inputs"], state: State, dt: Steps | None = None
+    ) -> tuple[Float[Tensor, "batch outputs"], State]:
+        """Take in one sample per item, held for `dt`; give output and new state."""
+        self._check_values(self._one_sample(x, state), state)
+        x = self.encoder(x)
+        after = []
+        for number, (memory, head) in enumerate(zip(self.memories, self.heads, strict=True)):
+            read, one = cast(MemoryLayer, memory).step(x, state[:, number], dt)
+            x = head(read)
+            after.append(one)
+        return x, torch.stack(after, 1)
+
+    def _start(self, batch: int) -> State:
+        shape = batch, self.layers, self.width, self.system.order
+        return torch.zeros(shape, dtype=self.dtype, device=self.device)
+
+    def _roll(
+        self, x: Tensor, state: Any, lengths: Tensor | None, real: Tensor | None, dt: Steps | None = None
+    ) -> tuple[Tensor, State]:
+        x = self.encoder(x)
+        after = []
+        for number, (memory, head) in enumerate(zip(self.memories, self.heads, strict=True)):
+            read, one = memory(x, None if state is None else state[:, number], dt, lengths)
+            x = head(read)
+            after.append(one)
+        return x, torch.stack(after, 1)
+
+
+class VanillaMLP(VanillaHippo):
+    """The same memory under a network of one hidden layer, which sees all coefficients of all channels.
+
+    Its first layer is a linear readout of the memory, so that a sequence is read without holding the states.
+
+    Parameters
+    ----------
+    inputs, outputs, width, layers, system, dt, device, dtype
+        As in `VanillaHippo`.
+    hidden
+        Units of the hidden layer; `match` varies these.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> model = VanillaMLP(32, 32, LegT(order=16, timescale=30.0))
+    >>> sum(parameter.numel() for parameter in model.parameters())
+    25414
+    """
+
+    arguments = (*VanillaHippo.arguments, "hidden")
+    matched = "hidden"
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        system: HippoSystem,
+        width: int = 16,
+        layers: int = 1,
+        dt: float = 1.0,
+        hidden: int = 86,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        self._hidden = whole_number("hidden", hidden)
+        super().__init__(inputs, outputs, system, width, layers, dt, device, dtype)
+
+    @property
+    def hidden(self) -> int:
+        """Units of the hidden layer."""
+        return self._hidden
+
+    def _readouts(self, last: bool) -> int:
+        return self._hidden
+
+    def _head(self, last: bool) -> nn.Module:
+        size = self.outputs if last else self.width
+        return nn.Sequential(nn.GELU(), nn.Linear(self._hidden, size, **self._place))
