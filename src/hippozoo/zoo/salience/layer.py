@@ -1,0 +1,555 @@
+"""Salience HiPPO as a torch layer: a memory whose clock runs faster where the input matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo.memory._torch_arguments import (
+    above_zero,
+    finite_values,
+    real_tensor,
+    steps_of_time,
+    whole_numbers_up_to,
+)
+from hippozoo.memory._torch_updates import augmented_generator, roll_varying, updates
+from hippozoo.memory.layer import refuse_low_precision
+from hippozoo.systems import HippoSystem
+from hippozoo.zoo.salience._lookup import cubics, read, states_at
+from hippozoo.zoo.salience.network import SalienceNetwork
+from hippozoo.zoo.salience.table import lag_table
+
+__all__ = ["Form", "Readout", "SalienceLayer"]
+
+State = Float[Tensor, "batch channels order"]
+Steps = Float[Tensor, "*steps"] | Int[Tensor, "*steps"] | float | int
+Outputs = Float[Tensor, "batch time outputs"] | Float[Tensor, "batch time channels order"]
+Output = Float[Tensor, "batch outputs"] | Float[Tensor, "batch channels order"]
+Readout = Literal["shared", "full", "states"]
+Form = Literal["table", "recurrent"]
+
+# Error of a coefficient of G between knots.
+TOLERANCE = {torch.float32: 5e-7, torch.float64: 1e-10}
+# Lags looked up at a time; a longer sequence goes in chunks, and its cost grows linearly from there on.
+LOOKUPS = 1 << 21
+NUMBERS_OF_STATES = 1 << 22
+BUFFERS = ("_values", "_slopes", "_edges", "_jumps_of", "_rule")
+
+
+class Rolled(NamedTuple):
+    """What a stretch of time gives."""
+
+    y: Tensor
+    state: Tensor | None
+    salience: Tensor
+
+
+class SalienceLayer(nn.Module):
+    r"""A memory under an input-dependent clock: ``state' = g(t) (A state + b x) / timescale``.
+
+    The salience g is learnt from the sample and, if wanted, from a summary of the memory. A moment of large g takes up
+    much of what is remembered, one of small g next to nothing. Everything the memory does is a plain HiPPO system on
+    the warped clock :math:`\varphi(t) = \int g`, exact for samples that are held.
+
+    **Cost.** Two forms that agree to 1e-4 of the largest value in float32 and 1e-7 in float64 (a gradient that goes
+    back through a carried state of Leg-T at order 64 to 1e-3). ``"table"`` reads the lags between all pairs of samples
+    in a fixed table: T²/2 lookups, no matrix exponential, no state in memory. A long sequence goes in chunks, each of
+    which takes over the state as the staircase that would have left it; from there on the cost is linear in T.
+    ``"recurrent"`` takes one exact matrix exponential per item and sample: linear in T, O(order³) each; any system.
+    Without `form` the layer takes the table wherever the system has a good one.
+
+    Parameters
+    ----------
+    system
+        The memory on the warped clock, for example ``LegT(order=256, timescale=30.0)``.
+    channels
+        Of the input; every channel has a memory of its own.
+    dt
+        Time from one sample to the next, where a call does not say otherwise.
+    readout
+        ``"shared"``: one lag functional, ``functional`` of shape (order,), read from every channel, which starts as a
+        smooth bump half a timescale ago; the output is (batch, time, channels), or with `outputs` a linear map of it.
+        ``"full"``: a linear map of all coefficients of all channels to `outputs` values. ``"states"``: the states.
+    outputs
+        Number of output values.
+    summary
+        Numbers in the pooled summary of the memory that the salience sees; 0: the salience sees the sample alone,
+        which needs no loop over time.
+    hidden
+        Width of the salience network.
+    largest
+        Upper end of the salience; it starts at 1.
+    per_channel
+        A salience, and so a clock, for every channel.
+    form
+        ``"table"`` or ``"recurrent"`` to insist on one.
+    device, dtype
+        As in any torch layer; float32 or float64.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> layer = SalienceLayer(LegT(order=16, timescale=20.0), channels=3, outputs=2)
+    >>> x = torch.randn(4, 50, 3)
+    >>> y, state = layer(x)
+    >>> y.shape, state.shape
+    (torch.Size([4, 50, 2]), torch.Size([4, 3, 16]))
+
+    Two chunks, the state handed on, are one long call.
+
+    >>> first, state = layer(x[:, :20])
+    >>> second, state = layer(x[:, 20:], state)
+    >>> torch.allclose(torch.cat([first, second], 1), y, atol=1e-4)
+    True
+
+    References
+    ----------
+    Paper, section "Salience HiPPO" and appendix "Selective Copying Experiment".
+    """
+
+    _values: Tensor
+    _slopes: Tensor
+    _edges: Tensor
+    _jumps_of: Tensor
+    _rule: Tensor
+
+    def __init__(
+        self,
+        system: HippoSystem,
+        channels: int,
+        dt: float = 1.0,
+        readout: Readout = "shared",
+        outputs: int | None = None,
+        summary: int = 32,
+        hidden: int = 128,
+        largest: float = 2.0,
+        per_channel: bool = False,
+        form: Form | None = None,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(system, HippoSystem):
+            raise TypeError(f"system={shorten(system)}; pass a system such as LegT(order=64, timescale=100.0).")
+        self.system = system
+        self.channels = whole_number("channels", channels)
+        self.dt = positive_number("dt", dt, why="it is the time from sample to sample")
+        self.readout = _one_of("readout", readout, get_args(Readout))
+        self.outputs = None if outputs is None else whole_number("outputs", outputs)
+        if self.readout == "full" and self.outputs is None:
+            raise ValueError("readout='full' without outputs; pass the number of values to read, such as outputs=1.")
+        if self.readout == "states" and self.outputs is not None:
+            raise ValueError(f"readout='states' gives the states themselves; leave out outputs={outputs}.")
+        self.form: Form | None = None if form is None else _one_of("form", form, get_args(Form))
+        self.per_channel = bool(per_channel)
+        place = torch.empty((), device=device, dtype=dtype)
+        refuse_low_precision(place.dtype)
+        self.network = SalienceNetwork(channels, system.order, summary, hidden, largest, per_channel)
+        self.summary, self.hidden, self.largest = self.network.summary, hidden, self.network.largest
+        self._generator = augmented_generator(system)
+        for name in BUFFERS:
+            self.register_buffer(name, place, persistent=False)
+        if self.readout == "shared":
+            self.functional = nn.Parameter(torch.from_numpy(bump(system)))
+            if self.outputs:
+                self.output = nn.Linear(self.channels, self.outputs)
+        elif self.outputs:
+            self.output = nn.Linear(self.channels * system.order, self.outputs)
+        self.to(device=place.device, dtype=place.dtype)
+        self._fill_tables()
+
+    # -- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the layer computes in, and what samples and states are given in."""
+        return self._rule.dtype
+
+    def configuration(self) -> dict[str, Any]:
+        """The constructor's arguments; with the `state_dict` and the dtype they make the layer again."""
+        names = "system", "channels", "dt", "readout", "outputs", "summary", "hidden", "largest", "per_channel", "form"
+        return {name: getattr(self, name) for name in names}
+
+    def extra_repr(self) -> str:
+        """What stands in the parentheses when the layer is printed."""
+        parts = [repr(self.system), f"channels={self.channels}", f"readout={self.readout!r}"]
+        return ", ".join(parts + ["per_channel=True"] * self.per_channel)
+
+    def initial_state(self, batch: int) -> State:
+        """The memory of nothing: zeros of shape (batch, channels, order)."""
+        batch = whole_number("batch", batch)
+        return torch.zeros(batch, self.channels, self.system.order, dtype=self.dtype, device=self._rule.device)
+
+    def chosen_form(self, n_steps: int, batch: int = 1) -> tuple[Form, int]:
+        """The form that a call takes, and how many samples go in one chunk.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> layer = SalienceLayer(LegT(order=64, timescale=30.0), channels=8)
+        >>> layer.chosen_form(30, batch=64)
+        ('table', 30)
+        """
+        if self.form == "recurrent" or not self._has_table:
+            return "recurrent", n_steps
+        clocks = self.channels if self.per_channel else 1
+        lags = max(1, LOOKUPS // (batch * clocks))
+        edges = self.system.order + 1
+        chunk = int((np.sqrt(edges**2 + 4 * lags) - edges) / 2)  # chunk * (chunk + edges) = lags
+        return "table", min(n_steps, max(16, chunk))
+
+    # -- the state in motion ---------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time channels"],
+        state: State | None = None,
+        dt: Steps | None = None,
+        lengths: Int[Tensor, " batch"] | None = None,
+        *,
+        keep_state: bool = True,
+    ) -> tuple[Outputs, State | None]:
+        """Take in a sequence; give the output at every sample, and the state after the last one.
+
+        Parameters
+        ----------
+        x
+            Samples, (batch, time, channels), finite.
+        state
+            Where to go on from, (batch, channels, order); without it, from the memory of nothing.
+        dt
+            How long samples are held: one number, or one per sample as (time,) or (batch, time).
+        lengths
+            Number of real samples of each item, (batch,). No time passes in the padding behind them; there the output
+            is zero.
+        keep_state
+            False returns None for the state and saves its computation, for training on whole sequences.
+
+        Returns
+        -------
+        The outputs, (batch, time, outputs) or as `readout` says, and the state to go on from.
+        """
+        rolled = self._in_own_precision(x, state, dt, lengths, keep_state)
+        return rolled.y, rolled.state
+
+    def step(self, x: Float[Tensor, "batch channels"], state: State, dt: Steps | None = None) -> tuple[Output, State]:
+        """Take in one sample per item, held for `dt`: one number, or one per item; give output and new state.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegS
+        >>> layer = SalienceLayer(LegS(order=4, timescale=10.0), channels=2)
+        >>> y, state = layer.step(torch.ones(3, 2), layer.initial_state(3))
+        >>> y.shape, state.shape
+        (torch.Size([3, 2]), torch.Size([3, 2, 4]))
+        """
+        if isinstance(x, Tensor) and x.ndim != 2:
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}, expected (batch, channels); "
+                "pass x[:, 0] for the first sample of a sequence."
+            )
+        if state is None:
+            raise TypeError("state=None: step goes on from a state; pass layer.initial_state(batch).")
+        if isinstance(dt, Tensor) and dt.ndim:
+            if dt.shape != (len(x),):
+                raise ValueError(f"dt has shape {tuple(dt.shape)}; pass one number or a tensor of shape ({len(x)},).")
+            dt = dt[:, None]
+        rolled = self._in_own_precision(x[:, None] if isinstance(x, Tensor) else x, state, dt, None, True)
+        assert rolled.state is not None
+        return rolled.y[:, 0], rolled.state
+
+    def salience(
+        self,
+        x: Float[Tensor, "batch time channels"],
+        state: State | None = None,
+        dt: Steps | None = None,
+        lengths: Int[Tensor, " batch"] | None = None,
+    ) -> Float[Tensor, "batch time saliences"]:
+        """The salience of every sample: (batch, time, 1), or (batch, time, channels) if each has its own.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> layer = SalienceLayer(LegT(order=8, timescale=10.0), channels=2)
+        >>> layer.salience(torch.zeros(1, 5, 2)).shape
+        torch.Size([1, 5, 1])
+        """
+        return self._in_own_precision(x, state, dt, lengths, False).salience
+
+    def _in_own_precision(self, x: Any, state: Any, dt: Any, lengths: Any, keep_state: bool) -> Rolled:
+        # bfloat16 would spoil the recurrence, so autocast ends here and begins again behind the layer.
+        if isinstance(x, Tensor) and torch.is_autocast_enabled(x.device.type):
+            with torch.autocast(x.device.type, enabled=False):
+                x = x.to(self.dtype) if x.is_floating_point() else x
+                return self._roll(x, state, dt, lengths, keep_state)
+        return self._roll(x, state, dt, lengths, keep_state)
+
+    def _roll(
+        self, x: Tensor, state: Tensor | None, dt: Steps | None, lengths: Tensor | None, keep_state: bool
+    ) -> Rolled:
+        self._check_shape(x)
+        batch, n_steps, _ = x.shape
+        real = None
+        if lengths is not None:
+            lengths = whole_numbers_up_to(
+                "lengths", lengths, batch, n_steps, what="the number of real samples of each item"
+            ).to(x.device)
+            real = torch.arange(n_steps, device=x.device) < lengths[:, None]
+            x = torch.where(real[..., None], x, 0.0)
+        self._check_values(x, state)
+        clock = self._clock(x, dt, real)
+        form, chunk = self.chosen_form(n_steps, batch)
+        roll = self._table if form == "table" else self._recurrent
+        pieces, saliences = [], []
+        for begin in range(0, n_steps, chunk):
+            now = slice(begin, begin + chunk)
+            arguments = x[:, now], state, clock[:, now], keep_state or begin + chunk < n_steps
+            if chunk < n_steps and torch.is_grad_enabled():
+                rolled = Rolled(*checkpoint(roll, *arguments, use_reentrant=False, preserve_rng_state=False))
+            else:
+                rolled = roll(*arguments)
+            state = rolled.state
+            pieces.append(rolled.y)
+            saliences.append(rolled.salience)
+        y = pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)
+        if self.readout == "shared" and self.outputs:
+            y = self.output(y)
+        elif self.outputs:
+            y = y + self.output.bias
+        if real is not None:
+            y = torch.where(real.view(batch, n_steps, *[1] * (y.ndim - 2)), y, 0.0)
+        return Rolled(y, state if keep_state else None, torch.cat(saliences, 1))
+
+    def _clock(self, x: Tensor, dt: Steps | None, real: Tensor | None) -> Tensor:
+        """Time per sample in timescales, (batch or 1, time, 1); none passes in the padding."""
+        batch, n_steps, _ = x.shape
+        if dt is None:
+            steps = torch.full((1, n_steps), self.dt, dtype=self.dtype, device=x.device)
+        else:
+            shapes = {"(time,)": (n_steps,), "(batch, time)": (batch, n_steps)}
+            if batch != 1 and n_steps == 1:
+                shapes["(batch, 1)"] = (batch, 1)
+            steps = steps_of_time("dt", dt, shapes).to(x.device, self.dtype)
+            above_zero("dt", steps if real is None or steps.ndim == 0 else torch.where(real, steps, 1.0))
+            steps = steps.expand(n_steps) if steps.ndim == 0 else steps
+            steps = steps if steps.ndim == 2 else steps[None]
+        steps = steps / self.system.timescale
+        return (steps if real is None else torch.where(real, steps, 0.0))[..., None]
+
+    # -- the table form --------------------------------------------------------------------------------------
+
+    def _table(self, x: Tensor, state: Tensor | None, clock: Tensor, keep_state: bool) -> Rolled:
+        """A chunk as a staircase: where it jumps on the warped clock, by how much, and what each jump leaves."""
+        batch, _, channels = x.shape
+        jumps = torch.diff(x, dim=1, prepend=torch.zeros_like(x[:, :1]))
+        clocks = channels if self.per_channel else 1
+        before = x.new_zeros(batch, 0, clocks)
+        if state is not None:
+            # The past as the staircase of `order` levels that would have left just this state.
+            jumps = torch.cat([self._jumps_of @ state.mT, jumps], 1)
+            before = -self._edges[None, :, None].expand(batch, -1, clocks)
+        part = self.network.sample_part(x)
+        if self.summary:
+            salience, edges = self._salience_of_the_state(part, jumps, before, clock)
+        else:
+            salience = self.network.from_sample(part)
+            warped = torch.cumsum(salience * clock, 1)
+            edges = torch.cat([before, torch.zeros_like(warped[:, :1]), warped], 1)
+        starts, ends = edges[:, :-1], edges[:, before.shape[1] + 1 :]
+        y = self._read_staircase(jumps, starts, ends)
+        after = None
+        if keep_state:
+            after = self._states(jumps, starts, ends[:, -1:])[:, 0]
+        return Rolled(y, after, salience)
+
+    def _salience_of_the_state(
+        self, part: Tensor, jumps: Tensor, before: Tensor, clock: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Sample by sample: the summary of what is there, the salience, and where the warped clock then stands."""
+        cubic = cubics(self._values, self._slopes, self.network.pool.weight.mT)
+        edges, now = before, torch.zeros_like(jumps[:, :1, : before.shape[2]])
+        old, saliences = before.shape[1], []
+        for t, hidden in enumerate(part.unbind(1)):
+            there = old + t
+            if there == 0:
+                pooled = jumps.new_zeros(len(jumps), self.channels, self.summary)
+            elif self.per_channel:
+                rows = read(cubic, now - edges, self._root_step)
+                pooled = (jumps[:, :there, :, None] * rows).sum(1)
+            else:
+                rows = read(cubic, (now - edges)[..., 0], self._root_step)
+                pooled = jumps[:, :there].mT @ rows
+            salience = self.network.with_summary(hidden, pooled)[:, None]
+            saliences.append(salience)
+            edges = torch.cat([edges, now], 1)
+            now = torch.addcmul(now, salience, clock[:, t : t + 1])
+        return torch.cat(saliences, 1), torch.cat([edges, now], 1)
+
+    def _read_staircase(self, jumps: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+        if self.readout != "shared":
+            return self._read_states(jumps, starts, ends)
+        cubic = cubics(self._values, self._slopes, self.functional)
+        if self.per_channel:
+            left = read(cubic, ends[:, :, None] - starts[:, None], self._root_step)
+            return (left * jumps[:, None]).sum(2)
+        lags = ends - starts.mT
+        return read(cubic, lags, self._root_step) @ jumps
+
+    def _read_states(self, jumps: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+        """States moment by moment, as many at a time as memory allows; read at once where there is a readout."""
+        clocks = starts.shape[2]
+        numbers = max(1, len(jumps) * starts.shape[1] * clocks * self.system.order)
+        stretch = max(1, NUMBERS_OF_STATES // numbers)
+
+        def one(jumps: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+            states = self._states(jumps, starts, ends)
+            return states.flatten(2) @ self.output.weight.mT if self.outputs else states
+
+        pieces = []
+        for begin in range(0, ends.shape[1], stretch):
+            arguments = jumps, starts, ends[:, begin : begin + stretch]
+            if stretch < ends.shape[1] and torch.is_grad_enabled():
+                pieces.append(checkpoint(one, *arguments, use_reentrant=False, preserve_rng_state=False))
+            else:
+                pieces.append(one(*arguments))
+        return torch.cat(pieces, 1)
+
+    def _states(self, jumps: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+        """The state at each end: (batch, time, channels, order)."""
+        lags = ends[:, :, None] - starts[:, None]  # (batch, time, edges, clocks)
+        table = self._values, self._slopes, self._root_step, self._rule
+        if self.per_channel:
+            return torch.einsum("bec,btecn->btcn", jumps, states_at(lags, *table))
+        return jumps.mT[:, None] @ states_at(lags[..., 0], *table)
+
+    # -- the recurrent form ----------------------------------------------------------------------------------
+
+    def _recurrent(self, x: Tensor, state: Tensor | None, clock: Tensor, keep_state: bool) -> Rolled:
+        batch, n_steps, _ = x.shape
+        state = self.initial_state(batch) if state is None else state
+        part = self.network.sample_part(x)
+        if not self.summary:
+            salience = self.network.from_sample(part)
+            y, state = self._advance(x, state, salience * clock)
+            return Rolled(y, state, salience)
+        pieces, saliences = [], []
+        for t in range(n_steps):
+            pooled = state @ self.network.pool.weight.mT
+            salience = self.network.with_summary(part[:, t], pooled)[:, None]
+            y, state = self._advance(x[:, t : t + 1], state, salience * clock[:, t : t + 1])
+            pieces.append(y)
+            saliences.append(salience)
+        return Rolled(torch.cat(pieces, 1), state, torch.cat(saliences, 1))
+
+    def _advance(self, x: Tensor, state: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
+        """Exact steps of a warped clock, one matrix exponential each."""
+        batch, n_steps, channels = x.shape
+
+        def update(steps: Tensor) -> tuple[Tensor, Tensor]:
+            return updates(steps.double(), self._generator, "zoh", x.dtype)
+
+        if not self.per_channel:
+            return roll_varying(x, state, steps[..., 0], update, self._read)
+        # Channels with clocks of their own are items of their own.
+        rows = batch * channels
+        each = (t.transpose(1, 2).reshape(rows, n_steps) for t in (x, steps))
+        own_x, own_steps = each
+        states, after = roll_varying(own_x[..., None], state.reshape(rows, 1, -1), own_steps, update, lambda s: s)
+        states = states.view(batch, channels, n_steps, -1).transpose(1, 2)
+        return self._read(states), after.view(batch, channels, -1)
+
+    def _read(self, states: Tensor) -> Tensor:
+        if self.readout == "shared":
+            return states @ self.functional
+        return states.flatten(2) @ self.output.weight.mT if self.outputs else states
+
+    # -- tables ----------------------------------------------------------------------------------------------
+
+    def _fill_tables(self) -> None:
+        place = self._rule
+        self._rule = self._generator[:-1].to(place)
+        self._filled_for = place.dtype
+        table = lag_table(self.system, TOLERANCE.get(place.dtype, 5e-7)) if self.form != "recurrent" else None
+        stairs = None if table is None else table.staircase
+        self._has_table = table is not None and stairs is not None
+        if table is None or stairs is None:
+            if self.form == "table":
+                raise ValueError(
+                    f"{self.system!r} has no well-conditioned table; leave out form='table' "
+                    "(LagT has one up to order 8 or so, LegT, LegS and FouT at any order)."
+                )
+            return
+        self._root_step = table.root_step
+        arrays = table.values, table.slopes, stairs.lags, stairs.jumps_of
+        for name, array in zip(BUFFERS, arrays, strict=False):
+            setattr(self, name, torch.from_numpy(np.ascontiguousarray(array)).to(place))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> SalienceLayer:
+        before = self._rule
+        super()._apply(fn, recurse)
+        after = self._rule
+        if (before.dtype, before.device) != (after.dtype, after.device) and hasattr(self, "_filled_for"):
+            self._fill_tables()
+        return self
+
+    # -- checks ----------------------------------------------------------------------------------------------
+
+    def _check_shape(self, x: Tensor) -> None:
+        refuse_low_precision(self.dtype)
+        real_tensor("x", x, self.dtype)
+        if x.ndim != 3:
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}, expected (batch, time, channels); "
+                "pass x[None] for one sequence, x[..., None] for one channel."
+            )
+        if 0 in x.shape:
+            raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
+        if x.shape[-1] != self.channels:
+            raise ValueError(
+                f"x has {x.shape[-1]} channels on its last axis, but this layer has {self.channels}; "
+                f"pass (batch, time, channels) with channels={self.channels}."
+            )
+
+    def _check_values(self, x: Tensor, state: Tensor | None) -> None:
+        finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
+        if state is None:
+            return
+        real_tensor("state", state, self.dtype)
+        expected = (x.shape[0], self.channels, self.system.order)
+        if tuple(state.shape) != expected:
+            raise ValueError(
+                f"state has shape {tuple(state.shape)}, expected (batch, channels, order) = {expected}; "
+                f"pass what this layer returned, or initial_state({expected[0]})."
+            )
+        finite_values("state", state, what_to_do="go on from an earlier state.")
+
+
+def bump(system: HippoSystem, at: float = 0.5, finest: float = 12.0) -> Float[np.ndarray, " order"]:
+    """A lag functional that reads a smooth stretch of the past around `at` timescales ago.
+
+    A start from which selective copying is learnt at every seed; random functionals fail at some
+    (PAPER_NOTES, section 3).
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> w = bump(LegT(64, timescale=30.0))
+    >>> seen = LegT(64, timescale=30.0).reconstruct(w, np.array([3.0, 15.0, 27.0]))
+    >>> bool(seen[1] > 10 * abs(seen[[0, 2]]).max())
+    True
+    """
+    n = np.arange(system.order)
+    return system.basis(at * system.timescale) * np.exp(-((n / finest) ** 2))
+
+
+def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> Any:
+    if value not in choices:
+        raise ValueError(f"{name}={shorten(value)}; choose from {', '.join(map(repr, choices))}.")
+    return value

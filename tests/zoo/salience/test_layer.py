@@ -1,0 +1,216 @@
+"""Salience is a plain memory on a warped clock, in both forms, in chunks, steps and gradients."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+from hippozoo.memory import Memory
+from hippozoo.systems import FouT, LagT, LegS, LegT
+from hippozoo.zoo.salience import SalienceLayer, SalienceModel
+from oracles import project, roll_held
+
+SYSTEMS = [LegT(12, timescale=20.0), LegS(12, timescale=15.0), LagT(6, timescale=15.0), FouT(9, timescale=25.0)]
+
+
+def lively(layer):
+    """Let the salience range over its whole scale, as after training."""
+    with torch.no_grad():
+        layer.network.out.weight.mul_(30)
+    return layer
+
+
+def make(system, *, seed=0, dtype=torch.float64, **options):
+    torch.manual_seed(seed)
+    options = {"channels": 3, "hidden": 8, "summary": 5} | options
+    return lively(SalienceLayer(system, dtype=dtype, **options))
+
+
+def twin(layer, **changes):
+    other = SalienceLayer(**layer.configuration() | changes, dtype=layer.dtype)
+    other.load_state_dict(layer.state_dict())
+    return other
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=repr)
+@pytest.mark.parametrize("form", ["table", "recurrent"])
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("summary", [0, 5])
+def test_salience_is_a_plain_memory_on_a_warped_clock(system, form, per_channel, summary):
+    layer = make(system, readout="states", form=form, per_channel=per_channel, summary=summary, dt=0.8)
+    x = torch.randn(2, 25, 3, dtype=torch.float64)
+    dt = torch.rand(2, 25, dtype=torch.float64) + 0.3
+    states, after = layer(x, dt=dt)
+    salience = layer.salience(x, dt=dt).expand(2, 25, 3).detach().numpy()
+    assert salience.max() > 1.5 * salience.min()
+    for item in range(2):
+        for channel in range(3):
+            warped = salience[item, :, channel] * dt[item].numpy()
+            expected = roll_held(system, x[item, :, channel].numpy(), warped, np.zeros(system.order))
+            assert_allclose(states[item, :, channel].detach().numpy(), expected, atol=1e-7)
+            assert_allclose(after[item, channel].detach().numpy(), expected[-1], atol=1e-7)
+
+
+def test_the_state_is_the_projection_of_the_warped_past():
+    system = LegS(12, timescale=15.0)  # the one whose dynamics are exact at every order
+    layer = make(system, channels=1, readout="states", summary=0)
+    x = torch.randn(1, 40, 1, dtype=torch.float64)
+    state = layer(x)[1][0, 0].detach().numpy()
+    clock = np.cumsum(np.append(0.0, layer.salience(x)[0, :, 0].detach().numpy()))
+    past = x[0, :, 0].flip(0).numpy()[:, None]
+    expected = project(system, lambda lag: past, (clock[-1] - clock)[::-1])
+    assert_allclose(state, expected, atol=1e-7)
+
+
+def test_constant_salience_only_changes_the_timescale():
+    layer = make(LegT(16, timescale=20.0), readout="states", summary=0, largest=4.0)
+    with torch.no_grad():
+        layer.network.out.weight.zero_()
+        layer.network.out.bias.fill_(0.0)  # 4 * sigmoid(0) = 2
+    x = torch.randn(1, 60, 3, dtype=torch.float64)
+    states, _ = layer(x)
+    plain = Memory(LegT(16, timescale=10.0)).scan(x[0].numpy())
+    assert_allclose(states[0].detach().numpy(), plain, atol=1e-7)
+
+
+def test_salience_starts_at_one():
+    torch.manual_seed(0)
+    layer = SalienceLayer(LegT(16, timescale=20.0), channels=4)
+    salience = layer.salience(torch.randn(8, 30, 4))
+    assert (salience - 1).abs().max() < 0.25
+
+
+@pytest.mark.parametrize("system", [LegT(20, timescale=20.0), LegS(20, timescale=15.0)], ids=repr)
+@pytest.mark.parametrize("readout", ["shared", "full", "states"])
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("summary", [0, 5])
+def test_both_forms_agree_in_values_and_gradients(system, readout, per_channel, summary):
+    table = make(system, readout=readout, outputs=None if readout == "states" else 2, per_channel=per_channel,
+                 summary=summary, form="table")  # fmt: skip
+    loop = twin(table, form="recurrent")
+    start = table(torch.randn(2, 30, 3, dtype=torch.float64))[1].detach()
+    results = []
+    for layer in (table, loop):
+        torch.manual_seed(3)
+        x = torch.randn(2, 20, 3, dtype=torch.float64).requires_grad_()
+        state = start.clone().requires_grad_()
+        y, after = layer(x, state)
+        (y * torch.randn(y.shape)).sum().add((after * torch.randn(after.shape)).sum()).backward()
+        gradients = [p.grad for p in layer.parameters() if p.grad is not None]
+        results.append([y, after, x.grad, state.grad, *gradients])
+    for one, other in zip(*results, strict=True):
+        assert_allclose(one.detach(), other.detach(), rtol=0, atol=2e-6 * max(1e-3, float(other.detach().abs().max())))
+
+
+@pytest.mark.parametrize("summary", [0, 3])
+def test_float32_agrees_with_float64_at_the_papers_size(summary):
+    exact = make(LegT(256, timescale=30.0), channels=4, outputs=2, summary=summary)
+    single = SalienceLayer(**exact.configuration())
+    single.load_state_dict(exact.state_dict())
+    x = torch.randn(3, 60, 4, dtype=torch.float64)
+    for state in (None, exact(x)[1].detach()):
+        y, after = exact(x, state)
+        y32, after32 = single(x.float(), None if state is None else state.float())
+        assert (y32 - y).abs().max() < 2e-4 * y.abs().max()
+        assert (after32 - after).abs().max() < 1e-3 * after.abs().max()
+
+
+def test_gradients_are_those_of_finite_differences():
+    layer = make(LegT(6, timescale=9.0), channels=2, outputs=1, summary=2, hidden=3)
+    x = torch.randn(1, 7, 2, dtype=torch.float64)
+    state = layer(x)[1].detach()
+    inputs = x.requires_grad_(), state.requires_grad_()
+    assert torch.autograd.gradcheck(lambda x, s: layer(x, s), inputs, atol=1e-5, rtol=1e-4)
+    functional = layer.functional
+
+    def of_functional(w):
+        return torch.func.functional_call(layer, {"functional": w}, (x, state))
+
+    assert torch.autograd.gradcheck(of_functional, (functional,), atol=1e-5, rtol=1e-4)
+
+
+def test_a_long_sequence_goes_in_chunks_and_gives_the_same(monkeypatch):
+    layer = make(LegT(12, timescale=20.0), outputs=2)
+    x = torch.randn(2, 90, 3, dtype=torch.float64).requires_grad_()
+    y, state = layer(x)
+    (whole,) = torch.autograd.grad(y.sum() + state.sum(), x)
+    monkeypatch.setattr("hippozoo.zoo.salience.layer.LOOKUPS", 2 * 16 * 29)
+    assert layer.chosen_form(90, batch=2) == ("table", 16)
+    pieces, after = layer(x)
+    (in_chunks,) = torch.autograd.grad(pieces.sum() + after.sum(), x)
+    assert_allclose(pieces.detach(), y.detach(), atol=1e-7)
+    assert_allclose(after.detach(), state.detach(), atol=1e-7)
+    assert_allclose(in_chunks, whole, atol=1e-5)
+
+
+def test_the_cost_of_a_long_sequence_is_linear_because_its_chunks_stay_short():
+    layer = make(LegT(64, timescale=30.0), dtype=torch.float32)
+    assert layer.chosen_form(30, batch=64) == ("table", 30)
+    lengths = {layer.chosen_form(n, batch=64)[1] for n in (10_000, 100_000)}
+    assert len(lengths) == 1
+    assert lengths.pop() < 1000
+
+
+def test_a_system_without_a_good_table_takes_the_recurrent_form():
+    layer = make(LagT(20, timescale=5.0))
+    assert layer.chosen_form(30)[0] == "recurrent"
+    y, _ = layer(torch.randn(1, 6, 3, dtype=torch.float64))
+    assert torch.isfinite(y).all()
+
+
+def test_padding_takes_no_time_and_has_no_gradient():
+    layer = make(LegT(8, timescale=9.0), outputs=2)
+    x = torch.randn(2, 10, 3, dtype=torch.float64)
+    lengths = torch.tensor([4, 0])
+    x[0, 4:] = float("nan")
+    x[1] = float("inf")
+    x.requires_grad_()
+    y, state = layer(x, lengths=lengths)
+    alone, after = layer(x[:1, :4].detach())
+    assert_allclose(y[0, :4].detach(), alone[0].detach(), atol=1e-9)
+    assert (y[0, 4:] == 0).all()
+    assert_allclose(state[0].detach(), after[0].detach(), atol=1e-9)
+    assert (state[1] == 0).all()
+    (y.sum() + state.sum()).backward()
+    assert torch.isfinite(x.grad).all()
+    assert (x.grad[0, 4:] == 0).all()
+
+
+def test_without_keeping_the_state_the_output_is_the_same():
+    layer = make(LegS(8, timescale=9.0))
+    x = torch.randn(2, 10, 3, dtype=torch.float64)
+    y, state = layer(x, keep_state=False)
+    assert state is None
+    assert torch.equal(y, layer(x)[0])
+
+
+def test_converting_the_layer_makes_its_tables_anew():
+    single = make(LegT(8, timescale=9.0), dtype=torch.float32)
+    x = torch.randn(2, 30, 3, dtype=torch.float64)
+    exact = make(LegT(8, timescale=9.0))
+    exact.load_state_dict({name: value.double() for name, value in single.state_dict().items()})
+    expected = exact(x)[0]
+    assert_allclose(single.double()(x)[0].detach(), expected.detach(), atol=1e-12)
+
+
+def test_autocast_leaves_the_memory_in_its_own_precision():
+    layer = make(LegT(8, timescale=9.0), dtype=torch.float32)
+    x = torch.randn(2, 30, 3)
+    expected, _ = layer(x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y, state = layer(x.bfloat16().float())
+    assert state.dtype == torch.float32
+    assert_allclose(y.detach(), expected.detach(), atol=0.05)
+
+
+def test_the_papers_model_has_the_papers_size():
+    model = SalienceModel(32, 32, LegT(256, timescale=30.0))
+    assert sum(p.numel() for p in model.parameters()) == 25_217
+    x = torch.randn(2, 30, 32)
+    y, _ = model(x)
+    steps, after = [], model.initial_state(2)
+    for t in range(30):
+        one, after = model.step(x[:, t], after)
+        steps.append(one)
+    scale = float(y.abs().max().detach())
+    assert_allclose(torch.stack(steps, 1).detach(), y.detach(), atol=1e-3 * scale)
