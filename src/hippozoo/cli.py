@@ -190,6 +190,50 @@ def reproduce(
         raise typer.Exit(1)
 
 
+@app.command(epilog="Example: [bold]hippozoo forecast load.csv --time when --column load --horizon 96[/bold]")
+def forecast(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file with a header.")],
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A column to forecast; repeat for several.", show_default="all columns of numbers"
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The column of times: numbers or dates.", show_default="rows are steps"),
+    ] = None,
+    horizon: Annotated[int, typer.Option(metavar="N", min=1, help="How many steps to forecast.")] = 96,
+    every: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Length of a step: seconds for dates, else the unit of the times.",
+            show_default="the usual distance of two rows",
+        ),
+    ] = None,
+    season: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=2, help="A period in steps, as 24 for hours.", show_default="found in the data"),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for forecast.csv and the page.")] = Path("forecast"),
+    as_json: Annotated[bool, _flag("--json", help="Print what was found as JSON on stdout.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Forecast a table's columns, with bands, and show how good that is."""
+    from hippozoo.forecast_command.command import run_forecast
+
+    answer = run_forecast(file, tuple(column or ()), time, horizon, every, season, out)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(answer, indent=1, ensure_ascii=False))
+    else:
+        for name, error in answer["mean_absolute_error"].items():
+            typer.echo(f"back-test, mean absolute error, {name}: {error:.4g}")
+        typer.echo(f"wrote {out / 'forecast.csv'} and {out / 'index.html'}")
+
+
 def _list_experiments(*, as_json: bool) -> None:
     from hippozoo.experiments import describe
 

@@ -45,7 +45,9 @@ class RiverHippoForecaster(RiverForecaster):
     True
     """
 
-    def __init__(self, horizon: int = 24, season: float | None = None, forgetting: float | None = None) -> None:
+    def __init__(
+        self, horizon: int = 24, season: float | int | None = None, forgetting: float | int | None = None
+    ) -> None:
         self.horizon = horizon
         self.season = season
         self.forgetting = forgetting

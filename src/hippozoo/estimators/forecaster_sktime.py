@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 from sktime.forecasting.base import BaseForecaster
 
 from hippozoo.zoo.forecasting import Forecast, Forecaster, ForecasterState, forecaster_for, lead_basis
@@ -122,6 +123,18 @@ class HippoForecaster(BaseForecaster):
         samples = np.concatenate([one.samples() for one in self._forecasts(fh)], axis=1)
         rows = self._steps(fh) - 1
         return pd.DataFrame(samples[:, rows].T, index=self._index(fh), columns=self._get_columns(method="predict"))
+
+    def _predict_quantiles(self, fh: Any, X: Any, alpha: Any) -> pd.DataFrame:
+        # Given here, because sktime would otherwise ask for a further package to hold a normal distribution.
+        mean, variance = self._predict(fh), self._predict_var(fh)
+        names = self._get_varnames()
+        values = {
+            (name, a): mean.iloc[:, c] + float(ndtri(a)) * np.sqrt(variance.iloc[:, c])
+            for c, name in enumerate(names)
+            for a in alpha
+        }
+        columns = pd.MultiIndex.from_tuples(list(values))
+        return pd.DataFrame(np.column_stack(list(values.values())), index=mean.index, columns=columns)
 
     def _predict_var(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, fh: Any = None, X: Any = None, cov: bool = False

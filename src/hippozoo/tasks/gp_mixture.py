@@ -46,7 +46,7 @@ class GaussianMixture:
         if lengths.min() <= 0 or not weights.any():
             raise ValueError("lengthscales must be > 0 and some weight other than 0; pass such.")
 
-    def covariance(self, lag: np.ndarray | float) -> np.ndarray:
+    def covariance(self, lag: np.ndarray | float | int) -> np.ndarray:
         """The covariance of two samples, by the time between them."""
         squares = np.square(self.weights) / np.square(self.weights).sum()
         distance = np.asarray(lag, float)[..., None] / np.asarray(self.lengthscales)

@@ -31,7 +31,7 @@ class Candidate:
     history: int = 0
     anchor: Anchor = "none"
     rank: int | None = None
-    ridge: float = 0.0
+    ridge: float | int = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,9 @@ from hippozoo.zoo.forecasting.forecaster import Forecaster
 __all__ = ["forecaster_for"]
 
 
-def forecaster_for(horizon: float, dt: float = 1.0, season: float | None = None, **choices: Any) -> Forecaster:
+def forecaster_for(
+    horizon: float | int, dt: float | int = 1.0, season: float | int | None = None, **choices: Any
+) -> Forecaster:
     """A forecaster over `horizon` that chooses its window, anchor and ridge as the stream goes on.
 
     Two histories run side by side, of about twice and eight times the horizon; with a `season`, one of two seasons

@@ -104,17 +104,17 @@ class Forecaster(Immutable):
     """
 
     history: HippoSystem | tuple[HippoSystem, ...]
-    horizon: float
-    dt: float = 1.0
+    horizon: float | int
+    dt: float | int = 1.0
     rank: int | tuple[int | None, ...] | None = None
-    ridge: float | tuple[float, ...] = 1e-6
+    ridge: float | int | tuple[float | int, ...] = 1e-6
     future_order: int | None = None
     anchor: Anchor | tuple[Anchor, ...] = "none"
     together: Together = "independent"
     delay: Delay = "exact"
     intercept: bool = True
-    forgetting: float | None = None
-    warmup: float = 0.0
+    forgetting: float | int | None = None
+    warmup: float | int = 0.0
     future_metric: Float[np.ndarray, "order order"] | None = None
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ class Forecaster(Immutable):
         return self.rank if isinstance(self.rank, tuple) else (self.rank,)
 
     @property
-    def ridges(self) -> tuple[float, ...]:
+    def ridges(self) -> tuple[float | int, ...]:
         """The ridges to choose from."""
         return self.ridge if isinstance(self.ridge, tuple) else (self.ridge,)
 

@@ -75,7 +75,7 @@ class ForecastMap:
 def reduced_rank(
     moments: Moments,
     rank: int | None = None,
-    ridge: float = 0.0,
+    ridge: float | int = 0.0,
     future_metric: Float[np.ndarray, "outputs outputs"] | None = None,
     intercept: bool = True,
     scale: Float[np.ndarray, " inputs"] | None = None,

@@ -1,0 +1,37 @@
+"""The command's own work: progress on stderr, files in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hippozoo.forecast_command.page import summarise, write_csv, write_page
+from hippozoo.forecast_command.run import forecast_table
+
+__all__ = ["run_forecast"]
+
+
+def run_forecast(
+    file: Path,
+    columns: tuple[str, ...],
+    time: str | None,
+    horizon: int,
+    every: float | None,
+    season: int | None,
+    out: Path,
+) -> dict[str, Any]:
+    """Learn, write ``forecast.csv`` and ``index.html`` into `out`, and give the summary."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(f"{out} is a file, and the forecast goes into a folder; pass another --out.")
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"learning {file.name}", total=1.0)
+        run = forecast_table(
+            file, columns, time, horizon, every, season, progress=lambda done: bar.update(task, completed=done)
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    write_csv(run, out / "forecast.csv")
+    write_page(run, out)
+    return summarise(run)

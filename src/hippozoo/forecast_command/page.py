@@ -1,0 +1,145 @@
+"""What a run found, as a table of forecasts, as numbers, and as a page with pictures."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hippozoo.forecast_command.backtest import COVERAGES
+from hippozoo.forecast_command.run import ForecastRun
+from hippozoo.zoo.forecasting import Forecast, explain
+
+__all__ = ["draw", "summarise", "write_csv", "write_page"]
+
+
+def write_csv(run: ForecastRun, path: Path) -> None:
+    """One line per column and step: time, mean and bands."""
+    leads = run.forecast.leads()
+    mean = run.forecast.mean(leads)
+    bands = {share: run.forecast.band(leads, share) for share in COVERAGES}
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        ends = [f"{side}_{share * 100:.0f}" for share in COVERAGES for side in ("lower", "upper")]
+        writer.writerow(["column", "step", *(["time"] if run.step is not None else []), "mean", *ends])
+        for c, name in enumerate(run.columns):
+            for k in range(len(leads)):
+                numbers = [mean[c, k], *(bands[share][side][c, k] for share in COVERAGES for side in (0, 1))]
+                moment = [_moment(run, k + 1)] if run.step is not None else []
+                writer.writerow([name, k + 1, *moment, *(f"{number:.6g}" for number in numbers)])
+
+
+def _moment(run: ForecastRun, steps: int) -> str:
+    assert run.step is not None
+    when = run.last_time + steps * run.step
+    if not run.dates:
+        return f"{when:.10g}"
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def summarise(run: ForecastRun) -> dict[str, Any]:
+    """What was found, in numbers."""
+    errors = run.backtest.errors()
+    means = {name: float(np.nanmean(one)) for name, one in errors.items()}
+    chosen = run.forecaster.chosen(run.state)
+    return {
+        "rows": run.rows,
+        "steps": run.steps,
+        "missing": run.missing,
+        "gaps": run.gaps,
+        "season": run.season,
+        "horizon": run.backtest.horizon,
+        "origins": len(run.backtest.done),
+        "mean_absolute_error": means,
+        "coverage": run.backtest.coverage(),
+        "chosen": {
+            name: {
+                "window": run.forecaster.histories[one.history].timescale,
+                "order": run.forecaster.histories[one.history].order,
+                "anchor": one.anchor,
+                "ridge": one.ridge,
+            }
+            for name, one in zip(run.columns, chosen, strict=True)
+        },
+    }
+
+
+def write_page(run: ForecastRun, folder: Path) -> Path:
+    """``index.html`` with three pictures per column: the forecast, its back-test, and the past it uses."""
+    from html import escape
+
+    folder.mkdir(parents=True, exist_ok=True)
+    summary = summarise(run)
+    sections = []
+    for c, name in enumerate(run.columns[:12]):
+        draw(run, c, folder / f"column-{c + 1}.svg")
+        sections.append(
+            f'<section><h2>{escape(name)}</h2><img src="column-{c + 1}.svg" '
+            f'alt="Forecast of {escape(name)} with bands, its errors by step ahead, and the weights of past samples">'
+            "</section>"
+        )
+    errors = "".join(
+        f"<tr><th scope='row'>{escape(name)}</th><td>{value:.4g}</td></tr>"
+        for name, value in summary["mean_absolute_error"].items()
+    )
+    covered = ", ".join(f"the {name} band held {value:.1%}" for name, value in summary["coverage"].items())
+    gaps = f" {run.gaps} gaps in the times (the first before {run.first_gap})." if run.gaps else ""
+    told = (
+        f"{run.rows} rows, {run.steps} steps, {run.missing} values missing.{gaps} "
+        + (f"A season of {run.season} steps was found or given. " if run.season else "No clear season was found. ")
+        + (
+            f"Back-test: {summary['origins']} forecasts on the way, each knowing only what had come before it; "
+            f"{covered}."
+            if summary["origins"]
+            else "The table is too short for a back-test."
+        )
+    )
+    more = f"<p>{len(run.columns) - 12} further columns are in forecast.csv.</p>" if len(run.columns) > 12 else ""
+    page = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Forecast</title>
+<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2126}}
+img{{width:100%}}td,th{{padding:.2rem 1rem .2rem 0;text-align:left}}</style></head>
+<body><h1>The next {run.backtest.horizon} steps</h1><p>{escape(told)}</p>
+<table><caption>Mean absolute error of the back-test</caption>{errors}</table>
+{"".join(sections)}{more}
+<p>Numbers: <a href="forecast.csv">forecast.csv</a>. Written by hippozoo.</p></body></html>
+"""
+    path = folder / "index.html"
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def draw(run: ForecastRun, column: int, path: Path) -> None:
+    """One picture: forecast above; errors by step ahead and weights of the past below."""
+    from matplotlib.figure import Figure
+
+    from hippozoo.plotting import style
+    from hippozoo.zoo.forecasting.plots import plot_forecast, plot_influence
+
+    horizon = run.backtest.horizon
+    with style():
+        figure = Figure(figsize=(9, 6), layout="constrained")
+        places = figure.add_gridspec(2, 2, height_ratios=[1.1, 1])
+        above, left, right = (figure.add_subplot(place) for place in (places[0, :], places[1, 0], places[1, 1]))
+        one = Forecast(run.forecast.future, run.forecast.coefficients[column], run.forecast.covariance[column])
+        past = run.recent[:, column]
+        plot_forecast(one, past[np.isfinite(past)][-4 * horizon :], ax=above)
+        above.set(xlabel="steps from the end of the table", ylabel=run.columns[column])
+        above.legend(ncols=4, fontsize=8)
+        for number, (name, errors) in enumerate(run.backtest.errors().items()):
+            left.plot(np.arange(1, horizon + 1), errors[:, column], color=f"C{number}", label=name)
+        left.set(title="back-test", xlabel="steps ahead", ylabel="mean absolute error", ylim=(0, None))
+        if left.lines:
+            left.legend(fontsize=8)
+        seen = explain(run.forecaster, run.state, column)
+        count = int(min(seen.system.timescale, run.steps, 400))
+        leads = np.unique(np.clip(np.array([1, horizon // 4, horizon]), 1, horizon)) - 0.5
+        plot_influence(seen, leads, count, ax=right)
+        right.set(title="which past it uses", xlabel="steps ago")
+        right.legend(fontsize=8)
+        figure.savefig(path, metadata={"Date": None})

@@ -1,0 +1,170 @@
+"""Learn a table in one pass and forecast what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hippozoo._arguments import whole_number
+from hippozoo.forecast_command.backtest import BackTest
+from hippozoo.forecast_command.grid import Grid, grid_for
+from hippozoo.forecast_command.season import find_season
+from hippozoo.tasks.tables import CHUNK_ROWS, Rows, Table, TableError, read_table
+from hippozoo.zoo.forecasting import Forecast, Forecaster, ForecasterState, forecaster_for
+
+__all__ = ["ForecastRun", "forecast_table"]
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastRun:
+    """Everything that was found out about a table.
+
+    Parameters
+    ----------
+    columns
+        The columns that were forecast.
+    rows, steps, missing, gaps
+        Rows read, steps they fill, values missing among them, and gaps in the times.
+    step
+        Time between steps, in seconds or in the unit of the time column; None without times.
+    last_time
+        The time of the last step.
+    season
+        The period used by the seasonal-naive forecast, in steps, if any.
+    forecaster, state
+        What was learnt.
+    forecast
+        What comes next.
+    backtest
+        How forecasts did on the way.
+    recent
+        The last steps, for pictures.
+    """
+
+    columns: tuple[str, ...]
+    rows: int
+    steps: int
+    missing: int
+    gaps: int
+    first_gap: str
+    step: float | None
+    dates: bool
+    last_time: float
+    season: int | None
+    forecaster: Forecaster
+    state: ForecasterState
+    forecast: Forecast
+    backtest: BackTest
+    recent: np.ndarray
+
+
+def forecast_table(
+    path: str | Path,
+    columns: Sequence[str] = (),
+    time: str | None = None,
+    horizon: int = 96,
+    every: float | int | None = None,
+    season: int | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    progress: Callable[[float], None] = lambda fraction: None,
+) -> ForecastRun:
+    r"""Read, check and learn a table in one pass; forecast the `horizon` steps after its end.
+
+    Parameters
+    ----------
+    path, columns, time, chunk_rows
+        As of `hippozoo.tasks.tables.read_table`.
+    horizon
+        Steps to forecast.
+    every
+        The length of a step, in seconds (dates) or in the unit of the time column; by default the usual distance of
+        two rows.
+    season
+        A period in steps; by default the strongest one in the first chunk, if there is one.
+    progress
+        Called with the share of the file that was read.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "wave.csv"
+    ...     rows = "\n".join(str(np.sin(t / 4)) for t in range(800))
+    ...     _ = path.write_text("wave\n" + rows)
+    ...     run = forecast_table(path, horizon=12)
+    >>> bool(np.abs(run.forecast.samples()[0] - np.sin(np.arange(800, 812) / 4)).max() < 0.1)
+    True
+    """
+    steps_ahead = whole_number("horizon", horizon, why="how many steps to forecast")
+    table = read_table(path, columns, time, chunk_rows)
+    first, read = next(table.chunks)
+    grid = grid_for(first, every)
+    opening = grid.place(first)
+    period = find_season(opening) if season is None else whole_number("season", season)
+    forecaster = forecaster_for(float(steps_ahead), season=period if period and period > 1 else None)
+    state = forecaster.initial_state(len(table.columns))
+    test = BackTest(steps_ahead, period, stride=steps_ahead, due=4 * steps_ahead)
+    recent, rows, missing = opening[:0], 0, 0
+    for values, count, done in _chunks(table, grid, opening, first, read):
+        rows += count
+        missing += int(np.isnan(values).sum())
+        state = _learn(forecaster, state, test, values)
+        recent = np.concatenate([recent, values])[-max(4 * steps_ahead, 2 * (period or 1)) :]
+        progress(min(done / table.size, 1.0))
+    if not state.begun.all():
+        empty = ", ".join(repr(table.columns[c]) for c in np.flatnonzero(~state.begun))
+        raise TableError(f"{path}: column {empty} holds no number; leave it out.")
+    if not state.pairs:
+        raise TableError(
+            f"{path}: {round(state.time)} steps are too few to learn a horizon of {steps_ahead}; "
+            f"pass a --horizon below {max(1, round(state.time) // 2)}."
+        )
+    return ForecastRun(
+        table.columns,
+        rows,
+        round(state.time),
+        missing,
+        grid.gaps,
+        grid.first_gap,
+        grid.step,
+        table.dates,
+        grid.last_time,
+        period,
+        forecaster,
+        state,
+        forecaster.forecast(state),
+        test,
+        recent,
+    )
+
+
+def _chunks(
+    table: Table, grid: Grid, opening: np.ndarray, first: Rows, read: int
+) -> Iterator[tuple[np.ndarray, int, int]]:
+    """Steps, the rows they came from, and bytes read."""
+    yield opening, len(first.values), read
+    for chunk, done in table.chunks:
+        yield grid.place(chunk), len(chunk.values), done
+    rest = grid.flush()
+    if rest.size:
+        yield rest, 0, table.size
+
+
+def _learn(forecaster: Forecaster, state: ForecasterState, test: BackTest, values: np.ndarray) -> ForecasterState:
+    """Learn these steps, and make the forecasts of the back-test where they are due."""
+    begin = 0
+    while begin < len(values):
+        now = round(state.time)
+        end = min(len(values), begin + max(test.due - now, 1)) if now < test.due else begin + 1
+        piece = values[begin:end]
+        state = forecaster.learn(state, piece, mask=np.isfinite(piece))
+        test.take_in(piece)
+        if round(state.time) >= test.due and state.pairs:
+            test.issue(forecaster.forecast(state), state.held, round(state.time))
+        elif round(state.time) >= test.due:
+            test.due += test.stride
+        begin = end
+    return state

@@ -1,0 +1,50 @@
+"""A period in a signal, by its autocorrelation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["find_season"]
+
+# A peak of the autocorrelation below this is no season.
+_CLEAR = 0.3
+
+
+def find_season(values: np.ndarray) -> int | None:
+    """The period of the first column, in steps, if it has a clear one; else of its changes from step to step.
+
+    A slow drift hides a season from the values and not from the changes.
+
+    Examples
+    --------
+    >>> find_season(np.sin(np.arange(500) * 2 * np.pi / 24)[:, None])
+    24
+    >>> find_season(np.random.default_rng(0).normal(size=(500, 1))) is None
+    True
+    """
+    signal = values[:, 0]
+    signal = signal[np.isfinite(signal)][-20_000:]
+    if len(signal) < 32:
+        return None
+    time = np.arange(len(signal))
+    level = signal - np.polyval(np.polyfit(time, signal, 1), time)  # a trend is no season
+    changes = np.diff(signal)
+    smallest = 1e-9 * np.abs(signal).max()  # below it all is rounding
+    parts = [part for part in (level, changes - changes.mean()) if part.std() > smallest]
+    return next((period for period in map(_period, parts) if period), None)
+
+
+def _period(signal: np.ndarray) -> int | None:
+    power = np.abs(np.fft.rfft(signal, 2 * len(signal))) ** 2
+    # Fewer than four periods are no season yet.
+    products = np.fft.irfft(power)[: len(signal) // 4]
+    correlation = products / products[0] * len(signal) / (len(signal) - np.arange(len(products)))
+    inner = correlation[1:-1]
+    peaks = np.flatnonzero((inner > correlation[:-2]) & (inner >= correlation[2:])) + 1
+    # Before the first fall below zero every lag resembles the present.
+    below = np.flatnonzero(correlation < 0)
+    peaks = peaks[peaks > below[0]] if len(below) else peaks[:0]
+    if not len(peaks) or correlation[peaks].max() < _CLEAR:
+        return None
+    # Two periods resemble the present as much as one: the first peak that is nearly as high as the highest.
+    return int(peaks[correlation[peaks] > 0.9 * correlation[peaks].max()][0])

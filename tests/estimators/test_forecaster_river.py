@@ -1,0 +1,53 @@
+"""The forecaster of river: its whole battery, and what the battery does not ask."""
+
+import copy
+
+import numpy as np
+import pytest
+
+river_checks = pytest.importorskip("river.checks")
+
+from hippozoo.estimators import RiverHippoForecaster  # noqa: E402
+
+
+def test_every_check_of_river_passes():
+    checks = list(river_checks.yield_checks(RiverHippoForecaster(horizon=4)))
+    assert len(checks) >= 10
+    river_checks.check_estimator(RiverHippoForecaster(horizon=4))
+
+
+def fed(values, **settings):
+    model = RiverHippoForecaster(**settings)
+    for value in values:
+        model.learn_one(value)
+    return model
+
+
+def test_samples_that_wait_for_their_block_are_in_the_forecast():
+    values = np.sin(np.arange(300) / 4)
+    model = fed(values, horizon=8)
+    straight = model.forecaster.learn(model.forecaster.initial_state(), values)
+    np.testing.assert_allclose(model.forecast(8), model.forecaster.forecast(straight).samples(), rtol=1e-6)
+
+
+def test_forecasting_changes_nothing():
+    model = fed(np.sin(np.arange(100) / 4), horizon=8)
+    other = copy.deepcopy(model)
+    model.forecast(30)
+    model.learn_one(0.3)
+    other.learn_one(0.3)
+    assert model.forecast(8) == other.forecast(8)
+
+
+def test_beyond_the_horizon_it_goes_on_from_its_own_forecasts():
+    model = fed(np.sin(np.arange(2000) / 4), horizon=8)
+    ahead = model.forecast(24)
+    np.testing.assert_allclose(ahead, np.sin(np.arange(2000, 2024) / 4), atol=0.1)
+    bands = np.array(model.forecast_band(24))
+    assert (bands[:, 0] < ahead).all()
+    assert (bands[8:, 1] - bands[8:, 0] >= bands[7, 1] - bands[7, 0]).all()
+
+
+def test_missing_targets_let_time_pass():
+    values = [None if t % 50 == 7 else float(np.sin(t / 4)) for t in range(1000)]
+    np.testing.assert_allclose(fed(values, horizon=8).forecast(8), np.sin(np.arange(1000, 1008) / 4), atol=0.15)
