@@ -71,16 +71,15 @@ def run() -> list[dict[str, Any]]:
         for _ in range(count):
             state = A_d @ state + b_d * 0.5
 
-    rows.append(
-        row(
-            "one step, order 16, 128 scales",
-            seconds(lambda: steps(2000)) / 2000,
-            seconds(lambda: coupled_steps(40)) / 40,
-            against="dense 2048 x 2048 update",
-            target=200,
-        )
-    )
+    dense = seconds(lambda: coupled_steps(40)) / 40
     del A_d
+    single = rng.normal(size=30_000)
+    for name, per_step in (
+        ("one call of step, order 16, 128 scales", seconds(lambda: steps(2000)) / 2000),
+        ("one step of scan (every state kept)", seconds(lambda: memory.scan(single[:2000])) / 2000),
+        ("one step of final (30000 samples of one stream)", seconds(lambda: memory.final(single)) / 30_000),
+    ):
+        rows.append(row(name, per_step, dense, against="dense 2048 x 2048 update", target=200))
 
     signal = ou_mixture(rng, n_steps=30_000, trajectories=64)
     fresh = MultiscaleMemory(system, LONGEST, SCALES)
@@ -109,7 +108,13 @@ def run() -> list[dict[str, Any]]:
     bank = MultiscaleMemory(LegT(24, SHORTEST), LONGEST, 8, "bank")
     log_final, bank_final = seconds(lambda: fresh.final(signal), 3), seconds(lambda: bank.final(signal), 3)
     rows.append(
-        row("the same with the parsimonious bank, 192 numbers", bank_final, log_final, against="log, 2048 numbers")
+        row(
+            "the same with the parsimonious bank, 192 numbers",
+            bank_final,
+            log_final,
+            against="log, 2048 numbers",
+            samples=samples,
+        )
     )
     return rows
 

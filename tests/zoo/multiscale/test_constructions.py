@@ -116,6 +116,18 @@ def test_rates_of_the_other_constructions_follow_the_arcsine_law_in_the_rate(Con
     assert np.abs(np.arcsin(2 * place - 1) / np.pi + 0.5 - rank).max() < 1e-2
 
 
+def test_the_measures_of_the_constructions_are_those_of_the_paper():
+    """Means of the rate (or its logarithm) under the uniform weight, Jeffreys' weight, and the log-uniform one."""
+    system, epsilon = LegT(4, timescale=10.0), 1e-2
+    for construction, mean in (
+        (BasicRate, 0.5),
+        (JeffreysRate, (1 - epsilon) / np.log(1 / epsilon)),
+        (LogTimescale, np.log(epsilon) / 2),
+    ):
+        nodes, weights = construction(system, 1e3, 12).family.gauss_rule()
+        assert_allclose(weights @ nodes, mean, rtol=1e-12)
+
+
 def test_windows_rise_and_readings_do_not_depend_on_what_was_asked_before(rng):
     for construction in CONSTRUCTIONS:
         memory = MultiscaleMemory(LegT(4, timescale=10.0), longest=1e3, scales=9, construction=construction)

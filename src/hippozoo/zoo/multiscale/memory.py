@@ -16,6 +16,7 @@ from hippozoo._immutable import Immutable
 from hippozoo.discretise import checked_steps
 from hippozoo.memory import Memory, hold_missing
 from hippozoo.systems import HippoSystem
+from hippozoo.zoo.multiscale._kernels import all_finite
 from hippozoo.zoo.multiscale.bank_step import BankStep
 from hippozoo.zoo.multiscale.constructions import CONSTRUCTIONS, Construction, ScaleExpansion
 from hippozoo.zoo.multiscale.coverage import Coverage, measure_coverage
@@ -158,10 +159,11 @@ class MultiscaleMemory(Immutable):
         >>> state = memory.step(memory.initial_state(), 1.0)
         >>> state = memory.step(state, 2.0, dt=0.5)
         """
-        if type(sample) is float and math.isfinite(sample):  # a stream's usual sample, 5 us faster
-            value = np.array(sample, self.dtype)
-        else:
-            value = real_array("sample", sample, self.dtype, what_to_do=_MISSING_ADVICE)
+        usual = dt is None and type(sample) is float and math.isfinite(sample)
+        if usual and self._is_ready(state, self._shape):
+            # What a stream does all day: half the time of the general way.
+            return self._engine.step(state[None], np.array((sample,), self.dtype))[0]
+        value = real_array("sample", sample, self.dtype, what_to_do=_MISSING_ADVICE)
         if value.ndim > 1:
             raise ValueError(f"sample has shape {value.shape}; pass one number, or one per channel: (channels,).")
         before = self._checked_state(state, value.shape)
@@ -495,10 +497,19 @@ class MultiscaleMemory(Immutable):
             return values, before, None
         return values, before, np.broadcast_to(steps, values.shape[:1])
 
+    def _is_ready(self, state: Any, expected: tuple[int, ...]) -> bool:
+        """Whether a state needs neither conversion nor complaint."""
+        return (
+            type(state) is np.ndarray
+            and state.shape == expected
+            and state.dtype == self.dtype
+            and state.flags.c_contiguous
+            and all_finite(state.reshape(-1))
+        )
+
     def _checked_state(self, state: Any, leading: tuple[int, ...], name: str = "state") -> np.ndarray:
         expected = (*leading, *self._shape)
-        ready = type(state) is np.ndarray and state.dtype == self.dtype and state.shape == expected
-        if ready and state.flags.c_contiguous and np.isfinite(state).all():
+        if self._is_ready(state, expected):
             return state
         array = real_array(name, state, self.dtype)
         if array.shape != expected:
