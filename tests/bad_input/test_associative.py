@@ -7,7 +7,16 @@ import torch
 from hippozoo.polynomials import Laguerre, Legendre
 from hippozoo.systems import LegT
 from hippozoo.tasks.associative_recall import multi_query_recall, random_tokens
-from hippozoo.zoo.associative import AssociativeMemory, AssociativeState, PolynomialBank, sample_reader
+from hippozoo.zoo.associative import (
+    AssociativeMemory,
+    AssociativeState,
+    PolynomialBank,
+    capacity,
+    layout_addresses,
+    recall_matrix,
+    sample_reader,
+    trace,
+)
 
 BANK = PolynomialBank(channels=2, family=Legendre(4))
 EMPTY = BANK.initial_state(3)
@@ -68,6 +77,12 @@ def spoilt(shape, value=float("nan")):
         (lambda: LAYER(torch.zeros(2, 5, 3), dt=-1.0), r"dt=-1.0"),
         (lambda: LAYER.step(torch.zeros(2, 3), None), r"state=None.*initial_state"),
         (lambda: sample_reader(LegT(4), 1.0, lag=4), r"lag=4.*among=4.*lag < among"),
+        (lambda: trace(LAYER, torch.zeros(1, 5, 3)), r"x is \(1, 5, 3\).*\(time, channels\)"),
+        (lambda: recall_matrix(Legendre(4), np.zeros((2, 2))), r"addresses has shape \(2, 2\).*one number per pair"),
+        (lambda: recall_matrix(Legendre(4), np.array([0.5]), np.ones(2)), r"gates has shape \(2,\)"),
+        (lambda: recall_matrix(Legendre(4), np.array([1.5])), r"x=1.5 is outside"),
+        (lambda: layout_addresses(Legendre(4), 3, "best", RNG), r"layout='best'; choose from 'gauss'"),
+        (lambda: capacity(Legendre(4), [0]), r"pairs=0"),
         (lambda: multi_query_recall(1, RNG, queries=0), r"queries=0"),
         (lambda: random_tokens(RNG, size=2.5), r"size=2.5.*whole number"),
     ],

@@ -5,8 +5,35 @@ written. See docs/associative.md.
 """
 
 from hippozoo.zoo.associative.bank import PolynomialBank
+from hippozoo.zoo.associative.capacity import (
+    CapacityCurve,
+    capacity,
+    expected_error,
+    layout_addresses,
+    mean_fourth_overlap,
+)
 from hippozoo.zoo.associative.gates import Gate
+from hippozoo.zoo.associative.interference import interference_matrix, recall_error, recall_matrix
 from hippozoo.zoo.associative.layer import AssociativeMemory, AssociativeState, Signals
 from hippozoo.zoo.associative.start import sample_reader
+from hippozoo.zoo.associative.trace import AssociativeTrace, bank_functions, trace
 
-__all__ = ["AssociativeMemory", "AssociativeState", "PolynomialBank", "Gate", "Signals", "sample_reader"]
+__all__ = [
+    "AssociativeMemory",
+    "AssociativeState",
+    "PolynomialBank",
+    "Gate",
+    "Signals",
+    "sample_reader",
+    "trace",
+    "AssociativeTrace",
+    "bank_functions",
+    "interference_matrix",
+    "recall_matrix",
+    "recall_error",
+    "capacity",
+    "CapacityCurve",
+    "expected_error",
+    "mean_fourth_overlap",
+    "layout_addresses",
+]

@@ -1,0 +1,199 @@
+"""How many pairs a bank holds: measured over layouts of addresses, and what theory says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from hippozoo._arguments import shorten, whole_number
+from hippozoo.polynomials import Legendre, OrthonormalFamily
+from hippozoo.zoo.associative.interference import recall_error, recall_matrix
+
+__all__ = ["CapacityCurve", "Layout", "capacity", "expected_error", "layout_addresses", "mean_fourth_overlap"]
+
+Layout = Literal["gauss", "even", "random"]
+
+
+class CapacityCurve(NamedTuple):
+    """Recall error against the number of stored pairs.
+
+    Parameters
+    ----------
+    pairs
+        How many pairs were written, one after the other.
+    error
+        Squared error of the recall of all of them relative to the values' variance, mean over trials.
+    unit_error
+        The same with every value in units of its key's length, as the delta rule sees it.
+    spread
+        Standard deviation of the latter from trial to trial.
+    theory
+        What is expected of `unit_error` for addresses drawn at random, see `expected_error`.
+    """
+
+    pairs: Int[np.ndarray, " sizes"]
+    error: Float[np.ndarray, " sizes"]
+    unit_error: Float[np.ndarray, " sizes"]
+    spread: Float[np.ndarray, " sizes"]
+    theory: Float[np.ndarray, " sizes"]
+
+
+def capacity(
+    family: OrthonormalFamily,
+    pairs: Sequence[int],
+    layout: Layout = "random",
+    trials: int = 8,
+    rng: np.random.Generator | None = None,
+) -> CapacityCurve:
+    """Write pairs in random order and recall them all.
+
+    Values are independent between pairs, and the error is the exact expectation over them; addresses vary from
+    trial to trial.
+
+    Parameters
+    ----------
+    family
+        The basis of the bank; its order is the number of coefficients.
+    pairs
+        The numbers of pairs to try.
+    layout
+        See `layout_addresses`.
+    trials
+        Draws of addresses and orders.
+    rng
+        Where they come from.
+
+    Examples
+    --------
+    As many pairs as coefficients, and not one more, are held without error.
+
+    >>> from hippozoo.polynomials import Legendre
+    >>> curve = capacity(Legendre(16), [8, 16, 32], layout="gauss", rng=np.random.default_rng(0))
+    >>> (curve.error < 1e-20).tolist()
+    [True, True, False]
+    """
+    rng = np.random.default_rng() if rng is None else rng
+    counts = [whole_number("pairs", count) for count in pairs]
+    trials = whole_number("trials", trials)
+    errors = np.empty((2, len(counts), trials))
+    for row, count in enumerate(counts):
+        for trial in range(trials):
+            addresses = rng.permutation(layout_addresses(family, count, layout, rng))
+            matrix = recall_matrix(family, addresses)
+            lengths = np.linalg.norm(family.values(addresses), axis=1)
+            errors[0, row, trial] = recall_error(matrix).mean()
+            errors[1, row, trial] = recall_error(matrix * lengths / lengths[:, None]).mean()
+    overlap = mean_fourth_overlap(family)
+    theory = np.array([expected_error(family.order, count, overlap) for count in counts])
+    error, unit_error = errors.mean(2)
+    return CapacityCurve(np.array(counts), error, unit_error, errors[1].std(1), theory)
+
+
+def layout_addresses(
+    family: OrthonormalFamily, pairs: int, layout: Layout, rng: np.random.Generator
+) -> Float[np.ndarray, " pairs"]:
+    """Addresses for so many pairs: the best, the even, or the random ones.
+
+    Parameters
+    ----------
+    family
+        The basis of the bank.
+    pairs
+        How many.
+    layout
+        ``"gauss"``: nodes of the Gauss rule of the bank's order, spread over it where there are fewer pairs, taken
+        again where there are more; keys at different nodes are orthogonal. ``"even"``: evenly over the angle
+        arccos(1 - 2x). ``"random"``: independent draws with density K(x, x) / order, under which keys of length one
+        have no preferred direction.
+    rng
+        For draws.
+
+    Examples
+    --------
+    >>> from hippozoo.polynomials import Legendre
+    >>> layout_addresses(Legendre(8), 2, "even", np.random.default_rng(0)).round(3).tolist()
+    [0.146, 0.854]
+    """
+    if layout not in get_args(Layout):
+        raise ValueError(f"layout={shorten(layout)}; choose from {', '.join(map(repr, get_args(Layout)))}.")
+    pairs = whole_number("pairs", pairs)
+    if layout == "even":
+        return (1 - np.cos(np.pi * (np.arange(pairs) + 0.5) / pairs)) / 2
+    if layout == "gauss":
+        nodes, _ = family.gauss_rule()
+        whole, rest = divmod(pairs, len(nodes))
+        spread = np.floor((np.arange(rest) + 0.5) * len(nodes) / max(rest, 1)).astype(int)
+        return np.concatenate([*[nodes] * whole, nodes[spread]])
+    # Draws from the density by inverting its integral on a fine grid of angles, where it is nearly flat.
+    angles = np.linspace(0.0, np.pi, 16 * family.order + 1)
+    middle = (1 - np.cos((angles[1:] + angles[:-1]) / 2)) / 2
+    mass = np.sum(family.values(middle) ** 2, axis=1) * np.sin((angles[1:] + angles[:-1]) / 2)
+    cumulative = np.append(0.0, np.cumsum(mass))
+    drawn = np.interp(rng.random(pairs), cumulative / cumulative[-1], angles)
+    return (1 - np.cos(drawn)) / 2
+
+
+def expected_error(coefficients: int, pairs: int, overlap: float | None = None) -> float:
+    r"""Mean squared recall error for keys of length one without preferred directions, written in full one by one.
+
+    Let n writes come after a pair and b before it, and q = 1 - 1/m for m coefficients. Each later write takes its key's
+    direction k out of the query, :math:`w \leftarrow w - k (k \cdot w)`; the squared length of what is left is
+    :math:`q^n` in the mean, what was taken out has been replaced by other values, and the error is
+
+    .. math:: 2 - 3q^n + s_n + (1 - q^b)(q^n - s_n),
+
+    where :math:`s_n` is the mean square of what is left along the pair's own key. With the mean fourth power
+    :math:`\kappa` of the product of two keys, :math:`s_0 = 1` and
+
+    .. math:: s_{n+1} = (1 - \tfrac2m + \kappa)\,s_n + \frac{q^n - s_n}{m(m+2)}.
+
+    This is exact for keys uniform on the sphere, where :math:`\kappa = 3 / m(m+2)`. Polynomial keys overlap with
+    few neighbours, and strongly: :math:`\kappa \approx \tfrac23 / m`. The value is the mean over all pairs.
+
+    Parameters
+    ----------
+    coefficients
+        Coefficients of the bank.
+    pairs
+        Pairs that were written.
+    overlap
+        The mean fourth power, for example `mean_fourth_overlap`; by default that of the sphere.
+
+    Examples
+    --------
+    One pair is always recalled. A bank filled at random to its nominal capacity is two thirds wrong.
+
+    >>> expected_error(32, 1)
+    0.0
+    >>> from hippozoo.polynomials import Legendre
+    >>> round(expected_error(32, 32, mean_fourth_overlap(Legendre(32))), 2)
+    0.67
+    """
+    m = float(whole_number("coefficients", coefficients))
+    pairs = whole_number("pairs", pairs)
+    kappa = 3 / (m * (m + 2)) if overlap is None else overlap
+    left = (1 - 1 / m) ** np.arange(pairs)
+    along = np.ones(pairs)
+    for n in range(pairs - 1):
+        along[n + 1] = (1 - 2 / m + kappa) * along[n] + (left[n] - along[n]) / (m * (m + 2))
+    before = 1 - left[::-1]
+    return float(np.mean(2 - 3 * left + along + before * (left - along)))
+
+
+def mean_fourth_overlap(family: OrthonormalFamily) -> float:
+    """The mean fourth power of the product of two keys of length one at addresses drawn by ``"random"``.
+
+    Examples
+    --------
+    >>> from hippozoo.polynomials import Legendre
+    >>> round(64 * mean_fourth_overlap(Legendre(64)), 2)
+    0.67
+    """
+    # The integrand oscillates four times as fast as the last polynomial.
+    nodes, weights = Legendre(4 * family.order).gauss_rule()
+    kernel = family.reproducing_kernel(nodes, nodes)
+    square = np.diag(kernel)
+    return float(weights @ (kernel**4 / np.outer(square, square)) @ weights / family.order**2)
