@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
@@ -9,20 +10,29 @@ from hippozoo.tasks.wray_green import band_limited_noise
 from hippozoo.zoo.volterra import (
     NLMS,
     SGD,
+    BoundedPolynomial,
+    Cascade,
+    CascadeWeights,
+    FeedbackLoop,
+    FeedbackWeights,
     LowRankReadout,
     NetworkReadout,
     PolynomialReadout,
     RidgeRLS,
     VolterraModel,
+    VolterraReadout,
     identify,
     leading_directions,
     pack,
     sample_kernel,
     unpack,
 )
+from hippozoo.zoo.volterra.plots import plot_kernel
 
 MEMORY = Memory(LegT(order=4, timescale=8.0))
 MODEL = VolterraModel(MEMORY)
+CASCADE = Cascade(MEMORY, MEMORY, BoundedPolynomial(3))
+WEIGHTS = CascadeWeights(np.ones(4), np.ones(4), np.ones(4))
 
 
 @pytest.mark.parametrize(
@@ -78,6 +88,25 @@ MODEL = VolterraModel(MEMORY)
         (lambda: identify(MEMORY, np.ones(50)).identified(np.zeros(3)), r"tensor has shape \(3,\)"),
         (lambda: leading_directions(MEMORY, np.ones(50), 5), r"count=5.*4 directions"),
         (lambda: leading_directions(MEMORY, np.zeros(50), 2), r"in 0 directions only"),
+        (lambda: plot_kernel(np.zeros((2, 2, 2))), r"kernel has shape \(2, 2, 2\).*a slice"),
+        (lambda: BoundedPolynomial(0), r"degree=0"),
+        (lambda: Cascade(MEMORY, "legs", BoundedPolynomial(3)), r"second='legs' is not a Memory"),
+        (lambda: Cascade(MEMORY, MEMORY, 3), r"curve=3: pass BoundedPolynomial"),
+        (lambda: CASCADE.fit(np.zeros(10), np.zeros(9)), r"signal has 10 samples and target 9"),
+        (lambda: CASCADE.fit(np.ones(10), np.ones(10)), r"leave too few for 12 unknowns"),
+        (lambda: CASCADE.fit(np.ones(50), np.ones(50), starts=()), r"starts is empty"),
+        (lambda: CASCADE.kernel(WEIGHTS, 4), r"k=4.*degree 1 to 3"),
+        (lambda: CASCADE.simulate(WEIGHTS, np.zeros((5, 2))), r"signal has shape \(5, 2\)"),
+        (lambda: FeedbackLoop(MEMORY, degree=0), r"degree=0"),
+        (lambda: FeedbackLoop(MEMORY).fit(np.zeros(50), np.zeros(49)), r"signal has 50 samples and target 49"),
+        (lambda: FeedbackLoop(MEMORY).fit(np.zeros(110), np.zeros(110)), r"leave too few for 17 unknowns"),
+        (
+            lambda: FeedbackLoop(MEMORY).kernel(FeedbackWeights(0.0, np.zeros(4), np.zeros((3, 4))), 4, 10),
+            r"k=4.*degree 1, 2 and 3",
+        ),
+        (lambda: VolterraReadout(3)(torch.zeros(2, 4)), r"states has shape \(2, 4\).*\(..., 3\)"),
+        (lambda: VolterraReadout(3).set_parameters(np.zeros(4)), r"parameters has shape \(1, 4\)"),
+        (lambda: VolterraReadout(3, outputs=0), r"outputs=0"),
         (lambda: pack(np.zeros((2, 3))), r"equal sides"),
         (lambda: unpack(np.zeros(4), 2, 2), r"packed has shape \(4,\).*3 products"),
         (lambda: band_limited_noise(10, np.random.default_rng(0), cutoff=1.0), r"hold no whole cycle"),

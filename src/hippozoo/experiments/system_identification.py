@@ -99,7 +99,7 @@ class Config:
     ridge: float = 1e-6
 
 
-QUICK = Config(candidates=1, most_rows=4000, iterations=4)
+QUICK = Config(candidates=1, most_rows=3000, iterations=4)
 
 
 def units(config: Config) -> list[dict[str, Any]]:
