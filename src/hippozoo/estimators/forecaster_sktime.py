@@ -124,7 +124,9 @@ class HippoForecaster(BaseForecaster):
         rows = self._steps(fh) - 1
         return pd.DataFrame(samples[:, rows].T, index=self._index(fh), columns=self._get_columns(method="predict"))
 
-    def _predict_quantiles(self, fh: Any, X: Any, alpha: Any) -> pd.DataFrame:
+    def _predict_quantiles(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, fh: Any, X: Any, alpha: Any
+    ) -> pd.DataFrame:
         # Given here, because sktime would otherwise ask for a further package to hold a normal distribution.
         mean, variance = self._predict(fh), self._predict_var(fh)
         names = self._get_varnames()
