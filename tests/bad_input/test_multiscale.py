@@ -167,6 +167,7 @@ def test_layers_that_cannot_be_and_tensors_that_do_not_fit_are_refused():
         (lambda: layer(x.numpy()), TypeError, "pass a tensor"),
         (lambda: layer(x, torch.zeros(3, 2, 4)), ValueError, r"\(batch, channels, order, scales\) = \(3, 2, 4, 12\)"),
         (lambda: layer(x + torch.nan), ValueError, "finite"),
+        (lambda: layer(x, layer.initial_state(3) + torch.nan), ValueError, "go on from an earlier state"),
         (lambda: layer(x, dt=torch.zeros(5)), ValueError, "time only runs forwards"),
         (lambda: layer(x, dt=torch.ones(4)), ValueError, "dt has shape"),
         (lambda: layer(x, lengths=torch.tensor([6, 1, 1])), ValueError, "from 0 to 5"),
