@@ -24,7 +24,7 @@ from hippozoo.tasks.associative_recall import (
     multi_query_recall,
     random_tokens,
 )
-from hippozoo.training import Plan, Trained, report_to, train, train_online
+from hippozoo.training import Plan, Schedule, Trained, report_to, train, train_online
 from hippozoo.zoo.associative import (
     AssociativeMemory,
     CapacityCurve,
@@ -59,12 +59,14 @@ class Config:
     timescale: float = 2.0
     coefficients: int = 32
     hidden: int = 256
-    # Training; the paper gives the rate.
+    # Training; the paper gives the rate, and no schedule. At a constant rate the noise of single episodes keeps
+    # accuracy between 96 and 100 %.
     rate: float = 1e-3
+    schedule: Schedule = "cosine"
     batch: int = 64
     steps: int = 1_500
     validate_every: int = 50
-    online_steps: int = 10_000
+    online_steps: int = 8_000
     online_validate_every: int = 500
     # Episodes that follow each other in one stream, when a model trained online is validated and tested.
     stream: int = 25
@@ -302,6 +304,7 @@ def _train(
         steps=config.online_steps if online else config.steps,
         rate=config.rate,
         seed=seed,
+        schedule=config.schedule,
         validate_every=config.online_validate_every if online else config.validate_every,
     )
     progress = report_to(context.progress)
