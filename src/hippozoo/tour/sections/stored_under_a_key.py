@@ -72,8 +72,9 @@ after = bank.write(before, rooms[:, 3], torch.tensor([[5.0]]))
         "Six values are stored in one polynomial; then the fourth is written anew. A write is the smallest change that "
         "makes it so, a bump around its address. With 32 coefficients recall was off by at most {off:.2f} degrees, "
         "{written:.2f} is read where 5 was written, and the other rooms move by at most {moved:.2f}. With 8, bumps are "
-        "wide: recall was off by up to {off_few:.2f}, and the others move by up to {moved_few:.2f}. At the nodes of the "
-        "Gauss rule nothing would move at all; the layer AssociativeMemory learns addresses that keep clear of each other."
+        "wide: recall was off by up to {off_few:.2f}, and the others move by up to {moved_few:.2f}. At the nodes of "
+        "the Gauss rule nothing would move at all; the layer AssociativeMemory learns addresses that keep clear of "
+        "each other."
     ),
     alt=(
         "Two panels with the stored function before and after the write at address 0.55. Above, 32 coefficients: a "
