@@ -17,6 +17,7 @@ def lively(layer):
     """Let the salience range over its whole scale, as after training."""
     with torch.no_grad():
         layer.network.out.weight.mul_(30)
+        layer.network.out.bias.copy_(-0.8 * layer.network.out.weight.sum(1))
     return layer
 
 

@@ -1,8 +1,29 @@
-"""Salience HiPPO: a memory whose clock runs faster where the input matters, and which shows what it keeps."""
+"""Salience HiPPO: a memory whose clock runs faster where the input matters, and which shows what it keeps.
 
+A learnt salience g warps time; on the warped clock the memory is a plain HiPPO system, so that everything it remembers
+can be drawn in real time: its measure, its basis, and the functional that each output applies to the past. See
+docs/salience.md.
+"""
+
+from hippozoo.zoo.salience.attribution import attribute, sample_weights
 from hippozoo.zoo.salience.layer import Form, Readout, SalienceLayer, bump
 from hippozoo.zoo.salience.model import SalienceModel
 from hippozoo.zoo.salience.network import SalienceNetwork
-from hippozoo.zoo.salience.table import LagTable, lag_table
+from hippozoo.zoo.salience.table import LagTable, Staircase, lag_table
+from hippozoo.zoo.salience.trace import SalienceTrace, trace
 
-__all__ = ["SalienceLayer", "SalienceModel", "SalienceNetwork", "LagTable", "lag_table", "bump", "Form", "Readout"]
+__all__ = [
+    "SalienceLayer",
+    "SalienceModel",
+    "SalienceNetwork",
+    "SalienceTrace",
+    "trace",
+    "attribute",
+    "sample_weights",
+    "bump",
+    "LagTable",
+    "Staircase",
+    "lag_table",
+    "Form",
+    "Readout",
+]

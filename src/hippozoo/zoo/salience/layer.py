@@ -202,6 +202,9 @@ class SalienceLayer(nn.Module):
         clocks = self.channels if self.per_channel else 1
         lags = max(1, LOOKUPS // (batch * clocks))
         edges = self.system.order + 1
+        # A carried state costs as many lags as it has coefficients: up to about there, one piece is cheaper.
+        if n_steps <= 2 * edges and n_steps**2 <= 8 * lags:
+            return "table", n_steps
         chunk = int((np.sqrt(edges**2 + 4 * lags) - edges) / 2)  # chunk * (chunk + edges) = lags
         return "table", min(n_steps, max(16, chunk))
 

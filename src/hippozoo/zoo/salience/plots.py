@@ -1,0 +1,166 @@
+"""Pictures of a warped memory: one episode in four panels, the time warp itself, and what lies beyond training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from hippozoo._arguments import real_array
+from hippozoo.plotting import ink
+from hippozoo.zoo.salience.trace import SalienceTrace
+
+__all__ = ["plot_episode", "plot_generalisation", "plot_warp"]
+
+
+def plot_episode(
+    seen: SalienceTrace,
+    tokens: np.ndarray,
+    answers: Sequence[int] | np.ndarray,
+    *,
+    at: Sequence[float] | None = None,
+    axes: Any = None,
+) -> Any:
+    """The paper's figure: the tokens, the history measures they induce, the salience, and what each answer reads.
+
+    Parameters
+    ----------
+    seen
+        The sequence and its clock, with a readout.
+    tokens
+        Number of every token: 0 asks for an answer (grey), 1 does not matter (white), others are coloured.
+    answers
+        The samples at which something is read.
+    at
+        Moments whose history measures are drawn; three of the second half by default.
+    axes
+        Four of them, top to bottom, sharing x.
+
+    Returns
+    -------
+    The axes.
+    """
+    import matplotlib as mpl
+
+    tokens, answers = np.asarray(tokens), np.asarray(answers)
+    if tokens.shape != seen.salience.shape:
+        raise ValueError(f"tokens has shape {tokens.shape}, but the trace has {len(seen.salience)} samples.")
+    axes = _axes_or_new(axes, 4)
+    edges, end = seen.times, seen.times[-1]
+    colours = mpl.colormaps["hsv"]
+
+    def colour(token: int) -> Any:
+        return "0.6" if token == 0 else "white" if token == 1 else colours((token - 2) / 16)
+
+    for token, begin, width in zip(tokens, edges[:-1], seen.dt, strict=True):
+        axes[0].bar(begin, 1, width, align="edge", color=colour(int(token)), edgecolor=ink(), linewidth=0.6)
+    axes[0].set(yticks=[], ylabel="input", ylim=(0, 1))
+    axes[0].grid(False)
+
+    moments = (np.arange(2400) + 0.5) / 2400 * end
+    chosen = [float(edges[answers[0]]), float(edges[answers[len(answers) // 2]]), float(end)] if at is None else at
+    for number, moment in enumerate(chosen):
+        past = moments <= moment
+        measure = seen.history_measure(moments[past], moment)
+        axes[1].plot(moments[past], measure, color=f"C{number}", label=f"at {moment:g}")
+        axes[1].axvline(moment, color=f"C{number}", linewidth=0.8, linestyle=":")
+    axes[1].set(ylabel="history measure")
+    axes[1].legend(loc="upper left", ncols=len(chosen))
+
+    axes[2].stairs(seen.salience, edges, color=ink(), linewidth=1.6, baseline=None)
+    axes[2].set(ylabel="salience g(t)", ylim=(0, None))
+
+    informative = np.flatnonzero(tokens >= 2)
+    for number, step in enumerate(answers):
+        past = moments <= edges[step + 1]
+        wanted = tokens[informative[number]] if number < len(informative) else 0
+        axes[3].plot(moments[past], seen.functional(moments[past], float(edges[step + 1])), color=colour(int(wanted)))
+    axes[3].set(ylabel="output functional", xlabel="time (samples)", xlim=(0, end))
+    return axes
+
+
+def plot_warp(seen: SalienceTrace, at: Sequence[float], *, axes: Any = None) -> Any:
+    """The time warp: static weights over warped time (left) are dynamic weights over real time (bottom).
+
+    Parameters
+    ----------
+    seen
+        The sequence and its clock.
+    at
+        Moments, each with its own colour.
+    axes
+        Two by two of them, sharing x in columns and y in rows.
+
+    Returns
+    -------
+    The axes.
+    """
+    axes = _axes_or_new(axes, (2, 2))
+    (side, top), (corner, bottom) = axes
+    corner.set_axis_off()
+    top.plot(seen.times, seen.warped_time, color=ink())
+    top.set(title="warped time φ(t)")
+    side.set(ylabel="warped time", xlabel="weight", title="static weight")
+    moments = (np.arange(4000) + 0.5) / 4000 * seen.times[-1]
+    for number, moment in enumerate(at):
+        now = float(seen.warp(moment))
+        past = moments[moments <= moment]
+        lags = seen.lags(past, moment)
+        weight = seen.system.weight(np.where(lags <= seen.system.window, lags, 0.0))
+        weight = np.where(lags <= seen.system.window, weight, 0.0)
+        side.plot(weight, seen.warp(past), color=f"C{number}")
+        bottom.plot(past, seen.history_measure(past, moment), color=f"C{number}")
+        top.plot([moment, moment, 0], [0, now, now], color=f"C{number}", linestyle=":", linewidth=1)
+    side.invert_xaxis()
+    bottom.set(xlabel="real time", ylabel="", title="weight in real time")
+    return axes
+
+
+def plot_generalisation(
+    trained: Mapping[str, Mapping[str, Any]], beyond: Mapping[str, Mapping[str, Any]], *, ax: Axes
+) -> Axes:
+    """Accuracy as trained, and under every condition beyond it: a bar with its error for each model.
+
+    Parameters
+    ----------
+    trained
+        By model: ``{"mean", "sem"}`` at the trained length.
+    beyond
+        By model and condition (``"distractors_100_delay_0"``): the same under ``"accuracy"``.
+    ax
+        Where to draw.
+    """
+    names = list(trained)
+    conditions = list(next(iter(beyond.values())))
+    width = 0.8 / len(names)
+    for number, name in enumerate(names):
+        found = [trained[name], *(beyond[name][condition]["accuracy"] for condition in conditions)]
+        places = np.arange(len(found)) + (number - (len(names) - 1) / 2) * width
+        errors = [one["sem"] or 0.0 for one in found]
+        ax.bar(places, [one["mean"] for one in found], width, yerr=errors, label=name, color=f"C{number}")
+    labels = ["as trained", *(_words(condition) for condition in conditions)]
+    ax.set(xticks=range(len(labels)), xticklabels=labels, ylabel="answers right", ylim=(0, 1.3))
+    ax.set_yticks(np.linspace(0, 1, 6))
+    ax.legend(ncols=2, loc="upper center")
+    return ax
+
+
+def _words(condition: str) -> str:
+    _, distractors, _, delay = condition.split("_")
+    return f"{distractors} distractors\ndelay {delay}"
+
+
+def _axes_or_new(axes: Any, shape: Any) -> Any:
+    if axes is not None:
+        found = real_array("axes", np.zeros(np.shape(axes)))
+        wanted = (shape,) if isinstance(shape, int) else shape
+        if found.shape != wanted:
+            raise ValueError(f"axes has shape {found.shape}; pass an array of axes of shape {wanted}.")
+        return axes
+    import matplotlib.pyplot as plt  # here, because it picks a display and only this path needs one
+
+    rows = (shape, 1) if isinstance(shape, int) else shape
+    share = {"sharex": True} if isinstance(shape, int) else {"sharex": "col", "sharey": "row"}
+    return plt.subplots(*rows, layout="constrained", figsize=(7, 6), **share)[1]
