@@ -6,12 +6,22 @@ Shapes and dtypes are always checked. Values are checked where there are any: no
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from hippozoo._arguments import positive_number, shorten
+
+
+def refuse_low_precision(dtype: torch.dtype) -> None:
+    """Half precisions cannot hold a memory."""
+    if dtype not in (torch.float32, torch.float64):
+        raise TypeError(
+            f"the layer has dtype {dtype}, but a memory needs float32 or float64; "
+            "keep it in float32 and use torch.autocast around the model."
+        )
 
 
 def real_tensor(name: str, value: Any, dtype: torch.dtype) -> Tensor:
@@ -31,7 +41,7 @@ def real_tensor(name: str, value: Any, dtype: torch.dtype) -> Tensor:
 def finite_values(name: str, value: Tensor, *, what_to_do: str) -> None:
     """No NaN and no infinity."""
     # One pass in the usual case: a sum is finite unless a term is not, or unless the sum itself overflows.
-    if _can_be_seen(value) and not torch.isfinite(value.detach().sum()):
+    if _can_be_seen(value) and not math.isfinite(value.detach().sum().item()):
         _refuse(name, value, torch.isfinite(value), f"all values must be finite; {what_to_do}")
 
 

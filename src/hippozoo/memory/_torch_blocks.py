@@ -6,8 +6,9 @@ blocks are merged, the recurrence of half the length is solved, the blocks in be
 plain differentiable algebra on real numbers without a loop over time, so it compiles and exports. (In eager mode and
 with many channels the blocks are taken one by one, which is less work.)
 
-Readouts by a Fourier transform were measured too. In float32 they are 2.7 times faster than blocks, but their rounding
-lets a large sample disturb outputs *before* it; in float64, where that hardly shows, 1.4 times. Blocks are causal.
+Readouts by a Fourier transform were measured too (order 64, 16 channels to 8 values). In float32 they are 2.4 times
+faster than blocks, but their rounding lets a large sample disturb outputs *before* it; in float64, where that hardly
+shows, 1.3 times. Blocks are causal exactly.
 """
 
 from __future__ import annotations

@@ -138,6 +138,14 @@ def series_terms(generator: Generator) -> Float[Tensor, "terms n n"]:
     return torch.stack(terms)
 
 
+def one_where_all_are_equal(steps: Float[Tensor, "*steps"]) -> Float[Tensor, "*some"]:
+    """A single step in place of many equal ones, where nobody asks for the gradient of each."""
+    if steps.ndim == 0 or steps.requires_grad or torch.compiler.is_compiling():
+        return steps
+    first = steps.flatten()[0]
+    return first if bool((steps == first).all()) else steps
+
+
 @torch.compiler.disable()  # a compiled model leaves its graph here: tables depend on the values of the steps
 def roll_varying(
     x: Float[Tensor, "batch time channels"],

@@ -17,11 +17,12 @@ from hippozoo.memory._torch_arguments import (
     above_zero,
     finite_values,
     real_tensor,
+    refuse_low_precision,
     steps_of_time,
     whole_numbers_up_to,
 )
 from hippozoo.memory._torch_blocks import BlockTables, all_states, block_tables, fixed_tables, levels_needed, readouts
-from hippozoo.memory._torch_updates import augmented_generator, roll_varying, updates
+from hippozoo.memory._torch_updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
 from hippozoo.systems import HippoSystem
 
 __all__ = ["MemoryLayer", "Stepper"]
@@ -414,20 +415,3 @@ class Stepper(nn.Module):
     def forward(self, x: Float[Tensor, "batch channels"], state: State) -> tuple[Output, State]:
         """Output and new state after one more sample."""
         return self.layer.step(x, state)
-
-
-def refuse_low_precision(dtype: torch.dtype) -> None:
-    """Half precisions cannot hold a memory."""
-    if dtype not in (torch.float32, torch.float64):
-        raise TypeError(
-            f"the layer has dtype {dtype}, but a memory needs float32 or float64; "
-            "keep it in float32 and use torch.autocast around the model."
-        )
-
-
-def one_where_all_are_equal(steps: Float[Tensor, "*steps"]) -> Float[Tensor, "*some"]:
-    """A single step in place of many equal ones, where nobody asks for the gradient of each."""
-    if steps.ndim == 0 or steps.requires_grad or torch.compiler.is_compiling():
-        return steps
-    first = steps.flatten()[0]
-    return first if bool((steps == first).all()) else steps
