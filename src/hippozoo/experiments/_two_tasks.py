@@ -1,0 +1,175 @@
+"""Selective copying and associative recall as the paper's tables use them: a finite data set, one model, one score."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hippozoo.experiments import Context
+from hippozoo.tasks.associative_recall import associative_recall, copy_last_accuracy, random_tokens
+from hippozoo.tasks.selective_copying import SelectiveCopying
+from hippozoo.training import Epochs, Plan, report_to, train
+
+Task = Literal["sc", "ar"]
+#: Numbers in a token, and samples in an episode.
+SIZES: dict[str, int] = {"sc": 32, "ar": 24}
+LENGTHS: dict[str, int] = {"sc": 30, "ar": 12}
+#: What is reached without remembering anything in particular, in per cent.
+LEVELS = {
+    "sc": {"chance": 100 / 16},
+    "ar": {"chance": 100 / 12, "copy_last": 100 * copy_last_accuracy()},
+}
+TITLES = {"sc": "selective copying", "ar": "associative recall"}
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Episodes of either task, as tensors.
+
+    Parameters
+    ----------
+    inputs
+        Token vectors, (episodes, time, size).
+    targets
+        The vectors wanted; zero where silence is.
+    answers
+        The tokens wanted, (episodes, time); -1 where none is.
+    counted
+        Which outputs the loss looks at: those of the answers in selective copying, all in associative recall.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    answers: Tensor
+    counted: Tensor
+
+    def __getitem__(self, items: Any) -> Episodes:
+        return Episodes(*(part[items] for part in (self.inputs, self.targets, self.answers, self.counted)))
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+
+@dataclass(frozen=True)
+class Data:
+    """Episodes to learn from, to choose by and to report, and the vectors of all tokens."""
+
+    train: Episodes
+    validation: Episodes
+    test: Episodes
+    vectors: Tensor
+
+
+def make_data(task: str, seed: int, sequences: int = 3_500, more_training: int = 1) -> Data:
+    """70 % to learn from, 15 % to choose by, 15 % to report; `more_training` multiplies the first alone."""
+    held_out = round(0.15 * sequences)
+    training = more_training * (sequences - 2 * held_out)
+    rng = np.random.default_rng([11, seed])
+    count = training + 2 * held_out
+    if task == "sc":
+        copying = SelectiveCopying(seed=seed)
+        drawn = copying.draw(count, rng)
+        vectors, tokens = copying.vectors, drawn.tokens
+        answers = np.where(drawn.answering, drawn.targets + 2, -1)
+    else:
+        table = random_tokens(np.random.default_rng([12, seed]))
+        recall = associative_recall(count, rng)
+        vectors, tokens, answers = table.vectors, recall.tokens, recall.answers
+    looked_up = torch.from_numpy(np.array(vectors, np.float32))
+    wanted = torch.from_numpy(answers)
+    asked = wanted >= 0
+    episodes = Episodes(
+        inputs=looked_up[torch.from_numpy(tokens)],
+        targets=looked_up[wanted.clamp(min=0)] * asked[..., None],
+        answers=wanted,
+        counted=asked if task == "sc" else torch.ones_like(asked),
+    )
+    held = slice(training, training + held_out)
+    return Data(episodes[:training], episodes[held], episodes[training + held_out :], looked_up)
+
+
+def answered(model: Any, inputs: Tensor) -> Tensor:
+    """The model's outputs."""
+    # Salience need not work out its last state, which nobody asks for here.
+    options = {"keep_state": False} if "keep_state" in inspect.signature(model.forward).parameters else {}
+    return model(inputs, **options)[0]
+
+
+def squared_error(model: Any, episodes: Episodes) -> Tensor:
+    """Mean squared error of the outputs that count."""
+    errors = (answered(model, episodes.inputs) - episodes.targets).square().mean(-1)
+    return errors[episodes.counted].mean()
+
+
+def accuracy(model: nn.Module, episodes: Episodes, vectors: Tensor) -> float:
+    """Share of answers, in per cent, that are nearest to the token wanted, of all tokens there are."""
+    model.eval()
+    with torch.no_grad():
+        y = answered(model, episodes.inputs)
+    asked = episodes.answers >= 0
+    # Tokens have length one: the nearest is the one with the largest product.
+    said = (y[asked] @ vectors.T).argmax(-1)
+    return 100 * (said == episodes.answers[asked]).double().mean().item()
+
+
+def learn(
+    model: nn.Module, data: Data, plan: Plan, batch: int, context: Context, keep_batch_order: int
+) -> dict[str, Any]:
+    """Train one model, keep the weights that were best on validation, and score them."""
+    order = Epochs(len(data.train), min(batch, len(data.train)), seed=keep_batch_order)
+    run = train(
+        model,
+        lambda step, rng: data.train[torch.from_numpy(order(step))],
+        squared_error,
+        plan,
+        validate=lambda model: squared_error(model, data.validation).item(),
+        on_progress=report_to(context.progress),
+        checkpoint=context.scratch and context.scratch / "run.safetensors",
+    )
+    finite = math.isfinite(run.best_loss)
+    return {
+        "accuracy": accuracy(model, data.test, data.vectors),
+        "validation_accuracy": accuracy(model, data.validation, data.vectors),
+        "train_accuracy": accuracy(model, data.train[: len(data.test)], data.vectors),
+        "validation_loss": run.best_loss if finite else None,
+        "best_step": run.best_step,
+        "ending": run.ending,
+        "parameters": sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
+        "milliseconds_per_step": round(1000 * run.seconds / max(run.steps, 1), 3),
+        "looks": {
+            "step": [look.step for look in run.looks],
+            "train": [_rounded(look.loss) for look in run.looks],
+            "validation": [_rounded(look.validation) for look in run.looks],
+        },
+    }
+
+
+def _rounded(value: float) -> float | None:
+    return float(f"{value:.4g}") if math.isfinite(value) else None
+
+
+def verdict(ours: Sequence[float], paper: float | None, answers: int, unclear: str = "") -> str:
+    """Whether our figures agree with the paper's one, by what chance explains.
+
+    Two standard deviations are allowed: the spread over our seeds, together with the sampling of two test sets (the
+    paper's figure has one too). `unclear` says where the paper leaves open what was done.
+    """
+    if paper is None:
+        return "no figure in the paper"
+    mean = float(np.mean(ours))
+    spread = float(np.std(ours, ddof=1)) if len(ours) > 1 else 0.0
+    share = np.clip(paper / 100, 0.5 / answers, 1 - 0.5 / answers)
+    sampling = 100 * math.sqrt(2 * share * (1 - share) / answers)
+    gap = mean - paper
+    if abs(gap) <= 2 * math.hypot(spread, sampling):
+        return "agrees"
+    if unclear:
+        return f"not reproducible as described ({gap:+.1f}; {unclear})"
+    return f"differs ({gap:+.1f})"

@@ -1,0 +1,260 @@
+"""Recall scaling: size, data, steps and positions against associative recall (paper, follow-up table of 19 rows).
+
+The protocol is that of ``memory-tasks``: three learning rates compared by validation loss with the first seed, further
+seeds at the rate chosen. Of each row the paper gives the setting, the layers and the number of parameters; widths are
+found by `match`. Positions are sinusoidal, which cost no parameters, as in its table. "Data 10x" means ten times the
+training sequences, with validation and test as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from hippozoo.baselines import LSTM, S4D, Transformer
+from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_seeds, save_figure, select
+from hippozoo.experiments._two_tasks import LENGTHS, LEVELS, SIZES, learn, make_data, verdict
+from hippozoo.experiments.memory_tasks import build, percent
+from hippozoo.training import Plan, best_rate, seeded
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the paper's table.
+
+    Parameters
+    ----------
+    setting, title
+        As printed there.
+    params
+        In thousands.
+    paper
+        Its test accuracy, in per cent.
+    layers, positions
+        Of the model.
+    data, steps
+        How many times the training sequences, and the steps, of the baseline.
+    """
+
+    setting: str
+    title: str
+    params: int
+    paper: float
+    layers: int = 1
+    positions: bool = False
+    data: int = 1
+    steps: int = 1
+
+
+_ALL = "Capacity 10x + Data 10x + Steps 2x"
+ROWS: dict[str, Row] = {
+    "assoc": Row("Baseline", "Assoc. Memory HiPPO", 25, 100.0),
+    "transformer": Row("Baseline", "Transformer", 27, 32.9),
+    "transformer_pe": Row("Baseline + PE", "Transformer", 27, 33.2, positions=True),
+    "transformer_capacity": Row("Capacity 10x", "Transformer", 270, 32.4),
+    "transformer_2_capacity_pe": Row("Capacity 10x + PE", "Transformer", 270, 98.9, 2, positions=True),
+    "transformer_data": Row("Data 10x", "Transformer", 27, 32.9, data=10),
+    "transformer_2_data_pe": Row("Data 10x + PE", "Transformer", 27, 32.7, 2, positions=True, data=10),
+    "transformer_steps": Row("Steps 2x", "Transformer", 27, 34.5, steps=2),
+    "transformer_2_steps_pe": Row("Steps 2x + PE", "Transformer", 27, 99.7, 2, positions=True, steps=2),
+    "transformer_all": Row(_ALL, "Transformer", 270, 32.3, data=10, steps=2),
+    "transformer_2_all": Row(_ALL, "Transformer", 270, 31.2, 2, data=10, steps=2),
+    "lstm": Row("Baseline", "LSTM", 25, 32.7),
+    "lstm_2": Row("Baseline", "LSTM", 48, 32.0, 2),
+    "s4d": Row("Baseline", "S4D", 26, 33.2),
+    "s4d_2": Row("Baseline", "S4D", 47, 33.2, 2),
+    "lstm_all": Row(_ALL, "LSTM", 250, 68.2, data=10, steps=2),
+    "lstm_2_all": Row(_ALL, "LSTM", 480, 77.8, 2, data=10, steps=2),
+    "s4d_all": Row(_ALL, "S4D", 260, 32.8, data=10, steps=2),
+    "s4d_2_all": Row(_ALL, "S4D", 470, 32.8, 2, data=10, steps=2),
+}
+PAPER: dict[str, Any] = {
+    "accuracy": {name: row.paper for name, row in ROWS.items()},
+    "params": {name: 1000 * row.params for name, row in ROWS.items()},
+}
+SELECTS = ("seeds", "rows", "rates")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that may change the outcome."""
+
+    seeds: tuple[int, ...] = (0, 1, 2)
+    rows: tuple[str, ...] = tuple(ROWS)
+    rates: tuple[float, ...] = (3e-4, 1e-3, 3e-3)
+    sequences: int = 3_500
+    steps: int = 4_000
+    batch: int = 64
+    weight_decay: float = 1e-4
+    clip: float = 1.0
+    validate_every: int = 200
+    stop_at: float = 1e-7
+
+
+QUICK = Config(seeds=(0,), rates=(1e-3, 3e-3), sequences=100, steps=4, validate_every=2)
+
+
+def build_row(name: str) -> nn.Module:
+    """The model of one row."""
+    row, size = ROWS[name], SIZES["ar"]
+    if name == "assoc":
+        return build("assoc", "ar")
+    positions = "sinusoidal" if row.positions else "none"
+    options: dict[str, dict[str, Any]] = {
+        "Transformer": {"positions": positions, "context": LENGTHS["ar"]},
+        "LSTM": {},
+        "S4D": {},
+    }
+    models: dict[str, Callable[..., nn.Module]] = {
+        "Transformer": Transformer.match,
+        "LSTM": LSTM.match,
+        "S4D": S4D.match,
+    }
+    return models[row.title](1000 * row.params, inputs=size, outputs=size, layers=row.layers, **options[row.title])
+
+
+def units(config: Config) -> list[dict[str, Any]]:
+    """All rates with the first seed; `more_units` adds the other seeds at the rate that was best."""
+    unknown = [name for name in config.rows if name not in ROWS]
+    if unknown:
+        raise ValueError(f"rows has {unknown[0]!r}; choose from {', '.join(ROWS)}.")
+    return [{"row": name, "rate": rate, "seed": config.seeds[0]} for name in config.rows for rate in config.rates]
+
+
+def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]:
+    """The other seeds, each row at its own rate."""
+    return [
+        {"row": name, "rate": chosen_rate(config, finished, name), "seed": seed}
+        for name in config.rows
+        for seed in config.seeds[1:]
+    ]
+
+
+def chosen_rate(config: Config, finished: list[Finished], name: str) -> float:
+    """The rate of the smallest validation loss, with the first seed."""
+    tried = select(finished, row=name, seed=config.seeds[0])
+    return best_rate({one.unit["rate"]: one.result["validation_loss"] for one in tried})
+
+
+def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> dict[str, Any]:
+    """Train and score one model."""
+    row, seed = ROWS[unit["row"]], unit["seed"]
+    data = make_data("ar", seed, config.sequences, row.data)
+    with seeded(seed):
+        model = build_row(unit["row"])
+    plan = Plan(
+        steps=row.steps * config.steps,
+        rate=unit["rate"],
+        seed=seed,
+        weight_decay=config.weight_decay,
+        clip=config.clip,
+        validate_every=config.validate_every,
+        stop_at=config.stop_at,
+    )
+    return learn(model, data, plan, config.batch, context, seed)
+
+
+def assemble(config: Config, finished: list[Finished]) -> Result:
+    """The table, with a verdict on every row."""
+    metrics: dict[str, Any] = {name: {} for name in ("accuracy", "train_accuracy", "params", "rate", "verdict")}
+    answers = round(0.15 * config.sequences)
+    for name in config.rows:
+        rate = chosen_rate(config, finished, name)
+        found = [select(finished, row=name, rate=rate, seed=seed)[0].result for seed in config.seeds]
+        ours = [one["accuracy"] for one in found]
+        metrics["accuracy"][name] = over_seeds(ours)
+        metrics["train_accuracy"][name] = over_seeds(one["train_accuracy"] for one in found)
+        metrics["params"][name] = found[0]["parameters"]
+        metrics["rate"][name] = rate
+        judged = verdict(ours, ROWS[name].paper, answers)
+        metrics["verdict"][name] = judged if config.steps >= Config.steps else "none: too few steps"
+    metrics["levels"] = LEVELS["ar"]
+    return Result(metrics, claims(config, metrics), {"config": config})
+
+
+def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
+    """What the paper says about the table, where the rows are there."""
+    mean = {name: found["mean"] for name, found in metrics["accuracy"].items()}
+    level = LEVELS["ar"]["copy_last"]
+    found = []
+
+    def tell(words: str, names: list[str], holds: Callable[[float], bool]) -> None:
+        there = {name: mean[name] for name in names if name in mean}
+        if there:
+            evidence = ", ".join(f"{name} {value:.1f} %" for name, value in there.items())
+            found.append(Claim(words, all(map(holds, there.values())), evidence))
+
+    one_layer = [name for name, row in ROWS.items() if row.title == "Transformer" and row.layers == 1]
+    tell("Transformers of one layer cannot solve recall", one_layer, lambda value: value < level + 10)
+    solved = ["transformer_2_capacity_pe", "transformer_2_steps_pe"]
+    tell("two layers with positions solve it, given more steps or capacity", solved, lambda value: value > 95)
+    large = ["lstm_all", "lstm_2_all"]
+    tell("LSTMs pass 60 % only when ten times larger, and do not solve it", large, lambda value: 60 < value < 99)
+    s4d = [name for name, row in ROWS.items() if row.title == "S4D"]
+    tell("S4D stays near one third in every setting", s4d, lambda value: value < level + 10)
+    tell("Associative Memory solves it as it is", ["assoc"], lambda value: value >= 99.9)
+    return found
+
+
+def report(result: Result, folder: Path) -> None:
+    """The table as text, and as a picture."""
+    from matplotlib.figure import Figure
+
+    from hippozoo.plotting import ink, style
+
+    (folder / "table.md").write_text(table(result), encoding="utf-8")
+    names = list(result.metrics["accuracy"])
+    with style():
+        figure = Figure(figsize=(7.0, 0.32 * len(names) + 1.2), layout="constrained")
+        ax = figure.subplots()
+        for place, name in enumerate(names):
+            found = result.metrics["accuracy"][name]
+            ax.plot(found["seeds"], [place] * len(found["seeds"]), ".", color="C0", alpha=0.6)
+            ax.plot(found["mean"], place, "o", color="C0", label=None if place else "ours")
+            ax.plot(
+                ROWS[name].paper,
+                place,
+                "|",
+                color="C1",
+                markersize=13,
+                markeredgewidth=2,
+                label=None if place else "paper",
+            )
+        for level, line, words in (("chance", ":", "chance"), ("copy_last", "--", "says the last B")):
+            ax.axvline(LEVELS["ar"][level], color=ink(), linestyle=line, linewidth=1, label=words)
+        labels = [f"{ROWS[n].title}, {ROWS[n].layers} × {ROWS[n].params}k, {ROWS[n].setting}" for n in names]
+        ax.set_yticks(range(len(names)), labels, fontsize=8)
+        ax.invert_yaxis()
+        ax.set(xlabel="test accuracy (%)", xlim=(0, 104), title="associative recall")
+        ax.legend(fontsize=7.5, loc="best")
+        save_figure(figure, folder, "accuracy")
+
+
+def table(result: Result) -> str:
+    """Ours beside the paper's, as Markdown."""
+    config: Config = result.arrays["config"]
+    metrics = result.metrics
+    lines = [
+        "| setting | model | layers | parameters | rate | train | ours | paper | verdict |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in metrics["accuracy"]:
+        row = ROWS[name]
+        cells = [row.setting, row.title, str(row.layers), f"{metrics['params'][name]:,}", f"{metrics['rate'][name]:g}"]
+        cells += [percent(metrics["train_accuracy"][name]), percent(metrics["accuracy"][name]), f"{row.paper:.1f}"]
+        lines.append(f"| {' | '.join([*cells, metrics['verdict'][name]])} |")
+    for level, words in (("copy_last", "says the last B"), ("chance", "chance")):
+        lines.append(f"| *{words}* |  |  |  |  |  | *{LEVELS['ar'][level]:.2f}* |  |  |")
+    seeds = ", ".join(map(str, config.seeds))
+    lines += [
+        "",
+        f"Accuracy in per cent, mean ± standard error over seeds ({seeds}); {config.steps:,} steps and "
+        f"{config.sequences:,} sequences in the baseline setting.",
+    ]
+    if config.steps < Config.steps:
+        lines.append("Fewer steps than in the paper: this table shows the form, not a result.")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,134 @@
+"""The machinery of the paper's two tables: data, scores, sizes, choices and verdicts."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from hippozoo.experiments import Finished, reproduce
+from hippozoo.experiments import memory_tasks as table_one
+from hippozoo.experiments import recall_scaling as follow_up
+from hippozoo.experiments._two_tasks import LEVELS, accuracy, make_data, squared_error, verdict
+
+
+class Says(torch.nn.Module):
+    """A model that says what it is told to."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x), None
+
+
+@pytest.mark.parametrize("task", ["sc", "ar"])
+def test_the_data_are_split_as_in_the_paper_and_depend_on_the_seed(task):
+    data, again, other = make_data(task, 0), make_data(task, 0), make_data(task, 1)
+    assert [len(part) for part in (data.train, data.validation, data.test)] == [2450, 525, 525]
+    assert torch.equal(data.test.inputs, again.test.inputs)
+    assert not torch.equal(data.test.inputs, other.test.inputs)
+    more = make_data(task, 0, more_training=10)
+    assert [len(part) for part in (more.train, more.validation, more.test)] == [24_500, 525, 525]
+
+
+@pytest.mark.parametrize("task", ["sc", "ar"])
+def test_who_says_what_is_wanted_has_no_error_and_full_marks(task):
+    data = make_data(task, 0)
+    perfect = Says(lambda x: data.test.targets)
+    assert accuracy(perfect, data.test, data.vectors) == 100
+    assert squared_error(perfect, data.test) == 0
+    assert accuracy(Says(lambda x: -data.test.targets), data.test, data.vectors) < 1
+
+
+def test_saying_the_last_value_scores_as_theory_says():
+    data = make_data("ar", 0, more_training=10)
+    # The last pair's B stands three samples before the end: B, the queried A, WRITE.
+    last = Says(lambda x: x[:, [-3]].expand_as(x))
+    found = accuracy(last, data.train, data.vectors)
+    assert abs(found - LEVELS["ar"]["copy_last"]) < 1.2  # four standard deviations of 24,500 answers
+
+
+def test_copying_counts_the_answers_and_recall_counts_all_outputs():
+    for task, silence_matters in (("sc", False), ("ar", True)):
+        data = make_data(task, 0, sequences=100)
+        loud = data.test.targets + (data.test.answers < 0)[..., None]
+        assert (squared_error(Says(lambda x, loud=loud: loud), data.test).item() > 0) is silence_matters
+
+
+@pytest.mark.parametrize("model", table_one.PAPER["params"])
+def test_the_models_of_table_one_have_its_sizes(model):
+    counts = [
+        sum(parameter.numel() for parameter in table_one.build(model, task).parameters()) for task in ("sc", "ar")
+    ]
+    wanted = table_one.PAPER["params"][model]
+    assert all(abs(count - wanted) < 0.05 * wanted for count in counts), counts
+
+
+@pytest.mark.parametrize("name", follow_up.ROWS)
+def test_the_models_of_the_follow_up_have_its_sizes(name):
+    model = follow_up.build_row(name)
+    wanted = 1000 * follow_up.ROWS[name].params
+    assert abs(sum(parameter.numel() for parameter in model.parameters()) - wanted) < 0.05 * wanted
+
+
+def test_all_rows_of_both_tables_are_there():
+    assert (
+        set(table_one.Config().models)
+        == set(table_one.TITLE)
+        == set(table_one.PAPER["accuracy"])
+        | {
+            "mamba",
+            "deltanet",
+        }
+    )
+    assert len(follow_up.ROWS) == 19
+
+
+def test_the_rate_is_chosen_by_validation_with_the_first_seed_and_by_nothing_else():
+    config = replace(table_one.QUICK, models=("lstm",), tasks=("ar",), rates=(1e-3, 3e-3), seeds=(4, 5))
+    results = {
+        (1e-3, 4): {"validation_loss": 0.2, "accuracy": 10.0},
+        (3e-3, 4): {"validation_loss": 0.3, "accuracy": 90.0},  # better on test, which must not count
+        (3e-3, 5): {"validation_loss": 0.1, "accuracy": 90.0},
+    }
+    finished = [
+        Finished({"model": "lstm", "task": "ar", "rate": rate, "seed": seed}, result, 1.0)
+        for (rate, seed), result in results.items()
+    ]
+    assert table_one.chosen_rate(config, finished, "lstm", "ar") == 1e-3
+    assert table_one.more_units(config, finished) == [{"model": "lstm", "task": "ar", "rate": 1e-3, "seed": 5}]
+
+
+@pytest.mark.parametrize(
+    ("ours", "paper", "unclear", "expected"),
+    [
+        ([33.0, 32.0, 34.0], 33.2, "", "agrees"),
+        ([28.0], 32.7, "", "agrees"),  # 525 answers: two test sets differ by 5.8 points without a reason
+        ([25.0], 32.7, "", "differs (-7.7)"),
+        ([99.0, 99.5], 32.7, "sizes", "not reproducible as described (+66.5; sizes)"),
+        ([60.0, 80.0], 50.0, "", "agrees"),  # the seeds differ as much among themselves
+        ([100.0, 100.0], 100.0, "", "agrees"),
+        ([50.0], None, "", "no figure in the paper"),
+    ],
+)
+def test_a_verdict_allows_for_seeds_and_for_the_size_of_a_test_set(ours, paper, unclear, expected):
+    assert verdict(ours, paper, 525, unclear) == expected
+
+
+def test_a_small_run_writes_both_tables_with_levels_and_says_that_it_is_small(tmp_path):
+    config = replace(table_one.QUICK, models=("lstm", "vanilla"), rates=(1e-3,), sequences=100, steps=2)
+    document = reproduce("memory-tasks", quick=True, config=config, out=tmp_path)
+    assert document["quick"]
+    assert len(document["metrics"]["accuracy"]["lstm"]["ar"]["seeds"]) == 2
+    assert document["metrics"]["params"] == {"lstm": 24_512, "vanilla": 25_664}
+    text = (tmp_path / "memory-tasks" / "table.md").read_text()
+    assert "says the last B* |  | *32.78*" in text
+    assert "not a result" in text
+    assert (tmp_path / "memory-tasks" / "accuracy.png").exists()
+
+    scaling = replace(follow_up.QUICK, rows=("lstm", "transformer_2_steps_pe"), rates=(1e-3,), steps=2)
+    document = reproduce("recall-scaling", quick=True, config=scaling, out=tmp_path)
+    assert set(document["metrics"]["verdict"].values()) == {"none: too few steps"}
+    text = (tmp_path / "recall-scaling" / "table.md").read_text()
+    assert "| Steps 2x + PE | Transformer | 2 | 27,064 |" in text
