@@ -53,7 +53,7 @@ def test_it_learns_every_past_beside_the_future_that_came_after_it(signal, Syste
     assert_allclose(found.yx, expected.yx, atol=1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(cuts=st.lists(st.integers(1, 899), max_size=5), channels=st.sampled_from([None, 2]), seed=st.integers(0, 9))
 def test_learning_in_pieces_equals_learning_in_one_go(cuts, channels, seed):
     rng = np.random.default_rng(seed)
