@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_seeds, save_figure, select
-from hippozoo.systems import LegT
+from hippozoo.systems import LegS, LegT
 from hippozoo.tasks.selective_copying import Episodes, SelectiveCopying
 from hippozoo.training import Plan, Trained, report_to, seeded, train, train_online
 from hippozoo.zoo.salience import SalienceModel, SalienceTrace
@@ -159,9 +159,12 @@ def report(result: Result, folder: Path) -> None:
             axes[0].set_title(f"Selective copying, {protocol}: one test episode")
             save_figure(figure, folder, f"episode-{protocol}")
         figure = Figure(figsize=(6.4, 4.8), layout="constrained")
-        seen = next(iter(traces.values()))
+        # The schematic: a weight that has a shape, on the clock that was learnt.
+        clock = next(iter(traces.values()))
+        seen = SalienceTrace(LegS(8, timescale=clock.times[-1] / 5), clock.salience, clock.dt)
         marks = [float(seen.times[int(part * len(seen.salience))]) for part in (0.4, 0.7, 1.0)]
         plot_warp(seen, marks, axes=figure.subplots(2, 2, sharex="col", sharey="row"))
+        figure.suptitle("Exponential weights (Leg-S) on the learnt clock", fontsize=10.5)
         save_figure(figure, folder, "time-warp")
         _draw_generalisation(result, folder)
 

@@ -61,13 +61,16 @@ def plot_episode(
 
     moments = (np.arange(2400) + 0.5) / 2400 * end
     chosen = [float(edges[answers[0]]), float(edges[answers[len(answers) // 2]]), float(end)] if at is None else at
-    for number, moment in enumerate(chosen):
-        past = moments <= moment
-        measure = seen.history_measure(moments[past], moment)
-        axes[1].plot(moments[past], measure, color=f"C{number}", label=f"at {moment:g}")
-        axes[1].axvline(moment, color=f"C{number}", linewidth=0.8, linestyle=":")
-    axes[1].set(ylabel="history measure")
-    axes[1].legend(loc="upper left", ncols=len(chosen))
+    measures = [seen.history_measure(moments[moments <= moment], moment) for moment in chosen]
+    # One above the other: where the whole episode fits into the window they are alike.
+    spacing = 1.4 * max(float(measure.max()) for measure in measures)
+    for number, (moment, measure) in enumerate(zip(chosen, measures, strict=True)):
+        past, floor = moments[moments <= moment], number * spacing
+        axes[1].fill_between(past, floor, floor + measure, color=f"C{number}", alpha=0.35, linewidth=0)
+        axes[1].plot(past, floor + measure, color=f"C{number}")
+        axes[1].plot([moment, moment], [floor, floor + spacing / 1.4], color=f"C{number}", linestyle=":")
+    axes[1].set_yticks([number * spacing for number in range(len(chosen))], [f"at {moment:g}" for moment in chosen])
+    axes[1].set(ylabel="history measure", ylim=(-0.05 * spacing, len(chosen) * spacing))
 
     axes[2].stairs(seen.salience, edges, color=ink(), linewidth=1.6, baseline=None)
     axes[2].set(ylabel="salience g(t)", ylim=(0, None))
@@ -114,7 +117,9 @@ def plot_warp(seen: SalienceTrace, at: Sequence[float], *, axes: Any = None) -> 
         bottom.plot(past, seen.history_measure(past, moment), color=f"C{number}")
         top.plot([moment, moment, 0], [0, now, now], color=f"C{number}", linestyle=":", linewidth=1)
     side.invert_xaxis()
-    bottom.set(xlabel="real time", ylabel="", title="weight in real time")
+    side.tick_params(labelbottom=True)
+    bottom.tick_params(labelleft=True)
+    bottom.set(xlabel="real time", title="the same weights in real time")
     return axes
 
 
