@@ -89,6 +89,14 @@ def test_long_signals_are_taken_in_blocks_and_bunches(rng, monkeypatch):
     assert_allclose(memory.final(signal), expected, atol=1e-12)
 
 
+def test_signals_of_many_lengths_leave_few_tables_behind(rng):
+    memory = MultiscaleMemory(LegT(4, timescale=5.0), longest=200.0, scales=6)
+    signal = rng.normal(size=300)
+    for length in range(1, 300, 7):
+        assert_allclose(memory.final(signal[:length]), memory.scan(signal[:length])[-1], atol=1e-12)
+    assert len(memory._engine._tables) <= 12
+
+
 def test_questions_take_stacks_of_states_and_of_horizons(rng):
     memory = MultiscaleMemory(LegT(5, timescale=3.0), longest=100.0, scales=20)
     states = memory.scan(rng.normal(size=(9, 2)))
@@ -102,6 +110,20 @@ def test_questions_take_stacks_of_states_and_of_horizons(rng):
         LegT(5, timescale=50.0).reconstruct(asked[4, 1, 1, 0], lags),
     )
     assert memory.coefficients(states, np.zeros(0)).shape == (9, 2, 0, 5)
+
+
+def test_following_a_horizon_is_asking_every_state(rng, monkeypatch):
+    from hippozoo.zoo.multiscale import memory as module
+
+    monkeypatch.setattr(module, "_HELD_NUMBERS", 500)  # several pieces
+    memory = MultiscaleMemory(LegT(4, timescale=3.0), longest=100.0, scales=9)
+    signal, start = rng.normal(size=(40, 2)), rng.normal(size=(2, 4, 9))
+    mask, steps, horizons = rng.random((40, 2)) < 0.7, rng.uniform(0.5, 2.0, size=40), np.array([5.0, 80.0])
+    for options in ({}, {"dt": steps}, {"mask": mask, "held": 0.5}):
+        states = memory.scan(signal, start, **options)
+        found = memory.follow(signal, horizons, start, **options)
+        assert_allclose(found, memory.coefficients(states, horizons), atol=1e-12)
+    assert memory.follow(signal[:, 0], 20.0).shape == (40, 4)
 
 
 @pytest.mark.parametrize("construction", CONSTRUCTIONS)

@@ -6,6 +6,8 @@ their number. The coupled system of the paper is this bank seen in other coordin
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,6 +26,8 @@ _LONGEST_BLOCK = 1024
 _SHORTEST_BLOCK = 32
 # Numbers in the table that turns a block of samples into states: 32 MB in float64.
 _TABLE_SIZE = 1 << 22
+# Signals of many lengths would otherwise leave a table each behind.
+_KEPT_TABLES = 12
 # What a sample leaves below this is lost in the rounding of the rest; kept, it would become slow denormals.
 _FORGOTTEN = 1e-30
 
@@ -93,27 +97,40 @@ class BankStep(Immutable):
         return min(longest, 1 << (length.bit_length() // 2 + 2))
 
     @cached_property
-    def _tables(self) -> dict[tuple[str, int], np.ndarray]:
-        return {}
+    def _tables(self) -> OrderedDict[tuple[str, int], np.ndarray]:
+        return OrderedDict()
+
+    def _kept(self, key: tuple[str, int], make: Callable[[], np.ndarray]) -> np.ndarray:
+        """A table that is made once, and forgotten when others have been asked for since."""
+        if key not in self._tables:
+            self._tables[key] = make()
+            while len(self._tables) > _KEPT_TABLES:
+                self._tables.popitem(last=False)
+        self._tables.move_to_end(key)
+        return self._tables[key]
 
     def _arrival(self, block: int) -> np.ndarray:
         """How the samples of a block stand in the states at its end: (block, order * scales)."""
-        if ("arrival", block) not in self._tables:
+
+        def make() -> np.ndarray:
             A_d, b_d = self._updates
             followed, power = b_d[:, None, :], np.swapaxes(A_d, 1, 2)
             while followed.shape[1] < block:
                 followed = np.concatenate([followed, followed @ power], axis=1)
                 power = power @ power
             table = followed[:, :block][:, ::-1].transpose(1, 2, 0).reshape(block, -1)
-            self._tables["arrival", block] = without_traces(table).astype(self.dtype)
-        return self._tables["arrival", block]
+            return without_traces(table).astype(self.dtype)
+
+        return self._kept(("arrival", block), make)
 
     def _forget(self, steps: int) -> np.ndarray:
         """``A_d^steps`` of every window, scales last."""
-        if ("forget", steps) not in self._tables:
+
+        def make() -> np.ndarray:
             power = np.moveaxis(np.linalg.matrix_power(self._updates[0], steps), 0, -1)
-            self._tables["forget", steps] = np.ascontiguousarray(without_traces(power), self.dtype)
-        return self._tables["forget", steps]
+            return np.ascontiguousarray(without_traces(power), self.dtype)
+
+        return self._kept(("forget", steps), make)
 
     # -- varying steps ----------------------------------------------------------------------------------------------
 

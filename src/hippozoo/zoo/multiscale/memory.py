@@ -29,6 +29,8 @@ States = Float[np.ndarray, "time order scales"] | Float[np.ndarray, "time channe
 Horizons = Float[np.ndarray, "*horizons"] | float
 
 _DTYPES = ("float64", "float32")
+# How many numbers of states `follow` holds at a time: 16 MB.
+_HELD_NUMBERS = 1 << 21
 _MISSING_ADVICE = "For missing samples pass mask= (True where there is a sample)."
 
 
@@ -289,6 +291,36 @@ class MultiscaleMemory(Immutable):
             return np.zeros((*states.shape[:-2], *asked.shape, self.system.order))
         stacked = np.stack(found, axis=-2)
         return stacked.reshape(*states.shape[:-2], *asked.shape, self.system.order)
+
+    def follow(
+        self,
+        signal: Signal,
+        horizon: Horizons,
+        state: State | None = None,
+        dt: Float[np.ndarray, "time"] | float | None = None,
+        mask: Bool[np.ndarray, "..."] | None = None,
+        held: Float[np.ndarray, "channels"] | float = 0.0,
+    ) -> Float[np.ndarray, "time *channels_and_horizons order"]:
+        """The coefficients of each horizon after every sample: ``coefficients(scan(signal), horizon)`` piece by piece.
+
+        The states, which would fill the memory for long signals, are never held together.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3, construction="bank")
+        >>> memory.follow(np.ones(5000), np.array([20.0, 500.0])).shape
+        (5000, 2, 4)
+        """
+        values, before, steps = self._checked(signal, state, dt, mask, held)
+        piece = max(1, _HELD_NUMBERS // before.size)
+        found = []
+        for begin in range(0, len(values), piece):
+            now = slice(begin, begin + piece)
+            states = self.scan(values[now], before, None if steps is None else steps[now])
+            found.append(self.coefficients(states, horizon))
+            before = states[-1]
+        return np.concatenate(found)
 
     def reconstruct(
         self,
