@@ -6,6 +6,7 @@ import torch
 
 from hippozoo.baselines import Mamba
 from hippozoo.baselines._selective_scan import STRETCH, selective_scan
+from hippozoo.baselines._short_convolution import ShortConvolution
 from oracles import selective_scan as slow_scan
 
 mambapy = pytest.importorskip("mambapy.mamba", reason="mambapy is not installed")
@@ -48,6 +49,21 @@ def test_a_second_derivative_is_refused_rather_than_wrong():
     (first,) = torch.autograd.grad(y.sum(), arguments[1], create_graph=True)
     with pytest.raises(RuntimeError, match=r"once_differentiable|does not require grad"):
         first.sum().backward()
+
+
+def test_the_short_convolution_is_torchs_and_its_gradients_are_right():
+    layer = ShortConvolution(5, taps=4, device=torch.device("cpu"), dtype=torch.float64)
+    x = torch.randn(2, 9, 5, dtype=torch.float64, requires_grad=True)
+    before = torch.randn(2, 3, 5, dtype=torch.float64, requires_grad=True)
+    y, after = layer(x, before, None)
+    signal = torch.cat([before, x], 1).mT
+    wanted = torch.nn.functional.conv1d(signal, layer.weight.T[:, None], layer.bias, groups=5).mT
+    torch.testing.assert_close(y, wanted)
+    torch.testing.assert_close(after, x[:, -3:])
+    sources = [x, before, *layer.parameters()]
+    weights = torch.randn_like(y)
+    ours, theirs = (torch.autograd.grad((found * weights).sum(), sources) for found in (y, wanted))
+    torch.testing.assert_close(ours, theirs)
 
 
 def theirs_with_our_weights(model):

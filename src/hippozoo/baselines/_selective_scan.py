@@ -43,16 +43,17 @@ class _SelectiveScan(torch.autograd.Function):
         steps, B, C = (part.transpose(0, 1).contiguous() for part in (steps, B, C))
         x = x.transpose(0, 1)
         pushes = steps * x
-        n_steps = len(pushes)
         y = torch.empty_like(pushes)
         starts = []
         h, decay = state.contiguous().clone(), torch.empty_like(state, memory_format=torch.contiguous_format)
-        for t in range(n_steps):
+        # All views at once: made one by one they would take as long as some of the arithmetic.
+        rows = zip(*_rows(steps, pushes), *_columns(B), *_rows(C, y), strict=True)
+        for t, (step, push, b, c, out) in enumerate(rows):
             if t % STRETCH == 0:
                 starts.append(h.clone())
-            torch.mul(steps[t, :, None], A, out=decay).exp_()
-            h.mul_(decay).addcmul_(B[t, :, :, None], pushes[t, :, None])
-            torch.bmm(C[t, :, None], h, out=y[t, :, None])
+            torch.mul(step, A, out=decay).exp_()
+            h.mul_(decay).addcmul_(b, push)
+            torch.bmm(c, h, out=out)
         ctx.save_for_backward(x, steps, pushes, A, B, C, *starts)
         return y.transpose(0, 1), h
 
@@ -69,29 +70,44 @@ class _SelectiveScan(torch.autograd.Function):
         grad_A = torch.zeros(batch, order, channels, dtype=A.dtype, device=A.device)
         carried = grad_h.contiguous().clone()
         length = min(STRETCH, n_steps)
-        states = carried.new_empty(length + 1, batch, order, channels)
-        decays = carried.new_empty(length, batch, order, channels)
+        kept_states = carried.new_empty(length + 1, batch, order, channels)
+        kept_decays = carried.new_empty(length, batch, order, channels)
+        states, decays = kept_states.unbind(0), kept_decays.unbind(0)
         moved = torch.empty_like(carried)
+        step_rows, push_rows, y_rows = _rows(steps, pushes, grad_y)
+        b_columns, c_columns = _columns(B, C)
+        b_rows, push_grads = _rows(B, grad_pushes)
+        step_grads, b_grads, c_grads = grad_steps.unbind(0), grad_B.unbind(0), grad_C.unbind(0)
         for number in reversed(range(len(starts))):
             begin, end = number * STRETCH, min((number + 1) * STRETCH, n_steps)
-            states[0] = starts[number]
+            kept_states[0] = starts[number]
             for t in range(begin, end):
                 here = t - begin
-                torch.mul(steps[t, :, None], A, out=decays[here]).exp_()
-                torch.mul(states[here], decays[here], out=states[here + 1])
-                states[here + 1].addcmul_(B[t, :, :, None], pushes[t, :, None])
+                torch.mul(step_rows[t], A, out=decays[here]).exp_()
+                torch.mul(states[here], decays[here], out=states[here + 1]).addcmul_(b_columns[t], push_rows[t])
             for t in reversed(range(begin, end)):
                 here = t - begin
-                carried.addcmul_(C[t, :, :, None], grad_y[t, :, None])
-                torch.bmm(states[here + 1], grad_y[t, :, :, None], out=grad_C[t, :, :, None])
-                torch.bmm(B[t, :, None], carried, out=grad_pushes[t, :, None])
-                torch.bmm(carried, pushes[t, :, :, None], out=grad_B[t, :, :, None])
+                carried.addcmul_(c_columns[t], y_rows[t])
+                torch.bmm(b_rows[t], carried, out=push_grads[t])
+                # A matrix times a vector: bmm takes four times as long as a product and a sum.
+                torch.sum(torch.mul(states[here + 1], y_rows[t], out=moved), 2, out=c_grads[t])
+                torch.sum(torch.mul(carried, push_rows[t], out=moved), 2, out=b_grads[t])
                 carried.mul_(decays[here])
                 # What the exponent of the decay feels: through it go the gradients of the step and of A.
                 torch.mul(carried, states[here], out=moved)
-                grad_A.addcmul_(moved, steps[t, :, None])
-                torch.sum(moved.mul_(A), 1, out=grad_steps[t])
+                grad_A.addcmul_(moved, step_rows[t])
+                torch.sum(moved.mul_(A), 1, out=step_grads[t])
         grad_steps.addcmul_(grad_pushes, x)
         grad_x = grad_pushes.mul_(steps)
         together = (grad_x, grad_steps, grad_A.sum(0), grad_B, grad_C, carried)
         return tuple(part.transpose(0, 1) if index in (0, 1, 3, 4) else part for index, part in enumerate(together))
+
+
+def _rows(*parts: Tensor) -> list[tuple[Tensor, ...]]:
+    """For each time (batch, 1, numbers): rows, to meet the orders or to be multiplied by matrices."""
+    return [part[:, :, None].unbind(0) for part in parts]
+
+
+def _columns(*parts: Tensor) -> list[tuple[Tensor, ...]]:
+    """For each time (batch, order, 1), to meet the channels."""
+    return [part[..., None].unbind(0) for part in parts]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from hippozoo.baselines._recent import last_samples
 
@@ -29,9 +32,34 @@ class ShortConvolution(nn.Module):
         lengths: Int[Tensor, " batch"] | None,
     ) -> tuple[Float[Tensor, "batch time channels"], Float[Tensor, "batch kept channels"]]:
         """The convolution, and the samples to go on from; the last row of `weight` meets the newest sample."""
-        n_steps = x.shape[1]
-        padded = torch.cat([before, x], 1)
-        y = torch.addcmul(self.bias, padded[:, :n_steps], self.weight[0])
-        for tap in range(1, self.taps):
-            y = torch.addcmul(y, padded[:, tap : tap + n_steps], self.weight[tap])
-        return y, last_samples(before, x, lengths)
+        y = _Convolve.apply(torch.cat([before, x], 1), self.weight, self.bias)
+        return y, last_samples(before, x, lengths)  # pyright: ignore[reportReturnType]
+
+
+class _Convolve(torch.autograd.Function):
+    """Shifted sums, and their gradients without a padded copy for every tap."""
+
+    @staticmethod
+    def forward(ctx: Any, padded: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(padded, weight)
+        n_steps = padded.shape[1] - len(weight) + 1
+        y = torch.addcmul(bias, padded[:, :n_steps], weight[0])
+        for tap in range(1, len(weight)):
+            y.addcmul_(padded[:, tap : tap + n_steps], weight[tap])
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, *grads: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        (grad,) = grads
+        padded, weight = ctx.saved_tensors
+        n_steps = grad.shape[1]
+        grad_padded, grad_weight = torch.zeros_like(padded), torch.empty_like(weight)
+        product = torch.empty_like(grad)
+        for tap in range(len(weight)):
+            here = slice(tap, tap + n_steps)
+            grad_padded[:, here].addcmul_(grad, weight[tap])
+            torch.sum(torch.mul(grad, padded[:, here], out=product), (0, 1), out=grad_weight[tap])
+        return grad_padded, grad_weight, grad.sum((0, 1))
