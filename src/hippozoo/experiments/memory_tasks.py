@@ -256,6 +256,7 @@ def report(result: Result, folder: Path) -> None:
     config: Config = result.arrays["config"]
     (folder / "table.md").write_text(table(result), encoding="utf-8")
     names = [model for model in TITLE if model in result.metrics["accuracy"]]
+    too_few = "" if config.steps >= Config.steps else " (a quick run, no result)"
     with style():
         figure = Figure(figsize=(4.2 * len(config.tasks), 0.34 * len(names) + 1.2), layout="constrained")
         panels = figure.subplots(1, len(config.tasks), sharey=True, squeeze=False)[0]
@@ -272,7 +273,7 @@ def report(result: Result, folder: Path) -> None:
                 if level in LEVELS[task]:
                     words = {"chance": "chance", "copy_last": "says the last B"}[level]
                     ax.axvline(LEVELS[task][level], color=ink(), linestyle=line, linewidth=1, label=words)
-            ax.set(title=TITLES[task], xlabel="test accuracy (%)", xlim=(0, 104))
+            ax.set(title=TITLES[task] + too_few, xlabel="test accuracy (%)", xlim=(0, 104))
             ax.set_yticks(range(len(names)), [TITLE[name] for name in names])
             ax.invert_yaxis() if ax is panels[0] else None
             ax.legend(fontsize=7.5, loc="lower right")

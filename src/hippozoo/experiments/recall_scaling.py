@@ -208,6 +208,7 @@ def report(result: Result, folder: Path) -> None:
 
     (folder / "table.md").write_text(table(result), encoding="utf-8")
     names = list(result.metrics["accuracy"])
+    too_few = "" if result.arrays["config"].steps >= Config.steps else " (a quick run, no result)"
     with style():
         figure = Figure(figsize=(7.0, 0.32 * len(names) + 1.2), layout="constrained")
         ax = figure.subplots()
@@ -226,10 +227,11 @@ def report(result: Result, folder: Path) -> None:
             )
         for level, line, words in (("chance", ":", "chance"), ("copy_last", "--", "says the last B")):
             ax.axvline(LEVELS["ar"][level], color=ink(), linestyle=line, linewidth=1, label=words)
-        labels = [f"{ROWS[n].title}, {ROWS[n].layers} × {ROWS[n].params}k, {ROWS[n].setting}" for n in names]
+        layers = {1: "one layer", 2: "two layers"}
+        labels = [f"{r.title}, {layers[r.layers]}, {r.params}k: {r.setting}" for r in map(ROWS.__getitem__, names)]
         ax.set_yticks(range(len(names)), labels, fontsize=8)
         ax.invert_yaxis()
-        ax.set(xlabel="test accuracy (%)", xlim=(0, 104), title="associative recall")
+        ax.set(xlabel="test accuracy (%)", xlim=(0, 104), title=f"associative recall{too_few}")
         ax.legend(fontsize=7.5, loc="best")
         save_figure(figure, folder, "accuracy")
 
