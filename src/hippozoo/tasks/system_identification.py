@@ -138,7 +138,7 @@ def rmse_mv(simulated: Float[np.ndarray, " time"], measured: Float[np.ndarray, "
 
     Examples
     --------
-    >>> rmse_mv(np.zeros(100), np.full(100, 0.002), known=50)
+    >>> round(rmse_mv(np.zeros(100), np.full(100, 0.002), known=50), 6)
     2.0
     """
     return float(1e3 * np.sqrt(np.mean((simulated - measured)[known:] ** 2)))
