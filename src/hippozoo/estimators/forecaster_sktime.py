@@ -147,7 +147,8 @@ class HippoForecaster(BaseForecaster):
             basis = lead_basis(forecast.future, forecast.leads())
             # What a forecast from forecasts does not know adds to what the first one did not.
             carried = sum((last for last in (b[:, -1, -1] for b in blocks)), np.zeros(len(forecast.covariance)))
-            block = basis @ forecast.covariance @ basis.T
+            detail = forecast.detail_at(forecast.leads())
+            block = basis @ forecast.covariance @ basis.T + np.eye(len(basis)) * detail[:, None, :]
             blocks.append(block + carried[:, None, None] if number else block)
         steps = len(blocks[0][0])
         whole = np.zeros((len(blocks[0]), steps * len(blocks), steps * len(blocks)))

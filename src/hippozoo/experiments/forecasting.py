@@ -48,7 +48,7 @@ def run(config: Config, context: Context = QUIET) -> Result:
     process = GaussianMixture()
     found: dict[str, list[dict[str, Any]]] = {"mse": [], "coverage": [], "gp_coverage": [], "full_rank": []}
     arrays: dict[str, Any] = {}
-    shapes: dict[str, list[dict[str, Any]]] = {"memory": [], "widths": []}
+    shapes: dict[str, list[dict[str, Any]]] = {"memory": [], "widths": [], "likeness_over_ridges": []}
     for step, seed in enumerate(config.seeds):
         context.progress(step / len(config.seeds), f"seed {seed}")
         train, test = (process.sample(n, np.random.default_rng([seed, part])) for part, n in enumerate(lengths(config)))
@@ -60,6 +60,7 @@ def run(config: Config, context: Context = QUIET) -> Result:
         shapes["widths"].append(
             {f"H{h}": {f"{r:g}": width(config, e) for r, e in one.items()} for h, one in opened.items()}
         )
+        shapes["likeness_over_ridges"].append({f"H{h}": likeness(config, one) for h, one in opened.items()})
         if not arrays:
             arrays = {"results": results, "signal": train, "process": process, "config": config}
     metrics: dict[str, Any] = {key: over_seeds(values) for key, values in found.items()}
@@ -177,6 +178,17 @@ def width(config: Config, explanation: Explanation) -> float:
     return float(lags[np.searchsorted(mass, mass[-1] / 2)])
 
 
+def likeness(config: Config, explanations: dict[float, Explanation]) -> dict[str, float]:
+    """Least agreement (absolute cosine) of the first pattern, and of the first eigenfunction, over all ridges."""
+    lags = np.linspace(0.0, config.timescale, 2001)
+    found = {
+        "patterns": np.stack([one.patterns(lags)[0] for one in explanations.values()]),
+        "eigenfunctions": np.stack([one.eigenfunctions(lags, 1)[1][0] for one in explanations.values()]),
+    }
+    directions = {name: one / np.linalg.norm(one, axis=1, keepdims=True) for name, one in found.items()}
+    return {name: float(np.abs(one @ one.T).min()) for name, one in directions.items()}
+
+
 def expected(config: Config, process: GaussianMixture) -> dict[str, Any]:
     """Errors of the optimum and of persistence by theory, without a sample."""
     answer: dict[str, Any] = {"gp": {}, "persistence": {}}
@@ -248,6 +260,18 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
             all(ratio > 1.2 for ratio in wider.values()),
             "half-mass lag, long over short: " + ", ".join(f"ridge {r}: {ratio:.2f}" for r, ratio in wider.items()),
         ),
+        Claim(
+            "ours: the first pattern of the past is the same at every ridge, where the first eigenfunction is not",
+            all(
+                mean("likeness_over_ridges", h, "patterns") > 0.99 > mean("likeness_over_ridges", h, "eigenfunctions")
+                for h in both
+            ),
+            ", ".join(
+                f"{h}: least cosine {mean('likeness_over_ridges', h, 'patterns'):.4f} "
+                f"against {mean('likeness_over_ridges', h, 'eigenfunctions'):.4f}"
+                for h in both
+            ),
+        ),
     ]
 
 
@@ -293,15 +317,20 @@ def report(result: Result, folder: Path) -> None:
         save_figure(figure, folder, "b-predictive-memory")
 
         shown = config.shown_ridges
-        figure = Figure(figsize=(2.7 * len(shown), 4.6), layout="constrained")
-        grid = figure.subplots(len(config.horizons), len(shown), sharex=True, squeeze=False)
+        figure = Figure(figsize=(2.5 * (len(shown) + 1), 4.6), layout="constrained")
+        grid = figure.subplots(len(config.horizons), len(shown) + 1, sharex=True, squeeze=False)
         for row, horizon in zip(grid, config.horizons, strict=True):
-            for ax, ridge in zip(row, shown, strict=True):
-                plots.plot_eigenfunctions(results[horizon]["explanations"][ridge], lags, ax=ax)
+            explanations = results[horizon]["explanations"]
+            for ax, ridge in zip(row, shown, strict=False):
+                plots.plot_eigenfunctions(explanations[ridge], lags, ax=ax)
                 ax.set_title(f"H = {horizon}, ridge {ridge:g}")
-                ax.set_xlabel("lag" if horizon == config.horizons[-1] else "")
                 ax.set_ylabel("eigenfunction of Q" if ridge == shown[0] else "")
+            for ridge in shown:
+                plots.plot_patterns(explanations[ridge], lags, ax=row[-1])
+            row[-1].set(title="patterns, all ridges", ylabel="")
+            for ax in row:
                 ax.axhline(0.0, color=ink(), linewidth=0.5)
+                ax.set_xlabel("lag" if horizon == config.horizons[-1] else "")
         save_figure(figure, folder, "c-geometry")
 
         figure = Figure(figsize=(8, 3), layout="constrained")

@@ -126,7 +126,9 @@ def draw(run: ForecastRun, column: int, path: Path) -> None:
         figure = Figure(figsize=(9, 6), layout="constrained")
         places = figure.add_gridspec(2, 2, height_ratios=[1.1, 1])
         above, left, right = (figure.add_subplot(place) for place in (places[0, :], places[1, 0], places[1, 1]))
-        one = Forecast(run.forecast.future, run.forecast.coefficients[column], run.forecast.covariance[column])
+        whole = run.forecast
+        detail = None if whole.detail is None else whole.detail[column]
+        one = Forecast(whole.future, whole.coefficients[column], whole.covariance[column], whole.dt, detail)
         past = run.recent[:, column]
         plot_forecast(one, past[np.isfinite(past)][-4 * horizon :], ax=above)
         above.set(xlabel="steps from the end of the table", ylabel=run.columns[column])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -197,7 +198,10 @@ def _numbers(pandas: Any, path: Path, cells: Any, name: str, row: int) -> np.nda
 
 def _times(pandas: Any, path: Path, cells: Any, name: str, row: int, dates: bool) -> np.ndarray:
     if dates:
-        moments = pandas.to_datetime(cells, errors="coerce", utc=True)
+        with warnings.catch_warnings():
+            # Where no common format is found pandas says so and tries each cell by itself, which is what is wanted.
+            warnings.simplefilter("ignore", UserWarning)
+            moments = pandas.to_datetime(cells, errors="coerce", utc=True)
         seconds = moments.dt.as_unit("ns").astype("int64").to_numpy() / 1e9
         wrong = moments.isna().to_numpy()
     else:

@@ -16,7 +16,7 @@ def test_the_forecasting_experiment_reports_every_number_that_was_asked_for(tmp_
         assert set(metrics["coverage"][horizon]) == {"80", "95"}
         assert metrics["mse"]["delay"][horizon]["mean"] < 1.1 * metrics["mse"]["gp"][horizon]["mean"]
     assert metrics["mse"]["endpoint"]["H4"]["mean"] > metrics["mse"]["persistence"]["H4"]["mean"]
-    assert len(document["claims"]) == 8
+    assert len(document["claims"]) == 9
     for name in ("a-schematic", "b-predictive-memory", "c-geometry", "c-history-kernel"):
         assert (tmp_path / "forecasting" / f"{name}.png").stat().st_size > 10_000
 

@@ -35,6 +35,8 @@ def differences(one: ForecasterState, two: ForecasterState):
                 worst = max(worst, np.abs(here - there).max() / max(np.abs(here).max(), 1e-300))
     errors = one.validation.errors
     worst = max(worst, np.abs(errors - two.validation.errors).max() / max(np.abs(errors).max(), 1e-300))
+    squares = one.detail.squares
+    worst = max(worst, np.abs(squares - two.detail.squares).max() / max(squares.max(), 1e-300))
     states = [(one.recent, two.recent), *zip(one.aligned, two.aligned, strict=True)]
     return max(worst, *(np.abs(a - b).max() for a, b in states))
 
@@ -207,6 +209,16 @@ def test_a_joint_forecast_reads_the_channel_that_leads(rng, unit):
     assert error_joint < 0.1 * error_alone
 
 
+def test_the_unit_of_a_channel_does_not_change_a_joint_forecast(rng):
+    both = np.column_stack([np.sin(np.arange(1500) / 5), np.sin(np.arange(1500) / 3)]) + 0.3 * rng.normal(
+        size=(1500, 2)
+    )
+    forecaster = Forecaster(LegT(12, 20.0), horizon=5.0, together="joint", rank=2, ridge=(1e-1, 1e-3))
+    plain = forecaster.forecast(learn(forecaster, both)).samples()
+    other = forecaster.forecast(learn(forecaster, both * [1.0, 1e4])).samples()
+    assert_allclose(other / [[1.0], [1e4]], plain, rtol=1e-5, atol=1e-6)
+
+
 def test_an_anchored_forecast_follows_the_level(signal):
     forecaster = Forecaster(LegT(8, 20.0), horizon=5.0, anchor="last", ridge=1e-4)
     near, far = learn(forecaster, signal), learn(forecaster, signal + 1000.0)
@@ -251,6 +263,17 @@ def test_scores_are_errors_on_data_that_was_not_learnt_from(rng):
     assert forecaster.scores(state)[0, 0] * forecaster.future.order > samples * 1.1
 
 
+def test_what_is_scored_was_learnt_at_least_a_horizon_before(signal):
+    forecaster = Forecaster(LegT(6, 20.0), horizon=7.0)
+    state, scored = forecaster.initial_state(), 0
+    for piece in np.split(signal, range(20, 900, 20)):
+        state = forecaster.learn(state, piece)
+        known, stretch = (one[0][0].weight for one in (state.validation.learnt_then, state.validation.stretch))
+        assert known == 0 or known <= state.pairs - stretch - 7
+        scored += known > 0
+    assert scored > 20
+
+
 def test_bands_hold_what_they_promise(rng):
     noise = rng.normal(size=40_000)
     signal = np.zeros(40_000)
@@ -268,6 +291,32 @@ def test_bands_hold_what_they_promise(rng):
         assert abs(np.mean(np.abs(truth - ahead) < margin) - coverage) < 0.02
     expected = (1 - 0.81 ** np.arange(1, 9)) / (1 - 0.81)
     assert_allclose(forecast.variance(leads), expected, rtol=0.1)
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+def test_bands_know_what_is_too_fine_for_system_1(rng, uneven):
+    # White noise over 60 samples cannot be held by 12 coefficients; its variance must be in the band all the same.
+    forecaster = Forecaster(LegT(8, 20.0), horizon=60.0, future_order=12, ridge=1e-2)
+    steps = rng.uniform(0.9, 1.1, size=20_000) if uneven else None
+    state = learn(forecaster, rng.normal(size=20_000), dt=steps)
+    forecast = forecaster.forecast(state)
+    assert forecast.detail.mean() > 0.7
+    assert_allclose(forecast.variance(forecast.leads())[3:-3], 1.0, atol=0.12)
+
+
+def test_detail_is_the_difference_between_samples_and_their_reading(rng):
+    signal = rng.normal(size=100)
+    forecaster = Forecaster(LegT(4, 10.0), horizon=4.0, future_order=3)
+    state = learn(forecaster, signal)
+    A_d, b_d = zero_order_hold(forecaster.future, 1.0)
+    reading, squares = np.zeros(3), []
+    reading[0] = signal[0]
+    for t, sample in enumerate(signal):
+        reading = A_d @ reading + b_d * sample
+        if t >= 4:
+            squares.append((signal[t - 3 : t + 1] - forecaster.future.basis(4.0 - np.arange(4) - 0.5) @ reading) ** 2)
+    assert_allclose(state.detail.squares[0], np.sum(squares, axis=0))  # four cells: measured at every sample
+    assert state.detail.weight[0] == len(squares)
 
 
 def test_replay_issues_the_forecasts_that_the_state_would(signal):

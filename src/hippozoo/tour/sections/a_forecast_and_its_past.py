@@ -54,10 +54,10 @@ from hippozoo.tour.signals import pulse_wave
 from hippozoo.zoo.forecasting import Forecaster
 
 wave = pulse_wave(seconds=121.0, rate=100.0)  # blood pressure, mmHg
-signal, future = wave[:12000], wave[12000:]  # two minutes, and the second after them
+signal, future = wave[:12000], wave[12000:]  # two minutes, one second
 """,
     code="""
-forecaster = Forecaster(LegT(order=64, timescale=3.0), horizon=1.0, dt=0.01, rank=8, ridge=1e-4)
+forecaster = Forecaster(LegT(64, 3.0), 1.0, dt=0.01, rank=8, ridge=1e-4)
 state = forecaster.learn(forecaster.initial_state(), signal)
 forecast = forecaster.forecast(state)
 """,

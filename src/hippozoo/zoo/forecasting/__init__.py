@@ -3,6 +3,7 @@
 from hippozoo.zoo.forecasting.candidates import Candidate
 from hippozoo.zoo.forecasting.defaults import forecaster_for
 from hippozoo.zoo.forecasting.delay import DelayLine
+from hippozoo.zoo.forecasting.detail import Detail
 from hippozoo.zoo.forecasting.explanation import Explanation, explain
 from hippozoo.zoo.forecasting.forecast import Forecast
 from hippozoo.zoo.forecasting.forecaster import Forecaster
@@ -14,6 +15,7 @@ from hippozoo.zoo.forecasting.state import ForecasterState, Validation
 __all__ = [
     "Candidate",
     "DelayLine",
+    "Detail",
     "Explanation",
     "Forecast",
     "ForecastMap",

@@ -31,6 +31,9 @@ class Forecast:
         Of the coefficients' errors, (order, order) or (channels, order, order).
     dt
         Time between samples.
+    detail
+        Variance of what is too fine for the basis, for each cell of the horizon, (cells,) or (channels, cells); it
+        adds to the uncertainty of a value. None for none.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class Forecast:
     coefficients: Float[np.ndarray, "*channels order"]
     covariance: Float[np.ndarray, "*channels order order"]
     dt: float = 1.0
+    detail: Float[np.ndarray, "*channels cells"] | None = None
 
     @property
     def horizon(self) -> float:
@@ -63,7 +67,15 @@ class Forecast:
         products = np.tensordot(self.covariance, basis, axes=([-1], [-1]))
         # (…, order, *leads): the order axis stands just before the leads.
         moved = np.moveaxis(products, self.coefficients.ndim - 1, -1)
-        return np.asarray(np.maximum((moved * basis).sum(axis=-1), 0.0))
+        variance = np.maximum((moved * basis).sum(axis=-1), 0.0)
+        return np.asarray(variance if self.detail is None else variance + self.detail_at(lead))
+
+    def detail_at(self, lead: Float[np.ndarray, "*leads"] | float) -> Float[np.ndarray, "..."]:
+        """The variance of what is too fine for the basis, at each lead; channels first."""
+        if self.detail is None:
+            return np.zeros((*self.coefficients.shape[:-1], *np.shape(lead)))
+        cell = np.minimum(np.asarray(lead) / self.dt, self.detail.shape[-1] - 1).astype(int)
+        return np.asarray(self.detail[..., cell])
 
     def quantile(self, lead: Float[np.ndarray, "*leads"] | float, probability: float) -> Float[np.ndarray, "..."]:
         """The value that the signal stays below with this probability, errors being Gaussian."""

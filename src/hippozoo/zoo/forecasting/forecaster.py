@@ -19,6 +19,7 @@ from hippozoo.systems import HippoSystem, LegT
 from hippozoo.zoo.forecasting.beginning import begin_channels, wait_for_a_sample
 from hippozoo.zoo.forecasting.candidates import Anchor, Candidate, Solver, without_level
 from hippozoo.zoo.forecasting.delay import DelayLine
+from hippozoo.zoo.forecasting.detail import Detail, cell_count, missed_detail
 from hippozoo.zoo.forecasting.forecast import Forecast
 from hippozoo.zoo.forecasting.future import lead_basis
 from hippozoo.zoo.forecasting.grouping import Together, group_count, group_pairs
@@ -251,6 +252,7 @@ class Forecaster(Immutable):
                 np.zeros((len(learnt), len(self.candidates), outputs, outputs)),
                 np.zeros(len(learnt)),
             ),
+            detail=Detail(np.zeros((count, cell_count(self.horizon, self.dt))), np.zeros(count)),
         )
 
     def learn(
@@ -314,7 +316,7 @@ class Forecaster(Immutable):
         (250.0, True)
         """
         moved = self.learn(state, signal, dt, mask)
-        return replace(moved, learnt=state.learnt, validation=state.validation)
+        return replace(moved, learnt=state.learnt, validation=state.validation, detail=state.detail)
 
     def merge(self, state: ForecasterState, other: ForecasterState) -> ForecasterState:
         """`state`, with what `other` has learnt from a separate series added to it.
@@ -342,7 +344,8 @@ class Forecaster(Immutable):
             errors=mine.errors + theirs.errors,
             weight=mine.weight + theirs.weight,
         )
-        return replace(state, learnt=_merged(state.learnt, other.learnt), validation=validation)
+        learnt, detail = _merged(state.learnt, other.learnt), state.detail.merge(other.detail)
+        return replace(state, learnt=learnt, validation=validation, detail=detail)
 
     # -- forecasting ------------------------------------------------------------------------------------------------
 
@@ -413,8 +416,8 @@ class Forecaster(Immutable):
         coefficients[unlearnt] = state.held[unlearnt, None] * (np.arange(self.future.order) == 0)
         covariance[unlearnt] = np.diag(np.where(np.arange(self.future.order) == 0, np.inf, 0.0))
         if state.single:
-            return Forecast(self.future, coefficients[0], covariance[0], self.dt)
-        return Forecast(self.future, coefficients, covariance, self.dt)
+            return Forecast(self.future, coefficients[0], covariance[0], self.dt, state.detail.variance[0])
+        return Forecast(self.future, coefficients, covariance, self.dt, state.detail.variance)
 
     def replay(
         self,
@@ -476,7 +479,17 @@ class Forecaster(Immutable):
             for group, (xs, ys, w) in zip(fresh, group_pairs(self.together, x, y, weights), strict=True):
                 group.append(Moments.empty(xs.shape[1], ys.shape[1]).add(xs, ys, w))
         validation = replace(state.validation, stretch=_merged(_faded(state.validation.stretch, kept), fresh))
-        return replace(moved, learnt=_merged(_faded(state.learnt, kept), fresh), validation=validation)
+        content = np.concatenate([state.line.values, values])
+        lengths = np.concatenate([state.line.durations, steps])
+        # Only windows that were observed throughout can say what is missing from them.
+        whole = weights[pairs.probes] * (pairs.covered[pairs.probes] > 1 - 1e-9)
+        missed = missed_detail(content, lengths, pairs.begins, self.dt, pairs.readings, whole)
+        return replace(
+            moved,
+            learnt=_merged(_faded(state.learnt, kept), fresh),
+            validation=validation,
+            detail=state.detail.merge(missed, kept),
+        )
 
     def _block_end(self, state: ForecasterState, steps: np.ndarray, observed: np.ndarray, begin: int) -> int:
         """A block ends at its full size, before a channel begins, and with the sample that completes a stretch."""

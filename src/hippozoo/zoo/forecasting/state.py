@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from hippozoo.zoo.forecasting.delay import DelayLine
+from hippozoo.zoo.forecasting.detail import Detail
 from hippozoo.zoo.forecasting.moments import Moments
 
 __all__ = ["ForecasterState", "Validation"]
@@ -70,6 +71,8 @@ class ForecasterState:
         Second-order statistics: [group][history].
     validation
         How forecasts did on data they were not learnt from.
+    detail
+        What System 1 is too coarse to hold of the samples.
     """
 
     single: bool
@@ -83,6 +86,7 @@ class ForecasterState:
     line: DelayLine
     learnt: Learnt
     validation: Validation
+    detail: Detail
 
     @property
     def channels(self) -> int:

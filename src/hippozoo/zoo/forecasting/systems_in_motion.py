@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hippozoo.memory import Memory
+from hippozoo.zoo.forecasting.detail import cell_count, probe_rows
 from hippozoo.zoo.forecasting.state import ForecasterState
 
 __all__ = ["Pairs", "move"]
@@ -27,12 +28,21 @@ class Pairs:
         The last value of that past.
     weights
         How much the pair counts: its duration in steps, times the share of its future that was observed.
+    covered
+        That share.
+    probes, readings, begins
+        Rows at which System 1 is compared with the samples that it holds, its readings of them, and where its
+        window begins, counted from the beginning of the delay line before this block.
     """
 
     pasts: tuple[Float[np.ndarray, "_ channels _"], ...]
     futures: Float[np.ndarray, "time channels outputs"]
     levels: Float[np.ndarray, "time channels"]
     weights: Float[np.ndarray, "time channels"]
+    covered: Float[np.ndarray, "time channels"]
+    probes: np.ndarray
+    readings: Float[np.ndarray, "probes channels cells"]
+    begins: Float[np.ndarray, " probes"]
 
 
 def move(
@@ -80,4 +90,8 @@ def move(
         line=line,
     )
     levels = delayed_values if one_to_one else delayed_values[out.ends]
-    return moved, Pairs(tuple(x), futures, levels, begun * out.covered * (steps / recent.dt)[:, None])
+    probes = probe_rows(state.time + elapsed, steps, horizon, recent.dt)
+    leads = (np.arange(cell_count(horizon, recent.dt)) + 0.5) * recent.dt
+    readings = futures[probes] @ recent.system.basis(np.maximum(horizon - leads, 0.0)).T
+    weights = begun * out.covered * (steps / recent.dt)[:, None]
+    return moved, Pairs(tuple(x), futures, levels, weights, out.covered, probes, readings, elapsed[probes])
