@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from hippozoo import checkpoint
 from hippozoo.memory import Memory, Stream
 from hippozoo.systems import LegS, LegT
+from hippozoo.zoo.multiscale import MultiscaleMemory
 
 
 @pytest.mark.parametrize("channels", [None, 3])
@@ -71,3 +72,15 @@ def test_a_stream_goes_on_from_its_checkpoint(timed, rng, tmp_path):
     assert (again.time, again.memory) == (stream.time, stream.memory)
     with pytest.raises(ValueError, match="begun with"):
         again.push(values[0], time=None if timed else 1e9)
+
+
+def test_a_stream_serves_any_memory_with_steps(rng):
+    memory = MultiscaleMemory(LegT(4, 3.0), longest=30.0, scales=12, dt=0.5)
+    times, values = np.cumsum(rng.uniform(0.1, 2.0, size=20)), rng.normal(size=20)
+    regular, timed = Stream(memory), Stream(memory)
+    for value, time in zip(values, times, strict=True):
+        regular.push(value)
+        timed.push(value, time=time)
+    assert_allclose(regular.state, memory.final(values), atol=1e-12)
+    assert_allclose(timed.state, memory.final(values[:-1], dt=np.diff(times)), atol=1e-12)
+    assert_allclose(timed.reconstruct(2.0), memory.reconstruct(timed.state, 2.0))

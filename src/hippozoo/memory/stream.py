@@ -3,15 +3,41 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
 from hippozoo._arguments import real_array, shorten, whole_number
-from hippozoo.memory.memory import Memory, State
 
-__all__ = ["Stream"]
+__all__ = ["PureMemory", "Stream"]
+
+
+@runtime_checkable
+class PureMemory(Protocol):
+    """What a stream asks of a memory: a step, an exact step of any length, and a way to look back."""
+
+    @property
+    def dt(self) -> float:
+        """How long a value without a time stamp holds."""
+        ...
+
+    @property
+    def dtype(self) -> str:
+        """Precision of the state."""
+        ...
+
+    def initial_state(self, channels: int | None = None) -> np.ndarray:
+        """The memory of nothing."""
+        ...
+
+    def step(self, state: Any, sample: Any, dt: float | None = None) -> np.ndarray:
+        """The state after one more sample."""
+        ...
+
+    def reconstruct(self, state: Any, lags: Any) -> np.ndarray:
+        """What the state remembers at each lag."""
+        ...
 
 
 class Stream:
@@ -25,12 +51,13 @@ class Stream:
     Parameters
     ----------
     memory
-        How to remember.
+        How to remember: a `Memory`, or any memory with its steps (`PureMemory`), the multiscale one for example.
     channels
         Values are single numbers by default, vectors of this length otherwise.
 
     Examples
     --------
+    >>> from hippozoo.memory import Memory
     >>> from hippozoo.systems import LegT
     >>> stream = Stream(Memory(LegT(order=8, timescale=10.0)))
     >>> for value in (1.0, 1.0, None, 1.0) * 5:
@@ -49,8 +76,8 @@ class Stream:
     2.0
     """
 
-    def __init__(self, memory: Memory, channels: int | None = None) -> None:
-        if not isinstance(memory, Memory):
+    def __init__(self, memory: PureMemory, channels: int | None = None) -> None:
+        if isinstance(memory, type) or not isinstance(memory, PureMemory):
             raise TypeError(f"memory={shorten(memory)} is not a Memory; pass Memory(system, dt=…).")
         self._memory = memory
         self._shape = () if channels is None else (whole_number("channels", channels),)
@@ -60,12 +87,12 @@ class Stream:
         self._timed: bool | None = None
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> PureMemory:
         """How this stream remembers."""
         return self._memory
 
     @property
-    def state(self) -> State:
+    def state(self) -> Float[np.ndarray, "..."]:
         """The coefficients now; a copy, so that nothing done to it reaches the stream."""
         return self._state.copy()
 
