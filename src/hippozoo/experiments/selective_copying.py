@@ -1,8 +1,9 @@
 """Selective copying: salience learns which tokens deserve memory (paper, section "Salience HiPPO" and appendix).
 
 Two protocols, kept apart. ``minibatch``: 64 fresh episodes per step, each from an empty memory. ``online``, the
-appendix's: one episode per step along an endless stream, the state handed on and detached. Each is run with the
-paper's salience, which sees a summary of the memory, and (``input_only``) with one that sees the token alone.
+appendix's: one episode per step along an endless stream, the state handed on and detached. Each is run with a salience
+that sees the token alone, and (``with_summary``, ten times the work) with the paper's, which also sees a summary of
+the memory.
 Beyond the paper: the trained models meet ten times the distractors, and delays, that they were never trained on.
 """
 
@@ -25,9 +26,8 @@ from hippozoo.zoo.salience import SalienceModel, SalienceTrace
 
 # Table 1 (the protocol there is minibatches with validation) and the text of the section (online).
 PAPER = {"minibatch": {"test_accuracy": 1.0}, "online": {"test_accuracy": 1.0}}
-SELECTS = ("seeds", "protocols", "saliences")
+SELECTS = ("seeds", "protocols", "summary_seeds")
 PROTOCOLS = ("minibatch", "online")
-SALIENCES = ("state", "input")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Config:
 
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     protocols: tuple[str, ...] = PROTOCOLS
-    saliences: tuple[str, ...] = SALIENCES
+    # Seeds of the paper's salience, which sees a summary of the memory; it costs a loop over time.
+    summary_seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     wanted: int = 10
     distractors: int = 10
     order: int = 256
@@ -65,6 +66,7 @@ class Config:
 
 QUICK = Config(
     seeds=(0, 1),
+    summary_seeds=(0,),
     wanted=3,
     distractors=3,
     order=16,
@@ -88,9 +90,9 @@ def units(config: Config) -> list[dict[str, Any]]:
     """One unit per protocol, kind of salience and seed."""
     return [
         {"protocol": protocol, "salience": salience, "seed": seed}
-        for salience in config.saliences
+        for salience, seeds in (("input", config.seeds), ("state", config.summary_seeds))
+        for seed in seeds
         for protocol in config.protocols
-        for seed in config.seeds
     ]
 
 
@@ -125,13 +127,13 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
 def assemble(config: Config, finished: list[Finished]) -> Result:
     """Accuracies over seeds, protocol by protocol, and the paper's claims."""
     metrics: dict[str, Any] = {}
-    for salience in config.saliences:
-        part = metrics if salience == "state" else metrics.setdefault("input_only", {})
+    for salience in ("input", "state"):
         for protocol in config.protocols:
-            part[protocol] = _summary(select(finished, protocol=protocol, salience=salience))
-    first = select(finished, salience=config.saliences[0])
-    metrics["parameters"] = first[0].result["parameters"]
-    shown = [one for one in first if one.unit["seed"] == config.seeds[0]]
+            runs = select(finished, protocol=protocol, salience=salience)
+            if runs:
+                part = metrics if salience == "input" else metrics.setdefault("with_summary", {})
+                part[protocol] = _summary(runs)
+    shown = [select(finished, protocol=protocol)[0] for protocol in config.protocols]
     arrays = {
         "examples": {one.unit["protocol"]: one.result["example"] for one in shown},
         "looks": [(one.unit, one.result["looks"]) for one in finished],
@@ -299,33 +301,34 @@ def _summary(runs: list[Finished]) -> dict[str, Any]:
         "steps_to_solve": None if None in solved else over_seeds(result["steps_to_solve"] for result in results),
         "episodes_to_solve": None if None in solved else over_seeds(solved),
         "train_seconds": over_seeds(result["train_seconds"] for result in results),
+        "parameters": results[0]["parameters"],
         "generalisation": general,
     }
 
 
 def _claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
     claims = []
+    kinds = {"salience from the token": metrics, "salience from token and memory": metrics.get("with_summary", {})}
     for protocol in config.protocols:
-        if "state" not in config.saliences:
-            continue
-        found = metrics[protocol]
-        worst = min(found["test_accuracy"]["seeds"])
-        needed = 1.0 if protocol == "minibatch" else 0.999
-        claims.append(
-            Claim(
-                f"Salience HiPPO solves selective copying ({protocol})",
-                holds=worst >= needed,
-                evidence=f"worst of {len(config.seeds)} seeds {100 * worst:.3f} % of the answers",
+        for kind, part in kinds.items():
+            if protocol not in part:
+                continue
+            found = part[protocol]
+            accuracies, ratios = found["test_accuracy"]["seeds"], found["salience_ratio"]["seeds"]
+            claims.append(
+                Claim(
+                    f"Salience HiPPO solves selective copying ({protocol}, {kind})",
+                    holds=min(accuracies) >= (1.0 if protocol == "minibatch" else 0.999),
+                    evidence=f"worst of {len(accuracies)} seeds: {100 * min(accuracies):.3f} % of the answers right",
+                )
             )
-        )
-        ratio = max(found["salience_ratio"]["seeds"])
-        claims.append(
-            Claim(
-                f"salience stays low at uninformative tokens ({protocol})",
-                holds=ratio < 0.1,
-                evidence=f"salience there over that of informative tokens, largest of the seeds: {ratio:.4f}",
+            claims.append(
+                Claim(
+                    f"salience stays low at uninformative tokens ({protocol}, {kind})",
+                    holds=max(ratios) < 0.1,
+                    evidence=f"over that of informative tokens, largest of {len(ratios)} seeds: {max(ratios):.4f}",
+                )
             )
-        )
     return claims
 
 
@@ -335,8 +338,8 @@ def _draw_generalisation(result: Result, folder: Path) -> None:
     from hippozoo.zoo.salience.plots import plot_generalisation
 
     found = {
-        (f"{protocol}, {'token and memory' if part is result.metrics else 'token alone'}"): part[protocol]
-        for part in (result.metrics, result.metrics.get("input_only", {}))
+        (f"{protocol}, {'token alone' if part is result.metrics else 'token and memory'}"): part[protocol]
+        for part in (result.metrics, result.metrics.get("with_summary", {}))
         for protocol in PROTOCOLS
         if protocol in part
     }

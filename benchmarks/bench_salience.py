@@ -1,0 +1,125 @@
+"""What a training step of a salience model costs, against the loop with a solve per step, and against Mamba."""
+
+from __future__ import annotations
+
+from benchmarks.timing import row, seconds  # first: it sets one thread  # isort: skip
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hippozoo.systems import LegT
+from hippozoo.zoo.salience import SalienceLayer, SalienceModel
+
+__all__ = ["growth", "run"]
+
+BATCH, LENGTH, TOKEN, WIDTH, ORDER = 64, 30, 32, 64, 256
+
+
+class BilinearLoop(nn.Module):
+    """The same model as people write it: one bilinear solve per step and item, the state kept in the graph."""
+
+    def __init__(self, model: SalienceModel) -> None:
+        super().__init__()
+        self.model = model
+        self.register_buffer("A", torch.tensor(model.system.A / model.system.timescale, dtype=torch.float32))
+        self.register_buffer("b", torch.tensor(model.system.b / model.system.timescale, dtype=torch.float32))
+        self.register_buffer("eye", torch.eye(ORDER))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs after every sample."""
+        layer = self.model.layer
+        u = self.model.input(x)
+        part = layer.network.sample_part(u)
+        state = u.new_zeros(len(x), layer.channels, ORDER)
+        outputs = []
+        for t in range(x.shape[1]):
+            if layer.summary:
+                pooled = state @ layer.network.pool.weight.mT
+                salience = layer.network.with_summary(part[:, t], pooled)
+            else:
+                salience = layer.network.from_sample(part[:, t])
+            half = salience[:, :, None] / 2 * self.A
+            right = state @ (self.eye + half).mT + (salience * u[:, t])[..., None] * self.b
+            state = torch.linalg.solve(self.eye - half, right.mT).mT
+            outputs.append(layer.output(state @ layer.functional))
+        return torch.stack(outputs, 1)
+
+
+def training_step(model: nn.Module, forward: Callable[[Tensor], Tensor], x: Tensor) -> Callable[[], None]:
+    """Forward, backward, clip and move, on the answer steps."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimiser = torch.optim.AdamW(parameters, fused=True)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        forward(x)[:, 2 * x.shape[1] // 3 :].square().mean().backward()
+        nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimiser.step()
+
+    return step
+
+
+def run() -> list[dict[str, Any]]:
+    """A training step at the paper's size: batch 64, 30 steps, 64 channels, order 256."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    x = torch.randn(BATCH, LENGTH, TOKEN)
+    samples, rows = BATCH * LENGTH, []
+    for summary, name, target in ((0, "input-only salience", 10), (32, "state-dependent salience", None)):
+        model = SalienceModel(TOKEN, TOKEN, LegT(ORDER, float(LENGTH)), WIDTH, summary=summary)
+        exact = SalienceModel(**model.configuration() | {"form": "recurrent"})
+        exact.load_state_dict(model.state_dict())
+        with torch.no_grad():
+            found, expected = model(x[:2], keep_state=False)[0], exact(x[:2])[0]
+        assert (found - expected).abs().max() < 1e-3 * expected.abs().max()
+        loop = BilinearLoop(model)
+        ours = seconds(training_step(model, lambda x, model=model: model(x, keep_state=False)[0], x))
+        theirs = seconds(training_step(loop, loop, x), 1)
+        rows.append(row(f"training step, {name}", ours, theirs, against="loop, bilinear solve", target=target,
+                        samples=samples))  # fmt: skip
+        if not summary:
+            peer = mamba()
+            peer_time = seconds(training_step(peer, peer, x), 3)
+            size = sum(parameter.numel() for parameter in peer.parameters())
+            rows.append(row(f"training step, {name}", ours, peer_time, against=f"mambapy, d 44, {size:,} parameters",
+                            target=5, samples=samples))  # fmt: skip
+    return rows
+
+
+def growth() -> list[dict[str, Any]]:
+    """Time per sample as the sequence grows: quadratic within a chunk, then linear (input-only, order 64, batch 8)."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    rows = []
+    for n_steps in (30, 120, 480, 1920, 7680):
+        layer = SalienceLayer(LegT(64, 30.0), channels=16, outputs=4, summary=0)
+        x = torch.randn(8, n_steps, 16)
+        form, chunk = layer.chosen_form(n_steps, 8)
+
+        def work(layer: SalienceLayer = layer, x: Tensor = x) -> None:
+            with torch.no_grad():
+                layer(x)
+
+        name = f"forward, {n_steps} samples ({form}, chunks of {chunk})"
+        rows.append(row(name, seconds(work, 3), samples=8 * n_steps))
+    return rows
+
+
+def mamba() -> nn.Module:
+    """One Mamba layer of about 25,000 parameters between two linear maps, pure torch (mambapy)."""
+    from mambapy.mamba import Mamba, MambaConfig
+
+    class Peer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.input = nn.Linear(TOKEN, 44)
+            self.core = Mamba(MambaConfig(d_model=44, n_layers=1))
+            self.output = nn.Linear(44, TOKEN)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.output(self.core(self.input(x)))
+
+    return Peer()
