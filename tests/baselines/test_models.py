@@ -232,3 +232,21 @@ def test_items_of_no_samples_keep_their_state():
         for old, new in parts:
             torch.testing.assert_close(new[0], old[0], rtol=0, atol=1e-7)
         assert np.abs(y[0].detach().numpy()).max() == 0
+
+
+def test_models_keep_to_their_own_precision_under_autocast():
+    for model in (
+        LSTM(3, 2, 4, 2),
+        S4D(3, 2, 4, 2, order=4),
+        Mamba(3, 2, 4, 2, order=3),
+        Transformer(3, 2, 4, 2, context=5),
+        DeltaNet(3, 2, 4, 2),
+        VanillaMLP(3, 2, SYSTEM, 4, 2, hidden=5),
+    ):
+        x = torch.randn(2, 8, 3)
+        wanted, state = model(x)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y, _ = model(x)
+            stepped, _ = model.step(x[:, 0].bfloat16(), state)
+        torch.testing.assert_close(y, wanted)
+        assert stepped.dtype == torch.float32

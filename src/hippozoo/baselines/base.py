@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, TypeVar
 
 import torch
@@ -46,7 +47,27 @@ class Baseline(nn.Module, ABC):
     layers
         Blocks one after the other.
     device, dtype
-        As in any torch layer; float32 or float64.
+        As in any torch layer; float32 or float64. Under ``torch.autocast`` a model keeps to its own dtype.
+
+    Examples
+    --------
+    A model of one's own: the running sum of everything, read linearly.
+
+    >>> class Sum(Baseline):
+    ...     def __init__(self, inputs, outputs, width, layers=1):
+    ...         super().__init__(inputs, outputs, width, layers)
+    ...         self.enter, self.leave = nn.Linear(inputs, width), nn.Linear(width, outputs)
+    ...     def _start(self, batch):
+    ...         return torch.zeros(batch, self.width)
+    ...     def _roll(self, x, state, lengths, real):
+    ...         added = self.enter(x) if real is None else self.enter(x) * real[..., None]
+    ...         sums = added.cumsum(1) + (0 if state is None else state[:, None])
+    ...         return self.leave(sums), sums[:, -1]
+    >>> model = Sum.match(params=1_000, inputs=3, outputs=2)
+    >>> y, state = model(torch.ones(4, 10, 3))
+    >>> y, state = model.step(torch.ones(4, 3), state)
+    >>> model.width, y.shape
+    (166, torch.Size([4, 2]))
     """
 
     #: The constructor's arguments, without device and dtype.
@@ -179,15 +200,26 @@ class Baseline(nn.Module, ABC):
             Number of real samples of each item, (batch,), from 0. In the padding behind them no time passes, whatever
             stands there, and the output is zero.
         """
-        x, lengths, real = self._opened(x, state, lengths)
-        return self._closed(self._roll(x, state, lengths, real), real)
+        x, inside = self._in_own_precision(x)
+        with inside:
+            x, lengths, real = self._opened(x, state, lengths)
+            return self._closed(self._roll(x, state, lengths, real), real)
 
     def step(self, x: Float[Tensor, "batch inputs"], state: Any) -> tuple[Float[Tensor, "batch outputs"], Any]:
         """Take in one sample per item; give output and new state."""
-        x = self._one_sample(x, state)
-        self._check_values(x, state)
-        y, state = self._roll(x, state, None, None)
-        return y[:, 0], state
+        x, inside = self._in_own_precision(x)
+        with inside:
+            x = self._one_sample(x, state)
+            self._check_values(x, state)
+            y, state = self._roll(x, state, None, None)
+            return y[:, 0], state
+
+    def _in_own_precision(self, x: Any) -> tuple[Any, AbstractContextManager[Any]]:
+        # Half a precision would spoil the recurrences and change the dtype of the state; it begins again behind.
+        if isinstance(x, Tensor) and x.device.type != "meta" and torch.is_autocast_enabled(x.device.type):
+            x = x.to(self.dtype) if x.is_floating_point() else x
+            return x, torch.autocast(x.device.type, enabled=False)
+        return x, nullcontext()
 
     # -- checks ----------------------------------------------------------------------------------------------
 
