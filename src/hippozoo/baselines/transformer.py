@@ -104,13 +104,25 @@ class Transformer(Baseline):
     def _roll(
         self, x: Tensor, state: Any, lengths: Tensor | None, real: Tensor | None
     ) -> tuple[Tensor, TransformerState]:
-        before: TransformerState = self._start(len(x)) if state is None else state
+        # Piece by piece, so that time and memory grow with the length of a sequence and not with its square.
+        outputs = []
+        for begin in range(0, x.shape[1], self.context):
+            piece = x[:, begin : begin + self.context]
+            left = None if lengths is None else (lengths - begin).clamp(0, piece.shape[1])
+            y, state = self._piece(piece, state, left)
+            outputs.append(y)
+        return (outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1)), state
+
+    def _piece(
+        self, x: Tensor, state: TransformerState | None, lengths: Tensor | None
+    ) -> tuple[Tensor, TransformerState]:
+        """At most `context` samples."""
+        before = self._start(len(x)) if state is None else state
         n_steps = x.shape[1]
         x = self.encoder(x)
         if self.positions == "sinusoidal":
             x = x + waves(before.seen[:, None] + torch.arange(n_steps, device=x.device), self.width).to(x)
-        # From the beginning of a short sequence nothing is cached, and torch knows the mask.
-        fresh = state is None and n_steps <= self.context
+        fresh = state is None  # nothing is cached, and torch knows the mask
         mask = None if fresh else self._mask(before.seen, n_steps)
         caches = []
         for number, block in enumerate(self.blocks):
