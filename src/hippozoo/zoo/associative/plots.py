@@ -291,5 +291,7 @@ def plot_capacity(
                 ax.plot(curve.pairs / order, theory, ":", color=ink(), linewidth=1.0, label=name)
     ax.axvline(1.0, color=ink(), linewidth=0.8, linestyle="--")
     ax.set(xscale="log", yscale="log", xlabel="pairs stored / coefficients", ylabel="squared error / variance")
-    ax.legend()
+    ax.set_xticks([0.125, 0.25, 0.5, 1.0, 2.0], ["1/8", "1/4", "1/2", "1", "2"], minor=False)
+    ax.set_xticks([], minor=True)
+    ax.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
     return ax
