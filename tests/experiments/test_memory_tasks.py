@@ -125,6 +125,7 @@ def test_a_small_run_writes_both_tables_with_levels_and_says_that_it_is_small(tm
     text = (tmp_path / "memory-tasks" / "table.md").read_text()
     assert "says the last B* |  | *32.78*" in text
     assert "not a result" in text
+    assert "Rows not run here: Vanilla + MLP, Salience" in text
     assert (tmp_path / "memory-tasks" / "accuracy.png").exists()
 
     scaling = replace(follow_up.QUICK, rows=("lstm", "transformer_2_steps_pe"), rates=(1e-3,), steps=2)

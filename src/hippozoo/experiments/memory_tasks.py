@@ -304,6 +304,9 @@ def table(result: Result) -> str:
         f"Test accuracy in per cent, mean ± standard error over seeds ({seeds}); {config.steps:,} steps, "
         f"{config.sequences:,} sequences; parameters for {' / '.join(TITLES[task] for task in config.tasks)}.",
     ]
+    missing = [TITLE[model] for model in TITLE if model not in config.models]
+    if missing:
+        lines.append(f"Rows not run here: {', '.join(missing)}.")
     if config.steps < Config.steps:
         lines.append("Fewer steps than in the paper: this table shows the form, not a result.")
     return "\n".join(lines) + "\n"
