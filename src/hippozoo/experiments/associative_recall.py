@@ -147,18 +147,18 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
         metrics[name]["steps_to_solve"] = _over_solved([one.result["steps_to_solve"] for one in found])
         metrics["parameters"] = found[0].result["parameters"]
     banks = {size: select(finished, bank_size=size)[0].result for size in config.bank_sizes}
-    metrics["capacity"] = {
-        layout: {size: bank[layout]["pairs_at_one_percent"] for size, bank in banks.items()} for layout in LAYOUTS
-    }
-    metrics["full_bank_error"] = {
-        layout: {size: bank[layout]["full"] for size, bank in banks.items()} for layout in (*LAYOUTS, "theory")
-    }
     curves = {
         layout: {
             size: CapacityCurve(*(np.array(bank[layout][name]) for name in CapacityCurve._fields))
             for size, bank in banks.items()
         }
         for layout in LAYOUTS
+    }
+    metrics["capacity"] = {
+        layout: {size: _held(curve, 0.01) for size, curve in sizes.items()} for layout, sizes in curves.items()
+    }
+    metrics["full_bank_error"] = {
+        layout: {size: bank[layout]["full"] for size, bank in banks.items()} for layout in (*LAYOUTS, "theory")
     }
     arrays = {"runs": runs, "curves": curves, "config": config}
     return Result(metrics=metrics, claims=_claims(config, metrics), arrays=arrays)
@@ -424,12 +424,18 @@ def _bank_unit(config: Config, size: int) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for number, layout in enumerate(LAYOUTS):
         curve = capacity(family, loads.tolist(), layout, config.trials, np.random.default_rng([size, number]))
-        held = curve.pairs[curve.error <= 0.01]
         full = float(curve.error[curve.pairs == size][0])
         result[layout] = {name: _rounded(getattr(curve, name), 5) for name in CapacityCurve._fields}
-        result[layout] |= {"pairs_at_one_percent": int(held.max()) if len(held) else 0, "full": full}
+        result[layout]["full"] = full
         result["theory"] = {"full": float(curve.theory[curve.pairs == size][0])}
     return result
+
+
+def _held(curve: CapacityCurve, error: float) -> int:
+    """The most pairs, of the numbers tried, up to which no number of pairs had a larger error."""
+    too_much = np.nonzero(curve.error > error)[0]
+    held = curve.pairs[: too_much[0]] if len(too_much) else curve.pairs
+    return int(held[-1]) if len(held) else 0
 
 
 def _claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
