@@ -10,6 +10,7 @@ from hippozoo.polynomials import Legendre
 from hippozoo.systems import FouT, LagT, LegS, LegT
 from hippozoo.zoo.associative import AssociativeMemory
 from hippozoo.zoo.multiscale import MultiscaleLayer, MultiscaleMemory
+from hippozoo.zoo.salience import SalienceLayer, SalienceModel
 from hippozoo.zoo.volterra import VolterraLayer
 
 # How to make the member; what to feed it with where the usual trial will not do. Longer than a block of the fast
@@ -82,6 +83,28 @@ MEMBERS = {
     "deltanet-float32": (lambda: DeltaNet(3, 2, width=8), {}),
     "vanilla": (lambda: VanillaHippo(3, 2, LegT(6, 9.0), width=4, layers=2, dtype=torch.float64), {}),
     "vanilla-mlp": (lambda: VanillaMLP(3, 2, LegS(6, 9.0), width=4, hidden=5), {}),
+    # A state is carried as a staircase of interpolated cells: exact to the table, not to the last bit.
+    "salience": (lambda: SalienceLayer(LegT(12, timescale=20.0), 3, outputs=2), {"tolerance": 2e-4}),
+    "salience-input-only": (
+        lambda: SalienceLayer(LegS(12, timescale=20.0), 3, summary=0, dtype=torch.float64),
+        {"tolerance": 1e-7},
+    ),
+    "salience-per-channel": (
+        lambda: SalienceLayer(LegT(8, timescale=9.0), 3, per_channel=True, dtype=torch.float64),
+        {"tolerance": 1e-7},
+    ),
+    "salience-states": (
+        lambda: SalienceLayer(FouT(7, timescale=9.0), 2, readout="states", dtype=torch.float64),
+        {"tolerance": 1e-6},
+    ),
+    "salience-full-recurrent": (
+        lambda: SalienceLayer(LagT(8, timescale=9.0), 2, readout="full", outputs=3, form="recurrent"),
+        {"tolerance": 2e-4},
+    ),
+    "salience-model": (
+        lambda: SalienceModel(4, 3, LegT(16, timescale=20.0), width=5, dtype=torch.float64),
+        {"tolerance": 1e-7, "channels": 4},
+    ),
 }
 
 
