@@ -67,11 +67,11 @@ class Config:
     batch: int = 64
     steps: int = 800
     validate_every: int = 25
-    online_steps: int = 10_000
+    online_steps: int = 6_000
     online_validate_every: int = 250
     # Episodes that follow each other in one stream, when a model trained online is validated and tested.
     stream: int = 25
-    validation_episodes: int = 500
+    validation_episodes: int = 1_000
     test_episodes: int = 2_000
     # Beyond what was trained on.
     more_pairs: tuple[int, ...] = (5, 10, 20, 50, 100)

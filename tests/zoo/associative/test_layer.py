@@ -93,6 +93,14 @@ def test_both_addresses_start_as_one_function_of_the_previous_sample(rng):
     assert moved.nonzero().flatten().tolist() == [9]
 
 
+def test_gates_start_nearly_shut_unless_the_start_is_random(rng):
+    x = samples(rng) / 5
+    shut, plain = a_layer().signals(x), a_layer(start="random").signals(x)
+    for name in ("write_gate", "output_gate"):
+        assert getattr(shut, name).max() < 0.15
+        assert getattr(plain, name).mean() > 0.3
+
+
 def test_the_start_comes_from_the_generator_alone():
     torch.manual_seed(1)
     before = torch.get_rng_state()

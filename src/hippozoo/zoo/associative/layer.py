@@ -93,8 +93,8 @@ class AssociativeMemory(nn.Module):
         See `PolynomialBank`.
     start
         ``"previous"``: both addresses begin as one and the same random function of the previous sample, so that
-        what is stored under a token can be found by it from the first step on; ``"random"``: as any linear
-        layer begins. From a random start about half the runs on associative recall stop short.
+        what is stored under a token can be found by it from the first step on, and both gates begin nearly shut;
+        ``"random"``: as any linear layer begins. From there many runs on associative recall stop short.
     generator
         Where the random start comes from; by default torch's global one.
     device, dtype
@@ -194,7 +194,8 @@ class AssociativeMemory(nn.Module):
         weight = self.addresses.weight
         newest = torch.from_numpy(sample_reader(self.system, self.dt, lag=0)).to(weight)
         for gate in (self.write_gate, self.output_gate):
-            gate.reset_parameters(newest, generator)
+            # Shut, a gate opens where that pays; open, it shuts only where harm has been seen, which can take long.
+            gate.reset_parameters(newest, generator, bias=-3.0 if self.start == "previous" else None)
         if self.start == "previous":
             previous = torch.from_numpy(sample_reader(self.system, self.dt, lag=1)).to(weight)
             direction = torch.empty(self.width, 1, dtype=weight.dtype, device=weight.device)
