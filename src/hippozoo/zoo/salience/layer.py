@@ -378,7 +378,7 @@ class SalienceLayer(nn.Module):
         """Sample by sample: the summary of what is there, the salience, and where the warped clock then stands."""
         cubic = cubics(self._values, self._slopes, self.network.pool.weight.mT)
         edges, now = before, torch.zeros_like(jumps[:, :1, : before.shape[2]])
-        old, saliences = before.shape[1], []
+        old, saliences, weight = before.shape[1], [], self.network.summary_weight()
         for t, hidden in enumerate(part.unbind(1)):
             there = old + t
             if there == 0:
@@ -389,7 +389,7 @@ class SalienceLayer(nn.Module):
             else:
                 rows = read(cubic, (now - edges)[..., 0], self._root_step)
                 pooled = jumps[:, :there].mT @ rows
-            salience = self.network.with_summary(hidden, pooled)[:, None]
+            salience = self.network.with_summary(hidden, pooled, weight)[:, None]
             saliences.append(salience)
             edges = torch.cat([edges, now], 1)
             now = torch.addcmul(now, salience, clock[:, t : t + 1])
@@ -442,10 +442,10 @@ class SalienceLayer(nn.Module):
             salience = self.network.from_sample(part)
             y, state = self._advance(x, state, salience * clock)
             return Rolled(y, state, salience)
-        pieces, saliences = [], []
+        pieces, saliences, weight = [], [], self.network.summary_weight()
         for t in range(n_steps):
             pooled = state @ self.network.pool.weight.mT
-            salience = self.network.with_summary(part[:, t], pooled)[:, None]
+            salience = self.network.with_summary(part[:, t], pooled, weight)[:, None]
             y, state = self._advance(x[:, t : t + 1], state, salience * clock[:, t : t + 1])
             pieces.append(y)
             saliences.append(salience)

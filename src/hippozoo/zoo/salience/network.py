@@ -81,10 +81,16 @@ class SalienceNetwork(nn.Module):
         score = self.out(nn.functional.softplus(part))
         return self.largest * torch.sigmoid(score)
 
+    def summary_weight(self) -> Float[Tensor, "summary hidden"]:
+        """The hidden layer's weights of the summary; cut out once for a loop over time."""
+        return self.hidden.weight[:, -self.summary :].mT
+
     def with_summary(
-        self, part: Float[Tensor, "batch hidden"], pooled: Float[Tensor, "batch channels summary"]
+        self,
+        part: Float[Tensor, "batch hidden"],
+        pooled: Float[Tensor, "batch channels summary"],
+        weight: Float[Tensor, "summary hidden"],
     ) -> Float[Tensor, "batch saliences"]:
-        """Salience from the sample's part and ``pool(state)`` without its bias."""
+        """Salience from the sample's part, ``pool(state)`` without its bias, and `summary_weight`."""
         summary = torch.tanh(pooled + self.pool.bias).mean(1)
-        weight = self.hidden.weight[:, -self.summary :]
-        return self.from_sample(torch.addmm(part, summary, weight.mT))
+        return self.from_sample(torch.addmm(part, summary, weight))
