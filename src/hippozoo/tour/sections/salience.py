@@ -69,12 +69,12 @@ from hippozoo.zoo.salience import SalienceTrace
 
 time = np.arange(6000) / 100  # one minute, 100 samples a second
 bursts = sum(np.exp(-((time - t) / 0.35) ** 2) for t in (9.0, 31.0, 52.0))
-signal = bursts * np.sin(2 * np.pi * 2.5 * time)  # three bursts in a minute of silence
-salience = np.where(bursts > 0.1, 1.0, 0.01)  # a trained layer finds this out by itself
+signal = bursts * np.sin(2 * np.pi * 2.5 * time)  # the rest is silence
+salience = np.where(bursts > 0.1, 1.0, 0.01)  # a layer learns this
 """,
     code="""
 memory = Memory(LegT(order=64, timescale=4.0), dt=0.01)
-state = memory.final(signal, dt=0.01 * salience)  # salience is time, stretched or squeezed
+state = memory.final(signal, dt=0.01 * salience)  # it stretches time
 seen = SalienceTrace(memory.system, salience, np.full(6000, 0.01))
 """,
     draw=draw,
