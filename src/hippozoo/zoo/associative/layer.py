@@ -94,7 +94,7 @@ class AssociativeMemory(nn.Module):
     start
         ``"previous"``: both addresses begin as one and the same random function of the previous sample, so that
         what is stored under a token can be found by it from the first step on, and both gates begin nearly shut;
-        ``"random"``: as any linear layer begins. From there many runs on associative recall stop short.
+        ``"random"``: as any linear layer begins. From there associative recall is learnt too, in more steps.
     generator
         Where the random start comes from; by default torch's global one.
     device, dtype
