@@ -9,14 +9,18 @@ ifdef SHARED_DATA
 export HIPPOZOO_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
+# Tests that want the code as users have it, without shape checks at every call: what is refused, what is compiled,
+# and the batteries of other libraries.
+PLAIN := tests/bad_input tests/compiled tests/estimators
+
 .PHONY: tour test setup check bench clean
 
 tour: setup  ## run the zoo on embedded data and write tour/index.html
 	$(BIN)/hippozoo tour --out tour
 
 test: check  ## the checks, the doctests and every test
-	$(BIN)/pytest -q -n 2 tests/bad_input tests/compiled
-	$(BIN)/pytest -q -n 2 --jaxtyping-packages=hippozoo,beartype.beartype --ignore tests/bad_input --ignore tests/compiled
+	$(BIN)/pytest -q -n 2 $(PLAIN)
+	$(BIN)/pytest -q -n 2 --jaxtyping-packages=hippozoo,beartype.beartype $(addprefix --ignore ,$(PLAIN))
 
 setup: $(STAMP)  ## create .venv with everything in it
 
