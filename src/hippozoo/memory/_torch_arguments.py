@@ -38,6 +38,37 @@ def real_tensor(name: str, value: Any, dtype: torch.dtype) -> Tensor:
     return value
 
 
+def samples(x: Any, dtype: torch.dtype, channels: int | None, axes: str, hint: str) -> None:
+    """A sequence or a sample of the shape that `axes` names, with at least one number and the right channels."""
+    refuse_low_precision(dtype)
+    real_tensor("x", x, dtype)
+    if x.ndim != axes.count(",") + 1:
+        raise ValueError(f"x has shape {tuple(x.shape)}, expected {axes}; pass {hint}.")
+    if 0 in x.shape:
+        raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
+    if channels and x.shape[-1] != channels:
+        raise ValueError(
+            f"x has {x.shape[-1]} channels on its last axis, but this layer has {channels}; "
+            f"pass {axes} with channels={channels}."
+        )
+
+
+def finite_samples_and_state(
+    x: Tensor, state: Any, dtype: torch.dtype, expected: tuple[int, ...], axes: str, begin: str
+) -> None:
+    """Finite samples, and a finite state of the expected shape or none; `begin` is how to make one."""
+    finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
+    if state is None:
+        return
+    real_tensor("state", state, dtype)
+    if tuple(state.shape) != expected:
+        raise ValueError(
+            f"state has shape {tuple(state.shape)}, expected {axes} = {expected}; "
+            f"pass what this layer returned, or {begin}."
+        )
+    finite_values("state", state, what_to_do="go on from an earlier state.")
+
+
 def finite_values(name: str, value: Tensor, *, what_to_do: str) -> None:
     """No NaN and no infinity."""
     # One pass in the usual case: a sum is finite unless a term is not, or unless the sum itself overflows.

@@ -15,9 +15,9 @@ from hippozoo._arguments import positive_number, shorten, whole_number
 from hippozoo.discretise import Method, discretise
 from hippozoo.memory._torch_arguments import (
     above_zero,
-    finite_values,
-    real_tensor,
+    finite_samples_and_state,
     refuse_low_precision,
+    samples,
     steps_of_time,
     whole_numbers_up_to,
 )
@@ -367,31 +367,13 @@ class MemoryLayer(nn.Module):
 
     # -- checks ----------------------------------------------------------------------------------------------
 
-    def _check_shapes(self, x: Tensor, expected: str, hint: str) -> None:
-        refuse_low_precision(self.dtype)
-        real_tensor("x", x, self.dtype)
-        if x.ndim != expected.count(",") + 1:
-            raise ValueError(f"x has shape {tuple(x.shape)}, expected {expected}; pass {hint}.")
-        if 0 in x.shape:
-            raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
-        if self.channels and x.shape[-1] != self.channels:
-            raise ValueError(
-                f"x has {x.shape[-1]} channels on its last axis, but this layer has {self.channels}; "
-                f"pass {expected} with channels={self.channels}."
-            )
+    def _check_shapes(self, x: Tensor, axes: str, hint: str) -> None:
+        samples(x, self.dtype, self.channels, axes, hint)
 
     def _check_values(self, x: Tensor, state: Tensor | None) -> None:
-        finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
-        if state is None:
-            return
-        real_tensor("state", state, self.dtype)
         expected = (x.shape[0], x.shape[-1], self.system.order)
-        if tuple(state.shape) != expected:
-            raise ValueError(
-                f"state has shape {tuple(state.shape)}, expected (batch, channels, order) = {expected}; "
-                f"pass what this layer returned, or initial_state({expected[0]}, {expected[1]})."
-            )
-        finite_values("state", state, what_to_do="go on from an earlier state.")
+        begin = f"initial_state({expected[0]}, {expected[1]})"
+        finite_samples_and_state(x, state, self.dtype, expected, "(batch, channels, order)", begin)
 
 
 class Stepper(nn.Module):

@@ -14,13 +14,13 @@ from hippozoo._arguments import shorten, whole_number
 from hippozoo.discretise import zero_order_hold
 from hippozoo.memory._torch_arguments import (
     above_zero,
-    finite_values,
-    real_tensor,
+    finite_samples_and_state,
+    refuse_low_precision,
+    samples,
     steps_of_time,
     whole_numbers_up_to,
 )
 from hippozoo.memory._torch_updates import MATRIX_BUDGET, augmented_generator, updates
-from hippozoo.memory.layer import refuse_low_precision
 from hippozoo.zoo.multiscale._torch_blocks import (
     BankTables,
     all_states,
@@ -319,31 +319,13 @@ class MultiscaleLayer(nn.Module):
 
     # -- checks ----------------------------------------------------------------------------------------------
 
-    def _check_shapes(self, x: Tensor, expected: str, hint: str) -> None:
-        refuse_low_precision(self.dtype)
-        real_tensor("x", x, self.dtype)
-        if x.ndim != expected.count(",") + 1:
-            raise ValueError(f"x has shape {tuple(x.shape)}, expected {expected}; pass {hint}.")
-        if 0 in x.shape:
-            raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
-        if self.channels and x.shape[-1] != self.channels:
-            raise ValueError(
-                f"x has {x.shape[-1]} channels on its last axis, but this layer has {self.channels}; "
-                f"pass {expected} with channels={self.channels}."
-            )
+    def _check_shapes(self, x: Tensor, axes: str, hint: str) -> None:
+        samples(x, self.dtype, self.channels, axes, hint)
 
     def _check_values(self, x: Tensor, state: Tensor | None) -> None:
-        finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
-        if state is None:
-            return
-        real_tensor("state", state, self.dtype)
         expected = (x.shape[0], x.shape[-1], *self._shape)
-        if tuple(state.shape) != expected:
-            raise ValueError(
-                f"state has shape {tuple(state.shape)}, expected (batch, channels, order, scales) = {expected}; "
-                f"pass what this layer returned, or initial_state({expected[0]}, {expected[1]})."
-            )
-        finite_values("state", state, what_to_do="go on from an earlier state.")
+        begin = f"initial_state({expected[0]}, {expected[1]})"
+        finite_samples_and_state(x, state, self.dtype, expected, "(batch, channels, order, scales)", begin)
 
 
 def take(

@@ -14,13 +14,13 @@ from torch.utils.checkpoint import checkpoint
 from hippozoo._arguments import positive_number, shorten, whole_number
 from hippozoo.memory._torch_arguments import (
     above_zero,
-    finite_values,
-    real_tensor,
+    finite_samples_and_state,
+    refuse_low_precision,
+    samples,
     steps_of_time,
     whole_numbers_up_to,
 )
 from hippozoo.memory._torch_updates import augmented_generator, roll_varying, updates
-from hippozoo.memory.layer import refuse_low_precision
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience._lookup import cubics, read, states_at
 from hippozoo.zoo.salience.network import SalienceNetwork
@@ -505,33 +505,13 @@ class SalienceLayer(nn.Module):
     # -- checks ----------------------------------------------------------------------------------------------
 
     def _check_shape(self, x: Tensor) -> None:
-        refuse_low_precision(self.dtype)
-        real_tensor("x", x, self.dtype)
-        if x.ndim != 3:
-            raise ValueError(
-                f"x has shape {tuple(x.shape)}, expected (batch, time, channels); "
-                "pass x[None] for one sequence, x[..., None] for one channel."
-            )
-        if 0 in x.shape:
-            raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
-        if x.shape[-1] != self.channels:
-            raise ValueError(
-                f"x has {x.shape[-1]} channels on its last axis, but this layer has {self.channels}; "
-                f"pass (batch, time, channels) with channels={self.channels}."
-            )
+        hint = "x[None] for one sequence, x[..., None] for one channel"
+        samples(x, self.dtype, self.channels, "(batch, time, channels)", hint)
 
     def _check_values(self, x: Tensor, state: Tensor | None) -> None:
-        finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
-        if state is None:
-            return
-        real_tensor("state", state, self.dtype)
         expected = (x.shape[0], self.channels, self.system.order)
-        if tuple(state.shape) != expected:
-            raise ValueError(
-                f"state has shape {tuple(state.shape)}, expected (batch, channels, order) = {expected}; "
-                f"pass what this layer returned, or initial_state({expected[0]})."
-            )
-        finite_values("state", state, what_to_do="go on from an earlier state.")
+        begin = f"initial_state({expected[0]})"
+        finite_samples_and_state(x, state, self.dtype, expected, "(batch, channels, order)", begin)
 
 
 def bump(system: HippoSystem, at: float = 0.5, finest: float = 12.0) -> Float[np.ndarray, " order"]:
