@@ -19,8 +19,8 @@ tour: setup  ## run the zoo on embedded data and write tour/index.html
 	$(BIN)/hippozoo tour --out tour
 
 test: check  ## the checks, the doctests and every test
-	$(BIN)/pytest -q -n 2 $(PLAIN)
-	$(BIN)/pytest -q -n 2 --jaxtyping-packages=hippozoo,beartype.beartype $(addprefix --ignore ,$(PLAIN))
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 $(PLAIN)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --jaxtyping-packages=hippozoo,beartype.beartype $(addprefix --ignore ,$(PLAIN))
 
 setup: $(STAMP)  ## create .venv with everything in it
 
