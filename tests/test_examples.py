@@ -1,12 +1,15 @@
 """The examples run as they stand, from any folder, and leave behind what they say."""
 
 import csv
+import re
 import runpy
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from hippozoo.tasks.data_files import MissingDataError, data_file
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -55,6 +58,22 @@ def test_features_of_a_csv_file_of_ones_own(run, tmp_path):
     with (tmp_path / "mine-features.csv").open() as file:
         last = list(csv.DictReader(file))[-1]
     assert abs(float(last["a_0"]) - 1) < 0.05
+
+
+def test_an_electrocardiogram_in_one_state(run, tmp_path):
+    pytest.importorskip("wfdb", reason="the record is read by wfdb, of the extra [data]")
+    try:
+        data_file("ecg/100.dat")
+    except MissingDataError:
+        pytest.skip("record 100 of the MIT-BIH database is not in HIPPOZOO_DATA")
+    names, said = run("ecg_in_one_state.py")
+    assert "1536 numbers stand for the last 21600 samples of two channels" in said
+    beat = float(re.search(r"last  0.8 s, voltage: rms error ([0-9.]+) mV", said)[1])
+    minute = float(re.search(r"last 60.0 s, heart rate: rms error ([0-9.]+) beats/min", said)[1])
+    # Of what there is to remember: a beat of more than a millivolt, a heart rate that swings by more than ten.
+    assert beat < 0.05 * np.ptp(names["signal"][:, 0])
+    assert minute < 0.1 * np.ptp(names["signal"][-21_600:, 1])
+    assert (tmp_path / "ecg.png").stat().st_size > 10_000
 
 
 def test_every_example_is_tested():
