@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from hippozoo.experiments import Finished, reproduce
+from hippozoo.experiments import _variants as variants
 from hippozoo.experiments import memory_tasks as table_one
 from hippozoo.experiments import recall_scaling as follow_up
 from hippozoo.experiments._two_tasks import LEVELS, accuracy, make_data, squared_error, verdict
@@ -100,6 +101,38 @@ def test_the_rate_is_chosen_by_validation_with_the_first_seed_and_by_nothing_els
     assert table_one.more_units(config, finished) == [{"model": "lstm", "task": "ar", "rate": 1e-3, "seed": 5}]
 
 
+def test_variants_run_after_the_rows_at_their_rate_and_only_where_the_row_runs():
+    config = replace(
+        table_one.QUICK, models=("lstm",), tasks=("sc",), variants=("lstm_steps", "s4d_steps"), rates=(1e-3, 3e-3)
+    )
+    finished = [
+        Finished({"model": "lstm", "task": "sc", "rate": rate, "seed": 0}, {"validation_loss": loss}, 1.0)
+        for rate, loss in ((1e-3, 0.3), (3e-3, 0.2))
+    ]
+    assert table_one.more_units(config, finished)[1:] == [
+        {"variant": "lstm_steps", "rate": 3e-3, "seed": 0},
+        {"variant": "lstm_steps", "rate": 3e-3, "seed": 1},
+    ]
+    with pytest.raises(ValueError, match="variants has 'nonsense'; choose from"):
+        table_one.more_units(replace(config, variants=("nonsense",)), finished)
+
+
+@pytest.mark.parametrize("name", variants.VARIANTS)
+def test_a_variant_is_as_large_as_its_row(name):
+    variant = variants.VARIANTS[name]
+    row = table_one.build(variant.model, variant.task)
+    model = variants.build_variant(variant) or row
+    sizes = [sum(parameter.numel() for parameter in one.parameters()) for one in (row, model)]
+    assert abs(sizes[1] - sizes[0]) < 0.02 * sizes[0]
+
+
+def test_a_variant_may_count_every_output():
+    data = make_data("sc", 0, sequences=100)
+    loud = Says(lambda x: data.test.targets + (data.test.answers < 0)[..., None])
+    assert squared_error(loud, data.test) == 0
+    assert squared_error(loud, variants.count_all(data).test) > 0
+
+
 @pytest.mark.parametrize(
     ("ours", "paper", "unclear", "expected"),
     [
@@ -117,7 +150,9 @@ def test_a_verdict_allows_for_seeds_and_for_the_size_of_a_test_set(ours, paper, 
 
 
 def test_a_small_run_writes_both_tables_with_levels_and_says_that_it_is_small(tmp_path):
-    config = replace(table_one.QUICK, models=("lstm", "vanilla"), rates=(1e-3,), sequences=100, steps=2)
+    config = replace(
+        table_one.QUICK, models=("lstm", "vanilla"), variants=("lstm_batch_32",), rates=(1e-3,), sequences=100, steps=2
+    )
     document = reproduce("memory-tasks", quick=True, config=config, out=tmp_path)
     assert document["quick"]
     assert len(document["metrics"]["accuracy"]["lstm"]["ar"]["seeds"]) == 2
@@ -125,6 +160,8 @@ def test_a_small_run_writes_both_tables_with_levels_and_says_that_it_is_small(tm
     text = (tmp_path / "memory-tasks" / "table.md").read_text()
     assert "says the last B* |  | *32.78*" in text
     assert "not a result" in text
+    assert "| LSTM | selective copying | batches of 32, not 64 | 24,512 |" in text
+    assert len(document["metrics"]["variants"]["lstm_batch_32"]["accuracy"]["seeds"]) == 2
     assert "Rows not run here: Vanilla + MLP, Salience" in text
     assert (tmp_path / "memory-tasks" / "accuracy.png").exists()
 

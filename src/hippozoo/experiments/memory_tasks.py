@@ -5,6 +5,8 @@ steps of AdamW, weight decay 1e-4, learning rate of three by validation loss; to
 Not in the paper, and taken here: batches of 64, gradients clipped at 1, a constant rate, mean squared error (on the
 answers in selective copying, on all outputs in associative recall), the weights that were best on validation. The rates
 are compared with the first seed; further seeds are trained at the rate chosen.
+
+Where a figure differs from the paper's, variants of the row say what it hangs on: one change each, at the row's rate.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from torch import nn
 from hippozoo.baselines import LSTM, S4D, DeltaNet, Mamba, Transformer, VanillaHippo, VanillaMLP
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_seeds, save_figure, select
 from hippozoo.experiments._two_tasks import LENGTHS, LEVELS, SIZES, TITLES, learn, make_data, verdict
+from hippozoo.experiments._variants import VARIANTS, Variant, build_variant, count_all
 from hippozoo.systems import LegT
 from hippozoo.training import Plan, best_rate, seeded
 
@@ -48,7 +51,7 @@ PAPER: dict[str, Any] = {
         "transformer_2": 51_000,
     },
 }
-SELECTS = ("seeds", "models", "tasks", "rates")
+SELECTS = ("seeds", "models", "tasks", "rates", "variants")
 TITLE = {
     "vanilla": "Vanilla HiPPO",
     "vanilla_mlp": "Vanilla + MLP",
@@ -95,6 +98,8 @@ class Config:
         "mamba",
     )
     tasks: tuple[str, ...] = ("ar", "sc")
+    # Those of rows that are not run are left out.
+    variants: tuple[str, ...] = tuple(VARIANTS)
     rates: tuple[float, ...] = (3e-4, 1e-3, 3e-3)
     sequences: int = 3_500
     steps: int = 4_000
@@ -106,7 +111,14 @@ class Config:
     stop_at: float = 1e-7
 
 
-QUICK = Config(seeds=(0, 1), rates=(1e-3, 3e-3), sequences=400, steps=8, validate_every=4)
+QUICK = Config(
+    seeds=(0, 1),
+    variants=("lstm_batch_32", "vanilla_mlp_behind"),
+    rates=(1e-3, 3e-3),
+    sequences=400,
+    steps=8,
+    validate_every=4,
+)
 
 
 def build(model: str, task: str) -> nn.Module:
@@ -154,12 +166,34 @@ def units(config: Config) -> list[dict[str, Any]]:
 
 
 def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]:
-    """The other seeds, each row at its own rate."""
-    return [
+    """The other seeds, each row at its own rate; after them the variants, at the rate of their row."""
+    seeds = [
         {"model": model, "task": task, "rate": chosen_rate(config, finished, model, task), "seed": seed}
         for model in config.models
         for task in config.tasks
         for seed in config.seeds[1:]
+    ]
+    variants = [
+        {
+            "variant": name,
+            "rate": chosen_rate(config, finished, VARIANTS[name].model, VARIANTS[name].task),
+            "seed": seed,
+        }
+        for name in asked_variants(config)
+        for seed in config.seeds
+    ]
+    return seeds + variants
+
+
+def asked_variants(config: Config) -> list[str]:
+    """The variants of rows that are run."""
+    unknown = [name for name in config.variants if name not in VARIANTS]
+    if unknown:
+        raise ValueError(f"variants has {unknown[0]!r}; choose from {', '.join(VARIANTS)}.")
+    return [
+        name
+        for name in config.variants
+        if VARIANTS[name].model in config.models and VARIANTS[name].task in config.tasks
     ]
 
 
@@ -172,11 +206,14 @@ def chosen_rate(config: Config, finished: list[Finished], model: str, task: str)
 def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> dict[str, Any]:
     """Train and score one model."""
     seed = unit["seed"]
-    data = make_data(unit["task"], seed, config.sequences)
+    row = VARIANTS[unit["variant"]] if "variant" in unit else Variant(unit["model"], unit["task"], "none")
+    data = make_data(row.task, seed, config.sequences)
+    if row.all_outputs:
+        data = count_all(data)
     with seeded(seed):
-        model = build(unit["model"], unit["task"])
+        model = build_variant(row) or build(row.model, row.task)
     plan = Plan(
-        steps=config.steps,
+        steps=row.steps * config.steps,
         rate=unit["rate"],
         seed=seed,
         weight_decay=config.weight_decay,
@@ -184,7 +221,7 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
         validate_every=config.validate_every,
         stop_at=config.stop_at,
     )
-    return learn(model, data, plan, config.batch, context, seed)
+    return learn(model, data, plan, row.batch or config.batch, context, seed)
 
 
 def assemble(config: Config, finished: list[Finished]) -> Result:
@@ -211,6 +248,16 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
         counts = rows["params_by_task"]
         metrics["params"][model] = counts.get("sc", next(iter(counts.values())))
     metrics["levels"] = {task: LEVELS[task] for task in config.tasks}
+    metrics["variants"] = {}
+    for name in asked_variants(config):
+        found = [one.result for one in select(finished, variant=name) if one.unit["seed"] in config.seeds]
+        metrics["variants"][name] = {
+            "model": VARIANTS[name].model,
+            "task": VARIANTS[name].task,
+            "change": VARIANTS[name].change,
+            "accuracy": over_seeds(one["accuracy"] for one in found),
+            "params": found[0]["parameters"],
+        }
     return Result(metrics, claims(config, metrics), {"config": config})
 
 
@@ -307,8 +354,20 @@ def table(result: Result) -> str:
     missing = [TITLE[model] for model in TITLE if model not in config.models]
     if missing:
         lines.append(f"Rows not run here: {', '.join(missing)}.")
+    if metrics["variants"]:
+        lines += ["", "One thing changed, at the rate of the row:", ""]
+        lines += [
+            "| model | task | change | parameters | as in the table | changed | paper |",
+            "|---|---|---|---|---|---|---|",
+        ]
+    for one in metrics["variants"].values():
+        model, task = one["model"], one["task"]
+        paper = PAPER["accuracy"].get(model, {}).get(task)
+        cells = [TITLE[model], TITLES[task], one["change"], f"{one['params']:,}"]
+        cells += [percent(metrics["accuracy"][model][task]), percent(one["accuracy"])]
+        lines.append(f"| {' | '.join([*cells, '' if paper is None else f'{paper:.1f}'])} |")
     if config.steps < Config.steps:
-        lines.append("Fewer steps than in the paper: this table shows the form, not a result.")
+        lines.append("\nFewer steps than in the paper: this table shows the form, not a result.")
     return "\n".join(lines) + "\n"
 
 

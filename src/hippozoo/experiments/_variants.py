@@ -1,0 +1,96 @@
+"""Rows of Table 1 with one thing changed that the paper leaves open, to find out what the figure hangs on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from hippozoo.baselines import VanillaHippo, VanillaMLP
+from hippozoo.experiments._two_tasks import LENGTHS, SIZES, Data
+from hippozoo.systems import LegT
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One row, one change.
+
+    Parameters
+    ----------
+    model, task
+        The row.
+    change
+        In words, for the table.
+    batch
+        Sequences per step, in place of the table's.
+    steps
+        How many times the table's steps.
+    all_outputs
+        The loss looks at every output, also where nothing is to be said.
+    window
+        Timescale of the memory, in samples.
+    network_behind
+        The network stands behind a linear readout as wide as a token, in place of seeing all coefficients.
+    """
+
+    model: str
+    task: str
+    change: str
+    batch: int | None = None
+    steps: int = 1
+    all_outputs: bool = False
+    window: float | None = None
+    network_behind: bool = False
+
+
+VARIANTS: dict[str, Variant] = {
+    "vanilla_mlp_window_2": Variant("vanilla_mlp", "sc", "window of 2 samples, not 30", window=2.0),
+    "vanilla_mlp_window_300": Variant("vanilla_mlp", "sc", "window of 300 samples, not 30", window=300.0),
+    "vanilla_mlp_behind": Variant(
+        "vanilla_mlp", "sc", "network behind a linear readout of 32 numbers", network_behind=True
+    ),
+    "assoc_window_8": Variant("assoc", "sc", "window of 8 samples, not 2", window=8.0),
+    "assoc_window_20": Variant("assoc", "sc", "window of 20 samples, not 2", window=20.0),
+    "lstm_all_outputs": Variant("lstm", "sc", "loss on all outputs", all_outputs=True),
+    "lstm_batch_32": Variant("lstm", "sc", "batches of 32, not 64", batch=32),
+    "lstm_steps": Variant("lstm", "sc", "three times the steps", steps=3),
+    "s4d_all_outputs": Variant("s4d", "sc", "loss on all outputs", all_outputs=True),
+    "s4d_batch_32": Variant("s4d", "sc", "batches of 32, not 64", batch=32),
+    "s4d_steps": Variant("s4d", "sc", "three times the steps", steps=3),
+}
+
+
+class NetworkBehind(nn.Module):
+    """A plain memory, read linearly; a network of one hidden layer sees the readout and nothing else."""
+
+    def __init__(self, size: int, system: LegT, hidden: int = 116) -> None:
+        super().__init__()
+        self.memory = VanillaHippo(size, size, system, width=32)
+        self.network = nn.Sequential(nn.Linear(size, hidden), nn.GELU(), nn.Linear(hidden, size))
+
+    def forward(self, x: Float[Tensor, "batch time inputs"]) -> tuple[Float[Tensor, "batch time outputs"], Tensor]:
+        """Outputs, and the state of the memory."""
+        read, state = self.memory(x)
+        return self.network(read), state
+
+
+def build_variant(variant: Variant) -> nn.Module | None:
+    """The model, where it is another one than the row's."""
+    from hippozoo.zoo.associative import AssociativeMemory
+
+    size, window = SIZES[variant.task], variant.window or float(LENGTHS[variant.task])
+    if variant.network_behind:
+        return NetworkBehind(size, LegT(16, window))
+    if variant.window is None:
+        return None
+    if variant.model == "assoc":
+        return AssociativeMemory(size, system=LegT(32, window), hidden=290)
+    return VanillaMLP(size, size, LegT(16, window), width=16, hidden=86)
+
+
+def count_all(data: Data) -> Data:
+    """The same episodes, with every output in the loss."""
+    parts = (replace(part, counted=torch.ones_like(part.counted)) for part in (data.train, data.validation, data.test))
+    return Data(*parts, data.vectors)
