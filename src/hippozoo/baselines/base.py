@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, TypeVar
 
 import torch
@@ -12,7 +11,14 @@ from torch import Tensor, nn
 
 from hippozoo._arguments import shorten, whole_number
 from hippozoo._nests import leaves
-from hippozoo.memory._torch_arguments import finite_values, real_tensor, whole_numbers_up_to
+from hippozoo.memory._torch_arguments import (
+    finite_samples,
+    finite_state,
+    in_own_precision,
+    samples,
+    silent_in_padding,
+    without_padding,
+)
 
 __all__ = ["Baseline", "parameter_count"]
 
@@ -200,75 +206,42 @@ class Baseline(nn.Module, ABC):
             Number of real samples of each item, (batch,), from 0. In the padding behind them no time passes, whatever
             stands there, and the output is zero.
         """
-        x, inside = self._in_own_precision(x)
-        with inside:
-            x, lengths, real = self._opened(x, state, lengths)
-            return self._closed(self._roll(x, state, lengths, real), real)
+        return in_own_precision(self.dtype, self._whole, x, state, lengths)
 
     def step(self, x: Float[Tensor, "batch inputs"], state: Any) -> tuple[Float[Tensor, "batch outputs"], Any]:
         """Take in one sample per item; give output and new state."""
-        x, inside = self._in_own_precision(x)
-        with inside:
-            x = self._one_sample(x, state)
-            self._check_values(x, state)
-            y, state = self._roll(x, state, None, None)
-            return y[:, 0], state
+        return in_own_precision(self.dtype, self._single, x, state)
 
-    def _in_own_precision(self, x: Any) -> tuple[Any, AbstractContextManager[Any]]:
-        # Half a precision would spoil the recurrences and change the dtype of the state; it begins again behind.
-        if isinstance(x, Tensor) and x.device.type != "meta" and torch.is_autocast_enabled(x.device.type):
-            x = x.to(self.dtype) if x.is_floating_point() else x
-            return x, torch.autocast(x.device.type, enabled=False)
-        return x, nullcontext()
+    def _whole(self, x: Tensor, state: Any, lengths: Tensor | None, *more: Any) -> tuple[Tensor, Any]:
+        """A sequence, checked; `more` is handed on to `_roll`."""
+        samples(x, self.dtype, self.inputs, "(batch, time, inputs)", "x[None] for one sequence")
+        x, lengths, real = without_padding(x, lengths)
+        self._check_values(x, state)
+        y, state = self._roll(x, state, lengths, real, *more)
+        return silent_in_padding(y, real), state
+
+    def _single(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """One sample per item, checked."""
+        self._check_sample(x, state)
+        y, state = self._roll(x[:, None], state, None, None)
+        return y[:, 0], state
 
     # -- checks ----------------------------------------------------------------------------------------------
 
-    def _opened(self, x: Tensor, state: Any, lengths: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """The samples with zeros in the padding, the lengths, and which samples are real."""
-        self._check_shape(x, "(batch, time, inputs)", "x[None] for one sequence")
-        real = None
-        if lengths is not None:
-            what = "the number of real samples of each item"
-            lengths = whole_numbers_up_to("lengths", lengths, len(x), x.shape[1], what=what).to(x.device)
-            real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
-            x = torch.where(real[..., None], x, 0.0)
-        self._check_values(x, state)
-        return x, lengths, real
-
-    def _closed(self, outcome: tuple[Tensor, Any], real: Tensor | None) -> tuple[Tensor, Any]:
-        y, state = outcome
-        return (y if real is None else torch.where(real[..., None], y, 0.0)), state
-
-    def _one_sample(self, x: Tensor, state: Any) -> Tensor:
-        self._check_shape(x, "(batch, inputs)", "x[:, 0] for the first sample of a sequence")
+    def _check_sample(self, x: Tensor, state: Any) -> None:
+        samples(x, self.dtype, self.inputs, "(batch, inputs)", "x[:, 0] for the first sample of a sequence")
         if state is None:
             raise TypeError("state=None: step goes on from a state; pass model.initial_state(batch).")
-        return x[:, None]
-
-    def _check_shape(self, x: Tensor, expected: str, hint: str) -> None:
-        real_tensor("x", x, self.dtype)
-        if x.ndim != expected.count(",") + 1:
-            raise ValueError(f"x has shape {tuple(x.shape)}, expected {expected}; pass {hint}.")
-        if 0 in x.shape:
-            raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
-        if x.shape[-1] != self.inputs:
-            raise ValueError(
-                f"x has {x.shape[-1]} numbers on its last axis, but this model takes {self.inputs}; "
-                f"pass {expected} with inputs={self.inputs}."
-            )
+        self._check_values(x, state)
 
     def _check_values(self, x: Tensor, state: Any) -> None:
-        finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
+        finite_samples(x)
         if state is None:
             return
-        model = self._start(1)
-        advice = f"pass what this model returned, or initial_state({len(x)})."
+        model, begin = self._start(1), f"initial_state({len(x)})"
         if type(state) is not type(model):
-            raise TypeError(f"state={shorten(state)} is a {type(state).__name__}; {advice}")
+            raise TypeError(
+                f"state={shorten(state)} is a {type(state).__name__}; pass what this layer returned, or {begin}."
+            )
         for (place, leaf), (_, wanted) in zip(leaves(state), leaves(model), strict=True):
-            real_tensor(place, leaf, wanted.dtype)
-            expected = (len(x), *wanted.shape[1:])
-            if tuple(leaf.shape) != expected:
-                raise ValueError(f"{place} has shape {tuple(leaf.shape)}, expected {expected}; {advice}")
-            if leaf.is_floating_point():
-                finite_values(place, leaf, what_to_do="go on from an earlier state.")
+            finite_state(place, leaf, wanted.dtype, (len(x), *wanted.shape[1:]), "", begin)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from hippozoo._arguments import whole_number
 from hippozoo.baselines.base import Baseline
 from hippozoo.memory import MemoryLayer
+from hippozoo.memory._torch_arguments import in_own_precision
 from hippozoo.systems import HippoSystem
 
 __all__ = ["VanillaHippo", "VanillaMLP"]
@@ -94,25 +95,23 @@ class VanillaHippo(Baseline):
         lengths: Int[Tensor, " batch"] | None = None,
     ) -> tuple[Float[Tensor, "batch time outputs"], State]:
         """As `Baseline.forward`; `dt` as in `hippozoo.memory.MemoryLayer`."""
-        x, inside = self._in_own_precision(x)
-        with inside:
-            x, lengths, real = self._opened(x, state, lengths)
-            return self._closed(self._roll(x, state, lengths, real, dt), real)
+        return in_own_precision(self.dtype, self._whole, x, state, lengths, dt)
 
     def step(
         self, x: Float[Tensor, "batch inputs"], state: State, dt: Steps | None = None
     ) -> tuple[Float[Tensor, "batch outputs"], State]:
         """Take in one sample per item, held for `dt`; give output and new state."""
-        x, inside = self._in_own_precision(x)
-        with inside:
-            self._check_values(self._one_sample(x, state), state)
-            x = self.encoder(x)
-            after = []
-            for number, (memory, head) in enumerate(zip(self.memories, self.heads, strict=True)):
-                read, one = cast(MemoryLayer, memory).step(x, state[:, number], dt)
-                x = head(read)
-                after.append(one)
-            return x, torch.stack(after, 1)
+        return in_own_precision(self.dtype, self._single, x, state, dt)
+
+    def _single(self, x: Tensor, state: Any, dt: Steps | None = None) -> tuple[Tensor, State]:
+        self._check_sample(x, state)
+        x = self.encoder(x)
+        after = []
+        for number, (memory, head) in enumerate(zip(self.memories, self.heads, strict=True)):
+            read, one = cast(MemoryLayer, memory).step(x, state[:, number], dt)
+            x = head(read)
+            after.append(one)
+        return x, torch.stack(after, 1)
 
     def _start(self, batch: int) -> State:
         shape = batch, self.layers, self.width, self.system.order

@@ -7,12 +7,41 @@ Shapes and dtypes are always checked. Values are checked where there are any: no
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from hippozoo._arguments import positive_number, shorten
+
+Outcome = TypeVar("Outcome")
+
+
+def in_own_precision(dtype: torch.dtype, run: Callable[..., Outcome], x: Any, *others: Any) -> Outcome:
+    """``run(x, *others)`` without autocast, which begins again behind the layer.
+
+    Half a precision would spoil a recurrence, and change the dtype of the state.
+    """
+    if isinstance(x, Tensor) and x.device.type != "meta" and torch.is_autocast_enabled(x.device.type):
+        with torch.autocast(x.device.type, enabled=False):
+            return run(x.to(dtype) if x.is_floating_point() else x, *others)
+    return run(x, *others)
+
+
+def without_padding(x: Tensor, lengths: Any) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """The samples with zeros in the padding, whatever stood there; the lengths, checked; which samples are real."""
+    if lengths is None:
+        return x, None, None
+    what = "the number of real samples of each item"
+    lengths = whole_numbers_up_to("lengths", lengths, len(x), x.shape[1], what=what).to(x.device)
+    real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
+    return silent_in_padding(x, real), lengths, real
+
+
+def silent_in_padding(y: Tensor, real: Tensor | None) -> Tensor:
+    """Zeros where a sample is not real; (batch, time, ...)."""
+    return y if real is None else torch.where(real.view(*real.shape, *[1] * (y.ndim - 2)), y, 0.0)
 
 
 def refuse_low_precision(dtype: torch.dtype) -> None:
@@ -39,7 +68,7 @@ def real_tensor(name: str, value: Any, dtype: torch.dtype) -> Tensor:
 
 
 def samples(x: Any, dtype: torch.dtype, channels: int | None, axes: str, hint: str) -> None:
-    """A sequence or a sample of the shape that `axes` names, with at least one number and the right channels."""
+    """A sequence or a sample of the shape that `axes` names, with at least one number and the right last axis."""
     refuse_low_precision(dtype)
     real_tensor("x", x, dtype)
     if x.ndim != axes.count(",") + 1:
@@ -47,9 +76,10 @@ def samples(x: Any, dtype: torch.dtype, channels: int | None, axes: str, hint: s
     if 0 in x.shape:
         raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
     if channels and x.shape[-1] != channels:
+        name = axes.strip("()").split(", ")[-1]
         raise ValueError(
-            f"x has {x.shape[-1]} channels on its last axis, but this layer has {channels}; "
-            f"pass {axes} with channels={channels}."
+            f"x has {x.shape[-1]} {name} on its last axis, but this layer has {channels}; "
+            f"pass {axes} with {name}={channels}."
         )
 
 
@@ -57,16 +87,26 @@ def finite_samples_and_state(
     x: Tensor, state: Any, dtype: torch.dtype, expected: tuple[int, ...], axes: str, begin: str
 ) -> None:
     """Finite samples, and a finite state of the expected shape or none; `begin` is how to make one."""
+    finite_samples(x)
+    if state is not None:
+        finite_state("state", state, dtype, expected, f"{axes} = ", begin)
+
+
+def finite_samples(x: Tensor) -> None:
+    """No NaN and no infinity in a sequence."""
     finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
-    if state is None:
-        return
-    real_tensor("state", state, dtype)
+
+
+def finite_state(name: str, state: Any, dtype: torch.dtype, expected: tuple[int, ...], axes: str, begin: str) -> None:
+    """A state, or a part of one, that a layer can go on from."""
+    real_tensor(name, state, dtype)
     if tuple(state.shape) != expected:
         raise ValueError(
-            f"state has shape {tuple(state.shape)}, expected {axes} = {expected}; "
+            f"{name} has shape {tuple(state.shape)}, expected {axes}{expected}; "
             f"pass what this layer returned, or {begin}."
         )
-    finite_values("state", state, what_to_do="go on from an earlier state.")
+    if state.is_floating_point():
+        finite_values(name, state, what_to_do="go on from an earlier state.")
 
 
 def finite_values(name: str, value: Tensor, *, what_to_do: str) -> None:

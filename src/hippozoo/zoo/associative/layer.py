@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import torch
@@ -11,7 +10,14 @@ from torch import Tensor, nn
 
 from hippozoo._arguments import shorten, whole_number
 from hippozoo.memory import MemoryLayer
-from hippozoo.memory._torch_arguments import finite_values, real_tensor, whole_numbers_up_to
+from hippozoo.memory._torch_arguments import (
+    finite_samples,
+    finite_state,
+    in_own_precision,
+    samples,
+    silent_in_padding,
+    without_padding,
+)
 from hippozoo.polynomials import OrthonormalFamily
 from hippozoo.systems import HippoSystem, LegT
 from hippozoo.zoo.associative._functionals import Answers, answers_of_samples, answers_of_states
@@ -227,7 +233,7 @@ class AssociativeMemory(nn.Module):
             Number of real samples of each item, (batch,). In the padding behind them no time passes and
             nothing is written; the output there is zero.
         """
-        return self._in_own_precision(self._roll, x, state, dt, lengths)
+        return in_own_precision(self.dtype, self._roll, x, state, dt, lengths)
 
     def step(
         self, x: Float[Tensor, "batch channels"], state: AssociativeState, dt: Steps | None = None
@@ -241,7 +247,7 @@ class AssociativeMemory(nn.Module):
         >>> y.shape
         torch.Size([5, 2])
         """
-        return self._in_own_precision(self._take, x, state, dt)
+        return in_own_precision(self.dtype, self._take, x, state, dt)
 
     def signals(
         self,
@@ -251,57 +257,48 @@ class AssociativeMemory(nn.Module):
         lengths: Int[Tensor, " batch"] | None = None,
     ) -> Signals:
         """Addresses, gates and values at every sample; nothing is written."""
-        return self._in_own_precision(self._decide, x, state, dt, lengths)[0]
+        return in_own_precision(self.dtype, self._decide, x, state, dt, lengths)[0]
 
     def _decide(
         self, x: Tensor, state: AssociativeState | None, dt: Steps | None, lengths: Tensor | None
     ) -> tuple[Signals, Tensor, Tensor | None]:
         """The signals, the memory after the last sample, and which samples are real."""
-        self._check_x(x, "(batch, time, channels)", "x[None] for one sequence")
-        real = None
-        if lengths is not None and isinstance(lengths, Tensor) and lengths.shape == x.shape[:1]:
-            # Whatever stands in the padding, also NaN; the memory layer checks the lengths themselves.
-            real = torch.arange(x.shape[1], device=x.device) < lengths.to(x.device)[:, None]
-            x = torch.where(real[..., None], x, 0.0)
+        samples(x, self.dtype, self.channels, "(batch, time, channels)", "x[None] for one sequence")
+        x, lengths, real = without_padding(x, lengths)
         self._check_values(x, state)
-        samples = self.project(x)
+        projected = self.project(x)
         before = None if state is None else state.memory
-        answers, memory = self._ask(samples, before, dt, lengths)
-        return self._signals(answers, samples), memory, real
+        answers, memory = self._ask(projected, before, dt, lengths)
+        return self._signals(answers, projected), memory, real
 
     def _ask(
-        self, samples: Tensor, state: Tensor | None, dt: Steps | None, lengths: Tensor | None
+        self, projected: Tensor, state: Tensor | None, dt: Steps | None, lengths: Tensor | None
     ) -> tuple[Answers, Tensor]:
         """What the functionals say at every sample; only steps of different length need the states themselves."""
         memory = self.memory
         if dt is not None:
-            states, last = memory(samples, state, dt, lengths)
+            states, last = memory(projected, state, dt, lengths)
             return answers_of_states(states, *self._functionals()), last
-        if lengths is not None:
-            what = "the number of real samples of each item"
-            lengths = whole_numbers_up_to("lengths", lengths, len(samples), samples.shape[1], what=what)
-            lengths = lengths.to(samples.device)
-        tables = memory._tables(None, samples.shape[1])
-        return answers_of_samples(samples, state, tables, memory._block, *self._functionals(), lengths)
+        tables = memory._tables(None, projected.shape[1])
+        return answers_of_samples(projected, state, tables, memory._block, *self._functionals(), lengths)
 
     def _functionals(self) -> tuple[Tensor, Tensor]:
         joint = self.addresses.weight.unflatten(-1, (self.width, self.system.order))
         return joint, torch.stack([self.write_gate.lag_functional, self.output_gate.lag_functional])
 
-    def _signals(self, answers: Answers, samples: Tensor) -> Signals:
+    def _signals(self, answers: Answers, projected: Tensor) -> Signals:
         write_address, read_address = torch.sigmoid(answers.joint + self.addresses.bias).unbind(-1)
         to_write, to_output = answers.lagged.unbind(0)
         return Signals(
-            write_address, read_address, self.write_gate(to_write), self.output_gate(to_output), self.value(samples)
+            write_address, read_address, self.write_gate(to_write), self.output_gate(to_output), self.value(projected)
         )
 
     def _roll(
         self, x: Tensor, state: AssociativeState | None, dt: Steps | None, lengths: Tensor | None
     ) -> tuple[Tensor, AssociativeState]:
         signals, memory, real = self._decide(x, state, dt, lengths)
-        write_gate, output_gate = signals.write_gate, signals.output_gate
-        if real is not None:
-            write_gate, output_gate = torch.where(real, write_gate, 0.0), torch.where(real, output_gate, 0.0)
+        write_gate = silent_in_padding(signals.write_gate, real)
+        output_gate = silent_in_padding(signals.output_gate, real)
         before = self.bank.initial_state(len(x)) if state is None else state.bank
         reads, bank = self.bank._write_and_read(
             signals.write_address, signals.value, signals.read_address, write_gate, before
@@ -309,40 +306,21 @@ class AssociativeMemory(nn.Module):
         return output_gate[..., None] * self.readout(reads), AssociativeState(memory, bank)
 
     def _take(self, x: Tensor, state: AssociativeState, dt: Steps | None) -> tuple[Tensor, AssociativeState]:
-        self._check_x(x, "(batch, channels)", "x[:, 0] for the first sample of a sequence")
+        samples(x, self.dtype, self.channels, "(batch, channels)", "x[:, 0] for the first sample of a sequence")
         if state is None:
             raise TypeError("state=None: step goes on from a state; pass layer.initial_state(batch).")
         self._check_values(x, state)
-        samples = self.project(x)
-        states, memory = self.memory.step(samples, state.memory, dt)
-        signals = self._signals(answers_of_states(states, *self._functionals()), samples)
+        projected = self.project(x)
+        states, memory = self.memory.step(projected, state.memory, dt)
+        signals = self._signals(answers_of_states(states, *self._functionals()), projected)
         bank = self.bank._write(state.bank, signals.write_address, signals.value, signals.write_gate)
         reads = self.bank._read(bank, signals.read_address)
         return signals.output_gate[..., None] * self.readout(reads), AssociativeState(memory, bank)
 
-    def _in_own_precision(self, run: Callable[..., Any], x: Any, *others: Any) -> Any:
-        # The triangular solve and the memory need more than half a precision; autocast begins again behind.
-        if isinstance(x, Tensor) and x.device.type != "meta" and torch.is_autocast_enabled(x.device.type):
-            with torch.autocast(x.device.type, enabled=False):
-                return run(x.to(self.dtype) if x.is_floating_point() else x, *others)
-        return run(x, *others)
-
     # -- checks ----------------------------------------------------------------------------------------------
 
-    def _check_x(self, x: Tensor, expected: str, hint: str) -> None:
-        real_tensor("x", x, self.dtype)
-        if x.ndim != expected.count(",") + 1:
-            raise ValueError(f"x has shape {tuple(x.shape)}, expected {expected}; pass {hint}.")
-        if 0 in x.shape:
-            raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
-        if x.shape[-1] != self.channels:
-            raise ValueError(
-                f"x has {x.shape[-1]} channels on its last axis, but this layer has {self.channels}; "
-                f"pass {expected} with channels={self.channels}."
-            )
-
     def _check_values(self, x: Tensor, state: Any) -> None:
-        finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
+        finite_samples(x)
         if state is None:
             return
         if not isinstance(state, AssociativeState):
@@ -350,12 +328,6 @@ class AssociativeMemory(nn.Module):
                 f"state is a {type(state).__name__}; pass the AssociativeState that this layer returned, "
                 "or initial_state(batch)."
             )
-        real_tensor("state.memory", state.memory, self.dtype)
-        expected = (len(x), self.width, self.system.order)
-        if tuple(state.memory.shape) != expected:
-            raise ValueError(
-                f"state.memory has shape {tuple(state.memory.shape)}, expected (batch, width, order) = {expected}; "
-                f"pass what this layer returned, or initial_state({len(x)})."
-            )
-        finite_values("state.memory", state.memory, what_to_do="go on from an earlier state.")
+        expected, begin = (len(x), self.width, self.system.order), f"initial_state({len(x)})"
+        finite_state("state.memory", state.memory, self.dtype, expected, "(batch, width, order) = ", begin)
         self.bank._check_state(state.bank, len(x))

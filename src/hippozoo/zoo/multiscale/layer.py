@@ -15,10 +15,12 @@ from hippozoo.discretise import zero_order_hold
 from hippozoo.memory._torch_arguments import (
     above_zero,
     finite_samples_and_state,
+    in_own_precision,
     refuse_low_precision,
     samples,
+    silent_in_padding,
     steps_of_time,
-    whole_numbers_up_to,
+    without_padding,
 )
 from hippozoo.memory._torch_updates import MATRIX_BUDGET, augmented_generator, updates
 from hippozoo.zoo.multiscale._torch_blocks import (
@@ -181,7 +183,7 @@ class MultiscaleLayer(nn.Module):
             Number of real samples of each item, (batch,), from 0. No time passes in the padding behind them: the
             output is zero there, the state stays as it was after the last real sample.
         """
-        return self._in_own_precision(self._roll, x, state, dt, lengths)
+        return in_own_precision(self.dtype, self._roll, x, state, dt, lengths)
 
     def step(self, x: Float[Tensor, "batch channels"], state: State, dt: Steps | None = None) -> tuple[Output, State]:
         """Take in one sample per item, held for `dt`: one number, or one per item; give output and new state.
@@ -195,24 +197,12 @@ class MultiscaleLayer(nn.Module):
         >>> y.shape, state.shape
         (torch.Size([3, 5]), torch.Size([3, 2, 4, 6]))
         """
-        return self._in_own_precision(self._take, x, state, dt)
-
-    def _in_own_precision(self, run: Callable[..., tuple[Any, Any]], x: Any, *others: Any) -> tuple[Any, Any]:
-        # bfloat16 would spoil the recurrence, so autocast ends here and begins again behind the layer.
-        if isinstance(x, Tensor) and x.device.type != "meta" and torch.is_autocast_enabled(x.device.type):
-            with torch.autocast(x.device.type, enabled=False):
-                return run(x.to(self.dtype) if x.is_floating_point() else x, *others)
-        return run(x, *others)
+        return in_own_precision(self.dtype, self._take, x, state, dt)
 
     def _roll(self, x: Tensor, state: Tensor | None, dt: Steps | None, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         self._check_shapes(x, "(batch, time, channels)", "x[None] for one sequence, x[..., None] for one channel")
         batch, n_steps, channels = x.shape
-        real = None
-        if lengths is not None:
-            what = "the number of real samples of each item"
-            lengths = whole_numbers_up_to("lengths", lengths, batch, n_steps, what=what).to(x.device)
-            real = torch.arange(n_steps, device=x.device) < lengths[:, None]
-            x = torch.where(real[..., None], x, 0.0)
+        x, lengths, real = without_padding(x, lengths)
         self._check_values(x, state)
         first = self.initial_state(batch, channels) if state is None else state
         if dt is None:
@@ -224,9 +214,7 @@ class MultiscaleLayer(nn.Module):
             y, state = self._roll_varying(x, first, steps if real is None else torch.where(real, steps, 0.0))
         if self.outputs and self.bias:
             y = y + self.readout.bias
-        if real is not None:
-            y = torch.where(real.view(batch, n_steps, *[1] * (y.ndim - 2)), y, 0.0)
-        return y, state
+        return silent_in_padding(y, real), state
 
     def _roll_constant(self, x: Tensor, first: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         self._refresh_tables()

@@ -15,10 +15,12 @@ from hippozoo._arguments import positive_number, shorten, whole_number
 from hippozoo.memory._torch_arguments import (
     above_zero,
     finite_samples_and_state,
+    in_own_precision,
     refuse_low_precision,
     samples,
+    silent_in_padding,
     steps_of_time,
-    whole_numbers_up_to,
+    without_padding,
 )
 from hippozoo.memory._torch_updates import augmented_generator, roll_varying, updates
 from hippozoo.systems import HippoSystem
@@ -239,7 +241,7 @@ class SalienceLayer(nn.Module):
         -------
         The outputs, (batch, time, outputs) or as `readout` says, and the state to go on from.
         """
-        rolled = self._in_own_precision(x, state, dt, lengths, keep_state)
+        rolled = in_own_precision(self.dtype, self._roll, x, state, dt, lengths, keep_state)
         return rolled.y, rolled.state
 
     def step(self, x: Float[Tensor, "batch channels"], state: State, dt: Steps | None = None) -> tuple[Output, State]:
@@ -264,7 +266,9 @@ class SalienceLayer(nn.Module):
             if dt.shape != (len(x),):
                 raise ValueError(f"dt has shape {tuple(dt.shape)}; pass one number or a tensor of shape ({len(x)},).")
             dt = dt[:, None]
-        rolled = self._in_own_precision(x[:, None] if isinstance(x, Tensor) else x, state, dt, None, True)
+        rolled = in_own_precision(
+            self.dtype, self._roll, x[:, None] if isinstance(x, Tensor) else x, state, dt, None, True
+        )
         assert rolled.state is not None
         return rolled.y[:, 0], rolled.state
 
@@ -284,28 +288,14 @@ class SalienceLayer(nn.Module):
         >>> layer.salience(torch.zeros(1, 5, 2)).shape
         torch.Size([1, 5, 1])
         """
-        return self._in_own_precision(x, state, dt, lengths, False).salience
-
-    def _in_own_precision(self, x: Any, state: Any, dt: Any, lengths: Any, keep_state: bool) -> Rolled:
-        # bfloat16 would spoil the recurrence, so autocast ends here and begins again behind the layer.
-        if isinstance(x, Tensor) and torch.is_autocast_enabled(x.device.type):
-            with torch.autocast(x.device.type, enabled=False):
-                x = x.to(self.dtype) if x.is_floating_point() else x
-                return self._roll(x, state, dt, lengths, keep_state)
-        return self._roll(x, state, dt, lengths, keep_state)
+        return in_own_precision(self.dtype, self._roll, x, state, dt, lengths, False).salience
 
     def _roll(
         self, x: Tensor, state: Tensor | None, dt: Steps | None, lengths: Tensor | None, keep_state: bool
     ) -> Rolled:
         self._check_shape(x)
         batch, n_steps, _ = x.shape
-        real = None
-        if lengths is not None:
-            lengths = whole_numbers_up_to(
-                "lengths", lengths, batch, n_steps, what="the number of real samples of each item"
-            ).to(x.device)
-            real = torch.arange(n_steps, device=x.device) < lengths[:, None]
-            x = torch.where(real[..., None], x, 0.0)
+        x, lengths, real = without_padding(x, lengths)
         self._check_values(x, state)
         clock = self._clock(x, dt, real)
         form, chunk = self.chosen_form(n_steps, batch)
@@ -326,9 +316,7 @@ class SalienceLayer(nn.Module):
             y = self.output(y)
         elif self.outputs:
             y = y + self.output.bias
-        if real is not None:
-            y = torch.where(real.view(batch, n_steps, *[1] * (y.ndim - 2)), y, 0.0)
-        return Rolled(y, state if keep_state else None, torch.cat(saliences, 1))
+        return Rolled(silent_in_padding(y, real), state if keep_state else None, torch.cat(saliences, 1))
 
     def _clock(self, x: Tensor, dt: Steps | None, real: Tensor | None) -> Tensor:
         """Time per sample in timescales, (batch or 1, time, 1); none passes in the padding."""

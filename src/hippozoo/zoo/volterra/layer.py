@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from hippozoo._arguments import whole_number
 from hippozoo.discretise import Method
 from hippozoo.memory import MemoryLayer
+from hippozoo.memory._torch_arguments import silent_in_padding, without_padding
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.volterra.low_rank import LowRankReadout
 from hippozoo.zoo.volterra.monomials import multi_indices
@@ -220,10 +221,8 @@ class VolterraLayer(nn.Module):
         """Take in a sequence; the arguments are those of `MemoryLayer`."""
         states, after = self.memory(x, state, dt, lengths)
         y = self.readout(states.flatten(2))
-        if lengths is not None:
-            real = torch.arange(x.shape[1], device=x.device) < lengths.to(x.device)[:, None]
-            y = torch.where(real[..., None], y, 0.0)
-        return y, after
+        _, _, real = without_padding(x, lengths)
+        return silent_in_padding(y, real), after
 
     def step(
         self, x: Float[Tensor, "batch channels"], state: Float[Tensor, "batch channels order"], dt: Any = None
