@@ -97,7 +97,7 @@ def test_the_rate_is_chosen_by_validation_with_the_first_seed_and_by_nothing_els
         Finished({"model": "lstm", "task": "ar", "rate": rate, "seed": seed}, result, 1.0)
         for (rate, seed), result in results.items()
     ]
-    assert table_one.chosen_rate(config, finished, "lstm", "ar") == 1e-3
+    assert config.chosen_rate(finished, model="lstm", task="ar") == 1e-3
     assert table_one.more_units(config, finished) == [{"model": "lstm", "task": "ar", "rate": 1e-3, "seed": 5}]
 
 

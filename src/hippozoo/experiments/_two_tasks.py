@@ -6,16 +6,19 @@ import inspect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hippozoo.experiments import Context
+from hippozoo.experiments import Context, Finished, select
 from hippozoo.tasks.associative_recall import associative_recall, copy_last_accuracy, random_tokens
 from hippozoo.tasks.selective_copying import SelectiveCopying
-from hippozoo.training import Epochs, Plan, report_to, train
+from hippozoo.training import Epochs, Plan, best_rate, report_to, train
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Task = Literal["sc", "ar"]
 #: Numbers in a token, and samples in an episode.
@@ -27,6 +30,44 @@ LEVELS = {
     "ar": {"chance": 100 / 12, "copy_last": 100 * copy_last_accuracy()},
 }
 TITLES = {"sc": "selective copying", "ar": "associative recall"}
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How every row of both tables is trained; the paper is silent about batch, clipping, seeds and stopping."""
+
+    seeds: tuple[int, ...] = (0, 1, 2)
+    rates: tuple[float, ...] = (3e-4, 1e-3, 3e-3)
+    sequences: int = 3_500
+    steps: int = 4_000
+    batch: int = 64
+    weight_decay: float = 1e-4
+    clip: float = 1.0
+    validate_every: int = 200
+    # A mean squared error at which the task is done for every practical purpose: no need to go on.
+    stop_at: float = 1e-7
+
+    def plan(self, rate: float, seed: int, times: int = 1) -> Plan:
+        """One training, of `times` the usual steps."""
+        return Plan(
+            steps=times * self.steps,
+            rate=rate,
+            seed=seed,
+            weight_decay=self.weight_decay,
+            clip=self.clip,
+            validate_every=self.validate_every,
+            stop_at=self.stop_at,
+        )
+
+    def chosen_rate(self, finished: Sequence[Finished], **row: Any) -> float:
+        """The rate of the smallest validation loss, with the first seed."""
+        tried = select(finished, seed=self.seeds[0], **row)
+        return best_rate({one.unit["rate"]: one.result["validation_loss"] for one in tried})
+
+    @property
+    def is_short(self) -> bool:
+        """Whether there are fewer steps than in the paper, so that nothing follows from the figures."""
+        return self.steps < Protocol.steps
 
 
 @dataclass(frozen=True)
@@ -119,11 +160,9 @@ def accuracy(model: nn.Module, episodes: Episodes, vectors: Tensor) -> float:
     return 100 * (said == episodes.answers[asked]).double().mean().item()
 
 
-def learn(
-    model: nn.Module, data: Data, plan: Plan, batch: int, context: Context, keep_batch_order: int
-) -> dict[str, Any]:
+def learn(model: nn.Module, data: Data, plan: Plan, batch: int, context: Context) -> dict[str, Any]:
     """Train one model, keep the weights that were best on validation, and score them."""
-    order = Epochs(len(data.train), min(batch, len(data.train)), seed=keep_batch_order)
+    order = Epochs(len(data.train), min(batch, len(data.train)), seed=plan.seed)
     run = train(
         model,
         lambda step, rng: data.train[torch.from_numpy(order(step))],
@@ -173,3 +212,33 @@ def verdict(ours: Sequence[float], paper: float | None, answers: int, unclear: s
     if unclear:
         return f"not reproducible as described ({gap:+.1f}; {unclear})"
     return f"differs ({gap:+.1f})"
+
+
+def draw_row(ax: Axes, place: int, found: dict[str, Any], paper: float | None) -> None:
+    """Our seeds and their mean as dots, the paper's figure as a stroke."""
+    ax.plot(found["seeds"], [place] * len(found["seeds"]), ".", color="C0", alpha=0.6)
+    ax.plot(found["mean"], place, "o", color="C0")
+    if paper is not None:
+        ax.plot(paper, place, **_STROKE)
+
+
+def draw_levels(ax: Axes, task: str) -> None:
+    """What is reached without remembering, and what the marks mean."""
+    from hippozoo.plotting import ink
+
+    ax.plot([], [], "o", color="C0", label="ours")
+    ax.plot([], [], **_STROKE, label="paper")
+    for level, line, words in (("chance", ":", "chance"), ("copy_last", "--", "says the last B")):
+        if level in LEVELS[task]:
+            ax.axvline(LEVELS[task][level], color=ink(), linestyle=line, linewidth=1, label=words)
+    ax.set(xlabel="test accuracy (%)", xlim=(0, 104))
+    ax.legend(fontsize=7.5, loc="best")
+
+
+_STROKE: dict[str, Any] = {
+    "linestyle": "none",
+    "marker": "|",
+    "color": "C1",
+    "markersize": 13,
+    "markeredgewidth": 2,
+}

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from hippozoo.baselines import VanillaHippo, VanillaMLP
-from hippozoo.experiments._two_tasks import LENGTHS, SIZES, Data
+from hippozoo.experiments._two_tasks import LENGTHS, SIZES, Data, Episodes
 from hippozoo.systems import LegT
 
 
@@ -92,5 +92,8 @@ def build_variant(variant: Variant) -> nn.Module | None:
 
 def count_all(data: Data) -> Data:
     """The same episodes, with every output in the loss."""
-    parts = (replace(part, counted=torch.ones_like(part.counted)) for part in (data.train, data.validation, data.test))
-    return Data(*parts, data.vectors)
+
+    def counted(part: Episodes) -> Episodes:
+        return replace(part, counted=torch.ones_like(part.counted))
+
+    return Data(counted(data.train), counted(data.validation), counted(data.test), data.vectors)

@@ -20,10 +20,21 @@ from torch import nn
 
 from hippozoo.baselines import LSTM, S4D, DeltaNet, Mamba, Transformer, VanillaHippo, VanillaMLP
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_seeds, save_figure, select
-from hippozoo.experiments._two_tasks import LENGTHS, LEVELS, SIZES, TITLES, learn, make_data, verdict
+from hippozoo.experiments._two_tasks import (
+    LENGTHS,
+    LEVELS,
+    SIZES,
+    TITLES,
+    Protocol,
+    draw_levels,
+    draw_row,
+    learn,
+    make_data,
+    verdict,
+)
 from hippozoo.experiments._variants import VARIANTS, Variant, build_variant, count_all
 from hippozoo.systems import LegT
-from hippozoo.training import Plan, best_rate, seeded
+from hippozoo.training import seeded
 
 PAPER: dict[str, Any] = {
     "accuracy": {
@@ -78,10 +89,9 @@ SOLVED = 99.9
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Protocol):
     """Everything that may change the outcome."""
 
-    seeds: tuple[int, ...] = (0, 1, 2)
     # The quick ones first: a long study should have whole rows early.
     models: tuple[str, ...] = (
         "assoc",
@@ -100,15 +110,6 @@ class Config:
     tasks: tuple[str, ...] = ("ar", "sc")
     # Those of rows that are not run are left out.
     variants: tuple[str, ...] = tuple(VARIANTS)
-    rates: tuple[float, ...] = (3e-4, 1e-3, 3e-3)
-    sequences: int = 3_500
-    steps: int = 4_000
-    batch: int = 64
-    weight_decay: float = 1e-4
-    clip: float = 1.0
-    validate_every: int = 200
-    # A mean squared error at which the task is done for every practical purpose: no need to go on.
-    stop_at: float = 1e-7
 
 
 QUICK = Config(
@@ -168,7 +169,7 @@ def units(config: Config) -> list[dict[str, Any]]:
 def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]:
     """The other seeds, each row at its own rate; after them the variants, at the rate of their row."""
     seeds = [
-        {"model": model, "task": task, "rate": chosen_rate(config, finished, model, task), "seed": seed}
+        {"model": model, "task": task, "rate": config.chosen_rate(finished, model=model, task=task), "seed": seed}
         for model in config.models
         for task in config.tasks
         for seed in config.seeds[1:]
@@ -176,7 +177,7 @@ def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]
     variants = [
         {
             "variant": name,
-            "rate": chosen_rate(config, finished, VARIANTS[name].model, VARIANTS[name].task),
+            "rate": config.chosen_rate(finished, model=VARIANTS[name].model, task=VARIANTS[name].task),
             "seed": seed,
         }
         for name in asked_variants(config)
@@ -197,12 +198,6 @@ def asked_variants(config: Config) -> list[str]:
     ]
 
 
-def chosen_rate(config: Config, finished: list[Finished], model: str, task: str) -> float:
-    """The rate of the smallest validation loss, with the first seed."""
-    tried = select(finished, model=model, task=task, seed=config.seeds[0])
-    return best_rate({one.unit["rate"]: one.result["validation_loss"] for one in tried})
-
-
 def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> dict[str, Any]:
     """Train and score one model."""
     seed = unit["seed"]
@@ -212,16 +207,8 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
         data = count_all(data)
     with seeded(seed):
         model = build_variant(row) or build(row.model, row.task)
-    plan = Plan(
-        steps=row.steps * config.steps,
-        rate=unit["rate"],
-        seed=seed,
-        weight_decay=config.weight_decay,
-        clip=config.clip,
-        validate_every=config.validate_every,
-        stop_at=config.stop_at,
-    )
-    return learn(model, data, plan, row.batch or config.batch, context, seed)
+    plan = config.plan(unit["rate"], seed, row.steps)
+    return learn(model, data, plan, row.batch or config.batch, context)
 
 
 def assemble(config: Config, finished: list[Finished]) -> Result:
@@ -232,7 +219,7 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     for model in config.models:
         rows: dict[str, dict[str, Any]] = {name: {} for name in metrics if name != "params"}
         for task in config.tasks:
-            rate = chosen_rate(config, finished, model, task)
+            rate = config.chosen_rate(finished, model=model, task=task)
             found = [select(finished, model=model, task=task, rate=rate, seed=seed)[0].result for seed in config.seeds]
             ours = [one["accuracy"] for one in found]
             paper = PAPER["accuracy"].get(model, {}).get(task)
@@ -242,7 +229,7 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
             rows["rate"][task] = rate
             rows["milliseconds_per_step"][task] = min(one["milliseconds_per_step"] for one in found)
             judged = verdict(ours, paper, answers[task], UNCLEAR.get((model, task), ""))
-            rows["verdict"][task] = judged if config.steps >= Config.steps else "none: too few steps"
+            rows["verdict"][task] = "none: too few steps" if config.is_short else judged
         for name, row in rows.items():
             metrics[name][model] = row
         counts = rows["params_by_task"]
@@ -298,32 +285,23 @@ def report(result: Result, folder: Path) -> None:
     """The table as text, and as a picture with the levels that need no memory."""
     from matplotlib.figure import Figure
 
-    from hippozoo.plotting import ink, style
+    from hippozoo.plotting import style
 
     config: Config = result.arrays["config"]
     (folder / "table.md").write_text(table(result), encoding="utf-8")
     names = [model for model in TITLE if model in result.metrics["accuracy"]]
-    too_few = "" if config.steps >= Config.steps else " (a quick run, no result)"
+    too_few = " (a quick run, no result)" if config.is_short else ""
     with style():
         figure = Figure(figsize=(4.2 * len(config.tasks), 0.34 * len(names) + 1.2), layout="constrained")
         panels = figure.subplots(1, len(config.tasks), sharey=True, squeeze=False)[0]
         for ax, task in zip(panels, config.tasks, strict=True):
             for place, model in enumerate(names):
-                found = result.metrics["accuracy"][model][task]
-                ax.plot(found["seeds"], [place] * len(found["seeds"]), ".", color="C0", alpha=0.6)
-                ax.plot(found["mean"], place, "o", color="C0", label="ours" if not place else None)
                 paper = PAPER["accuracy"].get(model, {}).get(task)
-                if paper is not None:
-                    ax.plot(paper, place, "|", color="C1", markersize=13, markeredgewidth=2, label=None)
-            ax.plot([], [], "|", color="C1", markersize=13, markeredgewidth=2, label="paper")
-            for level, line in (("chance", ":"), ("copy_last", "--")):
-                if level in LEVELS[task]:
-                    words = {"chance": "chance", "copy_last": "says the last B"}[level]
-                    ax.axvline(LEVELS[task][level], color=ink(), linestyle=line, linewidth=1, label=words)
-            ax.set(title=TITLES[task] + too_few, xlabel="test accuracy (%)", xlim=(0, 104))
+                draw_row(ax, place, result.metrics["accuracy"][model][task], paper)
+            draw_levels(ax, task)
+            ax.set(title=TITLES[task] + too_few)
             ax.set_yticks(range(len(names)), [TITLE[name] for name in names])
-            ax.invert_yaxis() if ax is panels[0] else None
-            ax.legend(fontsize=7.5, loc="lower right")
+        panels[0].invert_yaxis()
         save_figure(figure, folder, "accuracy")
 
 
@@ -366,7 +344,7 @@ def table(result: Result) -> str:
         cells = [TITLE[model], TITLES[task], one["change"], f"{one['params']:,}"]
         cells += [percent(metrics["accuracy"][model][task]), percent(one["accuracy"])]
         lines.append(f"| {' | '.join([*cells, '' if paper is None else f'{paper:.1f}'])} |")
-    if config.steps < Config.steps:
+    if config.is_short:
         lines.append("\nFewer steps than in the paper: this table shows the form, not a result.")
     return "\n".join(lines) + "\n"
 

@@ -17,9 +17,19 @@ from torch import nn
 
 from hippozoo.baselines import LSTM, S4D, Transformer
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_seeds, save_figure, select
-from hippozoo.experiments._two_tasks import LENGTHS, LEVELS, SIZES, learn, make_data, verdict
+from hippozoo.experiments._two_tasks import (
+    LENGTHS,
+    LEVELS,
+    SIZES,
+    Protocol,
+    draw_levels,
+    draw_row,
+    learn,
+    make_data,
+    verdict,
+)
 from hippozoo.experiments.memory_tasks import build, percent
-from hippozoo.training import Plan, best_rate, seeded
+from hippozoo.training import seeded
 
 
 @dataclass(frozen=True)
@@ -80,19 +90,10 @@ SELECTS = ("seeds", "rows", "rates")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Protocol):
     """Everything that may change the outcome."""
 
-    seeds: tuple[int, ...] = (0, 1, 2)
     rows: tuple[str, ...] = tuple(ROWS)
-    rates: tuple[float, ...] = (3e-4, 1e-3, 3e-3)
-    sequences: int = 3_500
-    steps: int = 4_000
-    batch: int = 64
-    weight_decay: float = 1e-4
-    clip: float = 1.0
-    validate_every: int = 200
-    stop_at: float = 1e-7
 
 
 QUICK = Config(seeds=(0,), rates=(1e-3, 3e-3), sequences=100, steps=4, validate_every=2)
@@ -128,16 +129,10 @@ def units(config: Config) -> list[dict[str, Any]]:
 def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]:
     """The other seeds, each row at its own rate."""
     return [
-        {"row": name, "rate": chosen_rate(config, finished, name), "seed": seed}
+        {"row": name, "rate": config.chosen_rate(finished, row=name), "seed": seed}
         for name in config.rows
         for seed in config.seeds[1:]
     ]
-
-
-def chosen_rate(config: Config, finished: list[Finished], name: str) -> float:
-    """The rate of the smallest validation loss, with the first seed."""
-    tried = select(finished, row=name, seed=config.seeds[0])
-    return best_rate({one.unit["rate"]: one.result["validation_loss"] for one in tried})
 
 
 def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> dict[str, Any]:
@@ -146,16 +141,7 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
     data = make_data("ar", seed, config.sequences, row.data)
     with seeded(seed):
         model = build_row(unit["row"])
-    plan = Plan(
-        steps=row.steps * config.steps,
-        rate=unit["rate"],
-        seed=seed,
-        weight_decay=config.weight_decay,
-        clip=config.clip,
-        validate_every=config.validate_every,
-        stop_at=config.stop_at,
-    )
-    return learn(model, data, plan, config.batch, context, seed)
+    return learn(model, data, config.plan(unit["rate"], seed, row.steps), config.batch, context)
 
 
 def assemble(config: Config, finished: list[Finished]) -> Result:
@@ -163,7 +149,7 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     metrics: dict[str, Any] = {name: {} for name in ("accuracy", "train_accuracy", "params", "rate", "verdict")}
     answers = round(0.15 * config.sequences)
     for name in config.rows:
-        rate = chosen_rate(config, finished, name)
+        rate = config.chosen_rate(finished, row=name)
         found = [select(finished, row=name, rate=rate, seed=seed)[0].result for seed in config.seeds]
         ours = [one["accuracy"] for one in found]
         metrics["accuracy"][name] = over_seeds(ours)
@@ -171,7 +157,7 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
         metrics["params"][name] = found[0]["parameters"]
         metrics["rate"][name] = rate
         judged = verdict(ours, ROWS[name].paper, answers)
-        metrics["verdict"][name] = judged if config.steps >= Config.steps else "none: too few steps"
+        metrics["verdict"][name] = "none: too few steps" if config.is_short else judged
     metrics["levels"] = LEVELS["ar"]
     return Result(metrics, claims(config, metrics), {"config": config})
 
@@ -204,35 +190,22 @@ def report(result: Result, folder: Path) -> None:
     """The table as text, and as a picture."""
     from matplotlib.figure import Figure
 
-    from hippozoo.plotting import ink, style
+    from hippozoo.plotting import style
 
     (folder / "table.md").write_text(table(result), encoding="utf-8")
     names = list(result.metrics["accuracy"])
-    too_few = "" if result.arrays["config"].steps >= Config.steps else " (a quick run, no result)"
+    too_few = " (a quick run, no result)" if result.arrays["config"].is_short else ""
     with style():
         figure = Figure(figsize=(7.0, 0.32 * len(names) + 1.2), layout="constrained")
         ax = figure.subplots()
         for place, name in enumerate(names):
-            found = result.metrics["accuracy"][name]
-            ax.plot(found["seeds"], [place] * len(found["seeds"]), ".", color="C0", alpha=0.6)
-            ax.plot(found["mean"], place, "o", color="C0", label=None if place else "ours")
-            ax.plot(
-                ROWS[name].paper,
-                place,
-                "|",
-                color="C1",
-                markersize=13,
-                markeredgewidth=2,
-                label=None if place else "paper",
-            )
-        for level, line, words in (("chance", ":", "chance"), ("copy_last", "--", "says the last B")):
-            ax.axvline(LEVELS["ar"][level], color=ink(), linestyle=line, linewidth=1, label=words)
+            draw_row(ax, place, result.metrics["accuracy"][name], ROWS[name].paper)
+        draw_levels(ax, "ar")
         layers = {1: "one layer", 2: "two layers"}
         labels = [f"{r.title}, {layers[r.layers]}, {r.params}k: {r.setting}" for r in map(ROWS.__getitem__, names)]
         ax.set_yticks(range(len(names)), labels, fontsize=8)
         ax.invert_yaxis()
-        ax.set(xlabel="test accuracy (%)", xlim=(0, 104), title=f"associative recall{too_few}")
-        ax.legend(fontsize=7.5, loc="best")
+        ax.set(title=f"associative recall{too_few}")
         save_figure(figure, folder, "accuracy")
 
 
@@ -257,6 +230,6 @@ def table(result: Result) -> str:
         f"Accuracy in per cent, mean ± standard error over seeds ({seeds}); {config.steps:,} steps and "
         f"{config.sequences:,} sequences in the baseline setting.",
     ]
-    if config.steps < Config.steps:
+    if config.is_short:
         lines.append("Fewer steps than in the paper: this table shows the form, not a result.")
     return "\n".join(lines) + "\n"
