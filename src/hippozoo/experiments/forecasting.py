@@ -289,7 +289,7 @@ def report(result: Result, folder: Path) -> None:
         figure = Figure(figsize=(10, 2.4), layout="constrained")
         for ax, horizon in zip(figure.subplots(1, 2, width_ratios=[1, 1.5]), config.horizons, strict=True):
             plots.plot_schematic(float(horizon), config.timescale, ax=ax)
-            ax.set_title(f"horizon {horizon}")
+            ax.set(title=f"horizon {horizon}", xlabel="time from the present (samples)")
         save_figure(figure, folder, "a-schematic")
 
         figure = Figure(figsize=(10, 5.6), layout="constrained")
@@ -309,10 +309,11 @@ def report(result: Result, folder: Path) -> None:
                 middles, mean, 1.2816 * np.sqrt(variance), fmt=".", color="C2", markersize=3, linewidth=0.7,
                 label="GP posterior, 80 %",
             )  # fmt: skip
-            row[0].set_title(f"horizon {horizon}: what is kept, and what is forecast")
+            title = f"horizon {horizon}: what is kept, and what is forecast"
+            row[0].set(title=title, xlabel="time from the present (samples)")
             row[0].legend(fontsize=7.5, ncols=2)
             plots.plot_patterns(seen, lags, ax=row[1])
-            row[1].set_title("patterns of the past it looks for")
+            row[1].set(title="patterns of the past it looks for", xlabel="lag (samples)")
             row[1].legend(fontsize=7.5)
         save_figure(figure, folder, "b-predictive-memory")
 
@@ -330,7 +331,7 @@ def report(result: Result, folder: Path) -> None:
             row[-1].set(title="patterns, all ridges", ylabel="")
             for ax in row:
                 ax.axhline(0.0, color=ink(), linewidth=0.5)
-                ax.set_xlabel("lag" if horizon == config.horizons[-1] else "")
+                ax.set_xlabel("lag (samples)" if horizon == config.horizons[-1] else "")
         save_figure(figure, folder, "c-geometry")
 
         figure = Figure(figsize=(8, 3), layout="constrained")
@@ -343,6 +344,7 @@ def report(result: Result, folder: Path) -> None:
                 grid_lags, grid_lags, kernel, cmap="RdBu_r", vmin=-limit, vmax=limit, rasterized=True
             )
             figure.colorbar(picture, ax=ax)
-            ax.set(title=f"history kernel, H = {horizon}, ridge {shown[-2]:g}", xlabel="lag", ylabel="lag")
+            ax.set(xlabel="lag (samples)", ylabel="lag (samples)")
+            ax.set_title(f"history kernel, H = {horizon}, ridge {shown[-2]:g}")
             ax.grid(visible=False)
         save_figure(figure, folder, "c-history-kernel")

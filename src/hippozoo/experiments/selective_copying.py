@@ -165,7 +165,8 @@ def report(result: Result, folder: Path) -> None:
         clock = next(iter(traces.values()))
         seen = SalienceTrace(LegS(8, timescale=clock.times[-1] / 5), clock.salience, clock.dt)
         marks = [float(seen.times[int(part * len(seen.salience))]) for part in (0.4, 0.7, 1.0)]
-        plot_warp(seen, marks, axes=figure.subplots(2, 2, sharex="col", sharey="row"))
+        panels = plot_warp(seen, marks, axes=figure.subplots(2, 2, sharex="col", sharey="row"))
+        panels[1, 1].set_xlabel("real time (samples)")
         figure.suptitle("Exponential weights (Leg-S) on the learnt clock", fontsize=10.5)
         save_figure(figure, folder, "time-warp")
         _draw_generalisation(result, folder)

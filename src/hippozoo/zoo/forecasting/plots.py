@@ -40,9 +40,10 @@ def plot_forecast(
 
     ax = axes_or_new(ax)
     leads = np.linspace(0.0, forecast.horizon, 400)
-    for coverage in sorted(coverages, reverse=True):
+    for place, coverage in enumerate(sorted(coverages, reverse=True)):
         lower, upper = forecast.band(leads, coverage)
-        ax.fill_between(leads, lower, upper, color=color, alpha=0.16, linewidth=0, label=f"{coverage:.0%} band")
+        alpha = min(1.0, 0.14 * (place + 1))  # the narrower the darker, in the legend too
+        ax.fill_between(leads, lower, upper, color=color, alpha=alpha, linewidth=0, label=f"{coverage:.0%} band")
     ax.plot(leads, forecast.mean(leads), color=color, label=label)
     for values, start, name in ((past, -1, "truth"), (truth, 1, None)):
         if values is not None:
