@@ -42,6 +42,23 @@ def test_illness_is_split_by_shares(tmp_path):
     assert data.values.shape == (100, 2)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("ETTh1", "2016-07-01,1,2\n" * 100, r"ETTh1\.csv holds 100 rows .* expected at least 14,400 .* original file"),
+        ("ETTm1", "2016-07-01,1,2\n" * 15_000, r"ETTm1\.csv holds 15000 rows .* expected at least 57,600"),
+        ("illness", "2002-01-01,1,2\n" * 3, r"national_illness\.csv holds 3 rows"),
+        ("illness", "2002-01-01,1,2\n" * 20 + "2002-01-01,1,\n", r"illness\.csv, row 21, column 'OT': '' is not a fin"),
+        ("illness", "2002-01-01,1,2\n" * 20 + "2002-01-01,1\n", r"illness\.csv, row 21 has 2 fields, the header has 3"),
+    ],
+)
+def test_a_file_that_is_not_the_published_one_is_named_with_its_row(tmp_path, name, text, message):
+    file = {"illness": "national_illness.csv"}.get(name, f"{name}.csv")
+    (tmp_path / file).write_text("date,a,OT\n" + text)
+    with pytest.raises(ValueError, match=message):
+        load_long_term(name, tmp_path)
+
+
 @pytest.mark.skipif("HIPPOZOO_DATA" not in os.environ, reason="the published data sets are the user's own files")
 @pytest.mark.parametrize(("name", "horizon"), [("ETTh1", 96), ("ETTm1", 336), ("illness", 24)])
 def test_repeating_the_last_value_gives_the_published_error(name, horizon):

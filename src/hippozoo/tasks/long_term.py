@@ -5,7 +5,7 @@ standardised by the training split; from every origin of the test split the next
 forecast; errors are averaged over origins, columns and leads. The past may reach back into the splits before.
 
 The published program drops the last incomplete batch of 32 test windows, which a table over all windows does not;
-`Split.origins` can do both.
+`LongTermData.origins` can do both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from hippozoo._arguments import whole_number
+from hippozoo._arguments import shorten, whole_number
 from hippozoo.tasks.data_files import data_file
 
 __all__ = ["PUBLISHED", "LongTermData", "load_long_term", "split_series"]
@@ -28,6 +28,7 @@ Split = Literal["train", "validation", "test"]
 _FILES = {"ETTh1": "ett/ETTh1.csv", "ETTm1": "ett/ETTm1.csv", "illness": "illness/national_illness.csv"}
 # Rows per day; the ETT splits are 12, 4 and 4 months of 30 days.
 _ROWS_A_DAY = {"ETTh1": 24, "ETTm1": 96}
+_FEWEST = 10  # rows that can be cut by shares
 _BATCH = 32
 
 # Mean squared errors as printed: DLinear, NLinear, repeat-last by Zeng et al. (2023), PatchTST/64 by Nie et al. (2023).
@@ -110,7 +111,21 @@ class LongTermData:
 
 
 def split_series(values: Float[np.ndarray, "time channels"], ends: tuple[int, int, int]) -> LongTermData:
-    """Standardise a series by its training rows, and cut it after the test rows."""
+    """Standardise a series by its training rows, and cut it after the test rows.
+
+    Parameters
+    ----------
+    values
+        (time, channels).
+    ends
+        Row after the last one of train, validation and test.
+
+    Examples
+    --------
+    >>> data = split_series(np.array([[1.0], [3.0], [5.0], [7.0], [9.0]]), (2, 3, 4))
+    >>> data.values[:, 0].tolist()  # mean 2 and spread 1 of the two training rows
+    [-1.0, 1.0, 3.0, 5.0]
+    """
     train, validation, test = ends
     if not 1 < train < validation < test <= len(values):
         raise ValueError(f"ends={ends} do not cut {len(values)} rows into three; pass rising ends within them.")
@@ -119,15 +134,57 @@ def split_series(values: Float[np.ndarray, "time channels"], ends: tuple[int, in
 
 
 def load_long_term(name: Name, data: str | Path | None = None) -> LongTermData:
-    """Read one of the published data sets from the user's data folder and split it as the literature does."""
+    r"""Read one of the published data sets from the user's data folder and split it as the literature does.
+
+    Parameters
+    ----------
+    name
+        ``"ETTh1"``, ``"ETTm1"`` or ``"illness"``.
+    data
+        The data folder, as for `data_file`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     rows = "\n".join(f"week {week},{week % 7}" for week in range(100))
+    ...     _ = (Path(folder) / "national_illness.csv").write_text("date,OT\n" + rows)
+    ...     load_long_term("illness", folder).ends
+    (70, 80, 100)
+    """
     if name not in _FILES:
         raise ValueError(f"unknown data set {name!r}; pass one of {', '.join(_FILES)}.")
     path = data_file(_FILES[name], data)
-    with path.open() as file:
-        columns = len(file.readline().split(","))
-        values = np.loadtxt(file, delimiter=",", usecols=range(1, columns), ndmin=2)
-    if name == "illness":
-        rows = len(values)
-        return split_series(values, (int(rows * 0.7), rows - int(rows * 0.2), rows))
-    month = 30 * _ROWS_A_DAY[name]
-    return split_series(values, (12 * month, 16 * month, 20 * month))
+    month = 30 * _ROWS_A_DAY.get(name, 0)
+    values = _numbers_after_the_date(path, 20 * month or _FEWEST)
+    rows = len(values)
+    by_share = (int(rows * 0.7), rows - int(rows * 0.2), rows)
+    return split_series(values, (12 * month, 16 * month, 20 * month) if month else by_share)
+
+
+def _numbers_after_the_date(path: Path, fewest: int) -> Float[np.ndarray, "time channels"]:
+    """All columns but the first, and at least so many rows of them."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        names = file.readline().strip().split(",")
+        lines = [line for line in file if line.strip()]
+    columns = len(names)
+    if columns < 2 or len(lines) < fewest:
+        raise ValueError(
+            f"{path} holds {len(lines)} rows of {columns} columns, expected at least {fewest:,} rows of a date and "
+            f"numbers; put the original file there."
+        )
+    row = next((row for row, line in enumerate(lines, 1) if line.count(",") != columns - 1), None)
+    if row is not None:
+        raise ValueError(
+            f"{path}, row {row} has {lines[row - 1].count(',') + 1} fields, the header has {columns}; put the original "
+            f"file there."
+        )
+    values = np.genfromtxt(lines, delimiter=",", usecols=range(1, columns), comments=None).reshape(len(lines), -1)
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0] + 1
+        cell = lines[row - 1].split(",")[column].strip()
+        raise ValueError(
+            f"{path}, row {row}, column {names[column]!r}: {shorten(cell)} is not a finite number; put the original "
+            f"file there."
+        )
+    return values
