@@ -179,7 +179,12 @@ def _numbers_after_the_date(path: Path, fewest: int) -> Float[np.ndarray, "time 
             f"{path}, row {row} has {lines[row - 1].count(',') + 1} fields, the header has {columns}; put the original "
             f"file there."
         )
-    values = np.genfromtxt(lines, delimiter=",", usecols=range(1, columns), comments=None).reshape(len(lines), -1)
+    values = np.genfromtxt(
+        lines,
+        delimiter=",",
+        usecols=range(1, columns),
+        comments=None,  # pyright: ignore[reportArgumentType]  # a stub that forgets None
+    ).reshape(len(lines), -1)
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0] + 1
         cell = lines[row - 1].split(",")[column].strip()
