@@ -128,6 +128,21 @@ def test_refused_samples_leave_the_state_as_it_was(rng):
     np.testing.assert_array_equal(state, before)
 
 
+@pytest.mark.parametrize("sample", [1e39, -1e39, np.inf, np.nan])
+def test_a_sample_that_the_state_cannot_hold_is_refused_as_in_a_signal(sample):
+    memory = MultiscaleMemory(SYSTEM, longest=1e4, scales=12, dtype="float32")
+    state = memory.initial_state()
+    for call in (lambda: memory.step(state, sample), lambda: memory.final([sample], state)):
+        with pytest.raises(ValueError, match=r"too large for float32; scale it down|all values must be finite"):
+            call()
+    assert np.isfinite(memory.step(state, 1e30)).all()
+
+
+def test_a_coverage_of_no_horizon_is_refused():
+    with pytest.raises(ValueError, match="horizons is empty; pass at least one, or none at all for 24 to the decade"):
+        MEMORY.coverage([])  # pyright: ignore[reportArgumentType]
+
+
 def test_accuracies_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="excess=0"):
         smallest_memory(SYSTEM, 1e3, excess=0)

@@ -52,6 +52,15 @@ def test_the_responses_of_the_cells_are_the_memory_itself(rng):
     assert_allclose(past.responses(system) @ values, by_memory, atol=1e-12)
 
 
+def test_the_order_of_the_horizons_decides_only_the_order_of_the_answers():
+    memory = MultiscaleMemory(LegT(4, timescale=10.0), longest=1e3)
+    rising, mixed = memory.coverage(np.array([20.0, 90.0, 500.0])), memory.coverage(np.array([90.0, 500.0, 20.0]))
+    assert_allclose(mixed.horizons, [90.0, 500.0, 20.0])
+    assert_allclose(mixed.error, rising.error[[1, 2, 0]])
+    assert mixed.note == rising.note
+    assert "from 20 to 500" in rising.note
+
+
 def test_with_enough_scales_the_log_construction_is_as_good_as_plain_memories_everywhere():
     few = MultiscaleMemory(LegT(6, timescale=10.0), longest=1e3, scales=20).coverage()
     enough = MultiscaleMemory(LegT(6, timescale=10.0), longest=1e3).coverage()

@@ -45,3 +45,9 @@ def test_coverage_is_drawn_in_per_cent_beside_zero(ax):
     assert_allclose(zero.get_ydata(), 0)
     assert_allclose(line.get_xdata(), [10, 40, 200])
     assert_allclose(line.get_ydata(), 100 * (coverage.error / coverage.plain_error - 1))
+
+
+def test_coverage_is_drawn_from_short_to_long_in_whatever_order_it_was_asked_for(ax):
+    plot_coverage(MEMORY.coverage(np.array([40.0, 200.0, 10.0])), ax=ax)
+    assert_allclose(ax.lines[-1].get_xdata(), [10, 40, 200])
+    assert_allclose(ax.lines[-1].get_ydata(), 100 * MEMORY.coverage(np.array([10.0, 40.0, 200.0])).excess)

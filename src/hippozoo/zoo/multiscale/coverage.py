@@ -41,7 +41,7 @@ class Coverage:
     Parameters
     ----------
     horizons
-        Where it was measured, rising.
+        Where it was measured, in the order asked for.
     error, plain_error
         Expected squared error of the reconstruction, weighted as the system weights lags; the signal has variance 1.
     deviation
@@ -86,8 +86,8 @@ class Coverage:
         """The same in one sentence."""
         if self.worst_excess <= _GOOD:
             text = (
-                f"Every horizon from {self.horizons[0]:g} to {self.horizons[-1]:g} is read as well as its own plain "
-                f"memory reads it: the error is at most {100 * max(self.worst_excess, 0):.2g} % above."
+                f"Every horizon from {self.horizons.min():g} to {self.horizons.max():g} is read as well as its own "
+                f"plain memory reads it: the error is at most {100 * max(self.worst_excess, 0):.2g} % above."
             )
         else:
             text = (

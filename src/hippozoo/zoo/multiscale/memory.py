@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -161,7 +160,7 @@ class MultiscaleMemory(Immutable):
         >>> state = memory.step(memory.initial_state(), 1.0)
         >>> state = memory.step(state, 2.0, dt=0.5)
         """
-        usual = dt is None and type(sample) is float and math.isfinite(sample)
+        usual = dt is None and type(sample) is float and abs(sample) <= self._largest
         if usual and self._is_ready(state, self._shape):
             # What a stream does all day: half the time of the general way.
             return self._engine.step(state[None], np.array((sample,), self.dtype))[0]
@@ -426,6 +425,8 @@ class MultiscaleMemory(Immutable):
         asked = None
         if horizons is not None:
             asked = np.array([self._checked_horizon(one) for one in real_array("horizons", horizons).ravel().tolist()])
+            if not asked.size:
+                raise ValueError("horizons is empty; pass at least one, or none at all for 24 to the decade.")
         if order is not None and whole_number("order", order) > self.system.order:
             raise ValueError(
                 f"order={order}, but this memory keeps {self.system.order} coefficients; pass at most those."
@@ -477,6 +478,11 @@ class MultiscaleMemory(Immutable):
     @cached_property
     def _shape(self) -> tuple[int, int]:
         return self.system.order, len(self.windows)
+
+    @cached_property
+    def _largest(self) -> float:
+        """What the state's precision can hold; no infinity and no NaN is at most that."""
+        return float(np.finfo(self.dtype).max)
 
     @cached_property
     def _engine(self) -> BankStep:

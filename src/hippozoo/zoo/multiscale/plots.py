@@ -91,6 +91,7 @@ def plot_coverage(coverage: Coverage, *, label: str | None = None, ax: Axes | No
     ax = axes_or_new(ax)
     if not ax.lines:
         ax.axhline(0.0, color=ink(), linewidth=0.8)
-    ax.plot(coverage.horizons, 100 * coverage.excess, label=label)
+    rising = coverage.horizons.argsort()
+    ax.plot(coverage.horizons[rising], 100 * coverage.excess[rising], label=label)
     ax.set(xscale="log", xlabel="horizon", ylabel="excess error (%)")
     return ax
