@@ -71,12 +71,23 @@ class OrthonormalFamily(Immutable, ABC):
     def gauss_rule(
         self, order: int | None = None
     ) -> tuple[Float[np.ndarray, " degrees"], Float[np.ndarray, " degrees"]]:
-        """Nodes (rising) and weights (sum 1), exact for polynomials of degree below 2 * order."""
+        """Nodes (rising) and weights (sum 1), exact for polynomials of degree below 2 * order.
+
+        Every weight is right to its own last digits, also where the measure is nearly nothing.
+        """
         order = self._checked_order(order)
-        nodes, vectors = eigh_tridiagonal(*self._cut(order))
-        weights = vectors[0] ** 2
-        # An eigenvalue may fall one rounding outside the interval that holds it.
-        return np.clip(nodes, *self.interval), weights / weights.sum()
+        diagonal, off_diagonal = self._cut(order)
+        # Eigenvalues may fall one rounding outside the interval that holds them.
+        nodes = np.clip(eigh_tridiagonal(diagonal, off_diagonal, eigvals_only=True), *self.interval)
+        # One step of Rayleigh quotients: all rows of J v = x v hold by recurrence, but for the last.
+        vectors = self._eigenvectors(nodes, order)
+        residual = (nodes - diagonal[-1]) * vectors[:, -1]
+        if order > 1:
+            residual -= off_diagonal[-1] * vectors[:, -2]
+        nodes = np.clip(nodes - residual * vectors[:, -1], *self.interval)
+        # 1 / K(x, x); eigenvectors from a matrix routine are right to 1e-16 of their length only.
+        weights = self._eigenvectors(nodes, order)[:, 0] ** 2
+        return nodes, weights / weights.sum()
 
     def reproducing_kernel(
         self,
@@ -102,8 +113,7 @@ class OrthonormalFamily(Immutable, ABC):
         """
         left, right = self.values(x, order), self.values(y, order)
         if normalised:
-            left = left / np.linalg.norm(left, axis=-1, keepdims=True)
-            right = right / np.linalg.norm(right, axis=-1, keepdims=True)
+            left, right = _unit_length(left), _unit_length(right)
         return np.tensordot(left, right, axes=([-1], [-1]))
 
     def _values(self, x: Float[np.ndarray, "*points"], order: int) -> Float[np.ndarray, "*points degrees"]:
@@ -112,6 +122,15 @@ class OrthonormalFamily(Immutable, ABC):
         rows[0] = 1.0
         three_term(x.ravel(), *self.recurrence, rows)
         return degree_last(rows, x.shape)
+
+    def _eigenvectors(self, nodes: Float[np.ndarray, " degrees"], order: int) -> Float[np.ndarray, "degrees degrees"]:
+        """Of the Jacobi matrix, one row per node: the polynomials there, scaled to length 1."""
+        values = self._values(nodes, order)
+        # Where the measure is nil, values may leave the range of floats; so does then the weight, to zero.
+        within = np.isfinite(values).all(axis=-1)
+        vectors = np.zeros((order, order))
+        vectors[within] = _unit_length(values[within])
+        return vectors
 
     def _cut(self, order: int) -> Recurrence:
         diagonal, off_diagonal = self.recurrence
@@ -145,6 +164,12 @@ class OrthonormalFamily(Immutable, ABC):
 def degree_last(rows: Float[np.ndarray, "degrees flat"], shape: tuple[int, ...]) -> np.ndarray:
     """Rows by degree, as the recurrence makes them, seen with the degree on the last axis (no copy)."""
     return np.moveaxis(rows.reshape(len(rows), *shape), 0, -1)
+
+
+def _unit_length(values: Float[np.ndarray, "*points degrees"]) -> Float[np.ndarray, "*points degrees"]:
+    """Each vector divided by its length; first by its largest value, whose square may be too large for a float."""
+    scaled = values / np.abs(values).max(axis=-1, keepdims=True)
+    return scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
 
 
 def checked_interval(interval: tuple[float, float]) -> tuple[float, float]:

@@ -46,8 +46,8 @@ class Laguerre(OrthonormalFamily):
     """Laguerre polynomials, orthonormal under exp(-x) on the half-line and all positive at x = 0.
 
     They reach exp(x/2), so values are given for x up to 1400 only, and the order ends at 1024: within these
-    limits ``exp(-x/2) * values`` is accurate to 5e-15. Nodes of a Gauss rule reach 4 * order; those beyond
-    1400 have weights that round to nothing.
+    limits ``exp(-x/2) * values`` is accurate to 5e-15. Nodes of a Gauss rule reach 4 * order, and weights fall
+    like exp(-x): from order 186 on the furthest ones, beyond x = 710, are too small for a float and round to zero.
 
     Parameters
     ----------
