@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from hippozoo.polynomials import Laguerre, Legendre
+from hippozoo.polynomials import Laguerre, Legendre, Tabulated
 from hippozoo.systems import LegT
 from hippozoo.tasks.associative_recall import multi_query_recall, random_tokens
 from hippozoo.zoo.associative import (
@@ -13,6 +13,7 @@ from hippozoo.zoo.associative import (
     PolynomialBank,
     capacity,
     layout_addresses,
+    mean_fourth_overlap,
     recall_matrix,
     sample_reader,
     trace,
@@ -22,6 +23,7 @@ BANK = PolynomialBank(channels=2, family=Legendre(4))
 EMPTY = BANK.initial_state(3)
 WHERE, WHAT = torch.full((3,), 0.5), torch.zeros(3, 2)
 LAYER = AssociativeMemory(channels=3, width=4, hidden=5)
+UNKNOWN = Tabulated(*Legendre(4).recurrence, (0.0, 1.0))
 RNG = np.random.default_rng(0)
 
 
@@ -80,8 +82,15 @@ def spoilt(shape, value=float("nan")):
         (lambda: trace(LAYER, torch.zeros(1, 5, 3)), r"x is \(1, 5, 3\).*\(time, channels\)"),
         (lambda: recall_matrix(Legendre(4), np.zeros((2, 2))), r"addresses has shape \(2, 2\).*one number per pair"),
         (lambda: recall_matrix(Legendre(4), np.array([0.5]), np.ones(2)), r"gates has shape \(2,\)"),
+        (
+            lambda: recall_matrix(Legendre(4), np.array([0.2, 0.5]), np.array([1.0, -1.0])),
+            r"gates\[1\] is -1: pass values from 0 to 1",
+        ),
+        (lambda: recall_matrix(Legendre(4), np.array([0.5]), np.array([2.0])), r"gates\[0\] is 2: pass values"),
         (lambda: recall_matrix(Legendre(4), np.array([1.5])), r"x=1.5 is outside"),
         (lambda: layout_addresses(Legendre(4), 3, "best", RNG), r"layout='best'; choose from 'gauss'"),
+        (lambda: layout_addresses(UNKNOWN, 3, "random", RNG), r"family=Tabulated\(order=4.*pass one.*or the layout"),
+        (lambda: mean_fourth_overlap(UNKNOWN), r"family=Tabulated\(order=4.*which is known of Legendre and Chebyshev"),
         (lambda: capacity(Legendre(4), [0]), r"pairs=0"),
         (lambda: multi_query_recall(1, RNG, queries=0), r"queries=0"),
         (lambda: random_tokens(RNG, size=2.5), r"size=2.5.*whole number"),

@@ -6,7 +6,7 @@ import torch
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
-from hippozoo.polynomials import Chebyshev, Legendre
+from hippozoo.polynomials import Chebyshev, Legendre, Tabulated
 from hippozoo.zoo.associative import (
     AssociativeMemory,
     PolynomialBank,
@@ -91,8 +91,8 @@ def test_as_many_pairs_as_coefficients_are_held_exactly_at_gauss_nodes_and_no_mo
     assert curve.error[3] > 0.5 / order
 
 
-def test_keys_drawn_at_random_have_no_preferred_direction(rng):
-    family = Legendre(6)
+@pytest.mark.parametrize("family", [Legendre(6), Legendre(6, positive_at="left"), Chebyshev(6)], ids=repr)
+def test_keys_drawn_at_random_have_no_preferred_direction(rng, family):
     keys = family.values(layout_addresses(family, 200_000, "random", rng))
     keys /= np.linalg.norm(keys, axis=1, keepdims=True)
     assert_allclose(keys.T @ keys / len(keys), np.eye(6) / 6, atol=3e-3)  # the mean of 2e5
@@ -111,19 +111,26 @@ def test_theory_is_exact_for_keys_on_the_sphere(rng):
     assert abs(errors.mean() - expected_error(order, pairs)) < 4 * errors.std() / np.sqrt(trials)
 
 
-def test_theory_meets_the_measured_error_of_random_addresses(rng):
-    family = Legendre(32)
+@pytest.mark.parametrize("family", [Legendre(32), Chebyshev(32)], ids=repr)
+def test_theory_meets_the_measured_error_of_random_addresses(rng, family):
     curve = capacity(family, [8, 16, 32, 64], "random", trials=60, rng=rng)
     assert_allclose(curve.unit_error, curve.theory, atol=0.05)
     sphere = [expected_error(32, pairs) for pairs in curve.pairs.tolist()]
     assert np.abs(curve.theory - curve.unit_error).sum() < np.abs(sphere - curve.unit_error).sum()
 
 
-def test_the_mean_fourth_overlap_is_the_mean_over_draws(rng):
-    family = Legendre(8)
+@pytest.mark.parametrize("family", [Legendre(8), Chebyshev(8)], ids=repr)
+def test_the_mean_fourth_overlap_is_the_mean_over_draws(rng, family):
     one, other = (family.values(layout_addresses(family, 100_000, "random", rng)) for _ in range(2))
     products = np.sum(one * other, axis=1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
     assert_allclose(np.mean(products**4), mean_fourth_overlap(family), rtol=0.03)
+
+
+def test_of_a_weight_that_only_its_moments_tell_capacity_is_measured_without_theory(rng):
+    known = Legendre(8)
+    curve = capacity(Tabulated(*known.recurrence, known.interval), [4, 8, 9], "gauss", trials=2, rng=rng)
+    assert curve.error[:2].max() < 1e-18 < curve.error[2]
+    assert np.isnan(curve.theory).all()
 
 
 def test_plots_show_the_numbers_they_are_given():

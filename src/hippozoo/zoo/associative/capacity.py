@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple, cast, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from hippozoo._arguments import shorten, whole_number
-from hippozoo.polynomials import Legendre, OrthonormalFamily
+from hippozoo.polynomials import Chebyshev, Legendre, OrthonormalFamily
 from hippozoo.zoo.associative.interference import recall_error, recall_matrix
 
 __all__ = ["CapacityCurve", "Layout", "capacity", "expected_error", "layout_addresses", "mean_fourth_overlap"]
 
 Layout = Literal["gauss", "even", "random"]
+
+# The weight under which a family is orthonormal, per unit of the angle arccos(1 - 2x) and but for a factor.
+_WEIGHTS: dict[type[OrthonormalFamily], Callable[[np.ndarray], np.ndarray]] = {
+    Legendre: np.sin,
+    Chebyshev: np.ones_like,
+}
 
 
 class CapacityCurve(NamedTuple):
@@ -31,7 +39,8 @@ class CapacityCurve(NamedTuple):
     spread
         Standard deviation of the latter from trial to trial.
     theory
-        What is expected of `unit_error` for addresses drawn at random, see `expected_error`.
+        What is expected of `unit_error` for addresses drawn at random, see `expected_error`; NaN for a family whose
+        weight is not known, see `mean_fourth_overlap`.
     """
 
     pairs: Int[np.ndarray, " sizes"]
@@ -86,7 +95,7 @@ def capacity(
             lengths = np.linalg.norm(family.values(addresses), axis=1)
             errors[0, row, trial] = recall_error(matrix).mean()
             errors[1, row, trial] = recall_error(matrix * lengths / lengths[:, None]).mean()
-    overlap = mean_fourth_overlap(family)
+    overlap = mean_fourth_overlap(family) if type(family) in _WEIGHTS else math.nan
     theory = np.array([expected_error(family.order, count, overlap) for count in counts])
     error, unit_error = errors.mean(2)
     return CapacityCurve(np.array(counts), error, unit_error, errors[1].std(1), theory)
@@ -106,8 +115,8 @@ def layout_addresses(
     layout
         ``"gauss"``: nodes of the Gauss rule of the bank's order, spread over it where there are fewer pairs, taken
         again where there are more; keys at different nodes are orthogonal. ``"even"``: evenly over the angle
-        arccos(1 - 2x). ``"random"``: independent draws with density K(x, x) / order, under which keys of length one
-        have no preferred direction.
+        arccos(1 - 2x). ``"random"``: independent draws with density w(x) K(x, x) / order, where w is the weight under
+        which the family is orthonormal (Legendre or Chebyshev): keys of length one then have no preferred direction.
     rng
         For draws.
 
@@ -128,9 +137,10 @@ def layout_addresses(
         spread = np.floor((np.arange(rest) + 0.5) * len(nodes) / max(rest, 1)).astype(int)
         return np.concatenate([*[nodes] * whole, nodes[spread]])
     # Draws from the density by inverting its integral on a fine grid of angles, where it is nearly flat.
+    weight = _known_weight(family)
     angles = np.linspace(0.0, np.pi, 16 * family.order + 1)
-    middle = (1 - np.cos((angles[1:] + angles[:-1]) / 2)) / 2
-    mass = np.sum(family.values(middle) ** 2, axis=1) * np.sin((angles[1:] + angles[:-1]) / 2)
+    middle = (angles[1:] + angles[:-1]) / 2
+    mass = np.sum(family.values((1 - np.cos(middle)) / 2) ** 2, axis=1) * weight(middle)
     cumulative = np.append(0.0, np.cumsum(mass))
     drawn = np.interp(rng.random(pairs), cumulative / cumulative[-1], angles)
     return (1 - np.cos(drawn)) / 2
@@ -186,14 +196,30 @@ def expected_error(coefficients: int, pairs: int, overlap: float | None = None) 
 def mean_fourth_overlap(family: OrthonormalFamily) -> float:
     """The mean fourth power of the product of two keys of length one at addresses drawn by ``"random"``.
 
+    Parameters
+    ----------
+    family
+        Legendre or Chebyshev: of others only the polynomials are known, not the weight.
+
     Examples
     --------
     >>> from hippozoo.polynomials import Legendre
     >>> round(64 * mean_fourth_overlap(Legendre(64)), 2)
     0.67
     """
+    _known_weight(family)
     # The integrand oscillates four times as fast as the last polynomial.
-    nodes, weights = Legendre(4 * family.order).gauss_rule()
+    nodes, weights = replace(cast(Legendre | Chebyshev, family), order=4 * family.order).gauss_rule()
     kernel = family.reproducing_kernel(nodes, nodes)
     square = np.diag(kernel)
     return float(weights @ (kernel**4 / np.outer(square, square)) @ weights / family.order**2)
+
+
+def _known_weight(family: OrthonormalFamily) -> Callable[[np.ndarray], np.ndarray]:
+    weight = _WEIGHTS.get(type(family))
+    if weight is None:
+        raise ValueError(
+            f"family={shorten(family)}: addresses drawn at random follow the weight under which the polynomials are "
+            "orthonormal, which is known of Legendre and Chebyshev; pass one of them, or the layout 'gauss' or 'even'."
+        )
+    return weight

@@ -58,7 +58,7 @@ def recall_matrix(
     addresses
         Where the pairs are written, in order.
     gates
-        How far each write goes; by default all the way.
+        How far each write goes, from 0 to 1; by default all the way.
     read_addresses
         Where to read; by default where the pairs were written.
 
@@ -74,6 +74,12 @@ def recall_matrix(
     open_gates = np.ones(len(written)) if gates is None else _checked("gates", gates)
     if open_gates.shape != written.shape:
         raise ValueError(f"gates has shape {open_gates.shape}, expected one for each address, {written.shape}.")
+    outside = np.flatnonzero((open_gates < 0) | (open_gates > 1))
+    if outside.size:
+        raise ValueError(
+            f"gates[{outside[0]}] is {open_gates[outside[0]]:g}: pass values from 0 to 1; 0 leaves the bank alone, "
+            "1 writes in full."
+        )
     keys = family.values(written)
     lengths = np.linalg.norm(keys, axis=1)
     keys = keys / lengths[:, None]
