@@ -48,6 +48,19 @@ def test_features_have_a_finite_slope_everywhere(address):
     assert torch.isfinite(where.grad).all()
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [(torch.float64, 1e-6), (torch.float32, 1e-5)])
+@pytest.mark.parametrize("end", [0.0, 1.0])
+@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+def test_at_both_ends_the_slope_is_that_of_the_polynomials_from_inside(family, end, dtype, rtol):
+    bank = PolynomialBank(channels=1, family=family, dtype=dtype)
+    inwards = 1e-6 * (1 - 2 * end)
+    difference = np.array([-3.0, 4.0, -1.0]) @ family.values(end + inwards * np.arange(3)) / (2 * inwards)
+    where = torch.tensor(end, dtype=dtype)
+    for address in (where, torch.nextafter(where, 1 - where)):  # the end, and the first float inside
+        slope = torch.autograd.functional.jacobian(bank.features, address).numpy()
+        assert_allclose(slope, difference, atol=rtol * np.abs(difference).max() + 1e-12)
+
+
 def test_a_full_write_is_read_back_and_moves_the_bank_least(rng):
     bank = PolynomialBank(channels=3, family=Legendre(10), epsilon=0.0, dtype=torch.float64)
     state, where, value = numbers(rng, 2, 3, 10), torch.tensor([0.13, 0.9], dtype=torch.float64), numbers(rng, 2, 3)

@@ -201,11 +201,22 @@ class PolynomialBank(nn.Module):
 
     def _features(self, address: Tensor) -> Tensor:
         # Polynomials are cosine series of the angle: one product, accurate at the ends, and nothing to iterate.
-        # At the ends themselves the angle has no derivative; one rounding inside, all derivatives are right.
         info = torch.finfo(address.dtype)
-        angle = 2 * torch.asin(torch.sqrt(address.clamp(info.tiny, 1 - info.eps / 2)))
+        # At 0 the angle has no derivative; one rounding inside, all derivatives are right. The way there is taken as a
+        # constant, since clamp has derivative 0 for what it moves.
+        inside = address + (address.clamp(min=info.tiny) - address).detach()
+        # At 1 and just before it, where floats are far apart, a rounded angle has no derivative either: the slope of
+        # the polynomials takes its place.
+        last = address > 1 - info.eps
+        angle = torch.where(last, math.pi, 2 * torch.asin(torch.sqrt(torch.where(last, 0.5, inside))))
         harmonics = torch.arange(self.family.order, dtype=address.dtype, device=address.device)
-        return torch.cos(angle[..., None] * harmonics) @ self._cosines
+        features = torch.cos(angle[..., None] * harmonics) @ self._cosines
+        step = torch.where(last, address - address.detach(), 0.0)
+        return torch.addcmul(features, step[..., None], self._last_slope(harmonics))
+
+    def _last_slope(self, harmonics: Tensor) -> Tensor:
+        """Of the polynomials at address 1: that of cos(k angle) there is 2 k^2 (-1)^k."""
+        return (2 * harmonics.square() * (1 - 2 * (harmonics % 2))) @ self._cosines
 
     def _unit_key(self, address: Tensor, gate: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Key of length one, the length it had, and the gate that the small epsilon leaves."""
