@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from hippozoo.checkpoint import load_state, save_state
 from hippozoo.discretise import zero_order_hold
 from hippozoo.systems import LegS, LegT
-from hippozoo.zoo.forecasting import Candidate, DelayLine, Forecaster, Moments, explain
+from hippozoo.zoo.forecasting import Candidate, DelayLine, Forecaster, Moments, explain, forecaster_for
 from hippozoo.zoo.forecasting.state import ForecasterState
 from oracles import delayed_value, forecast_pairs
 
@@ -229,6 +229,55 @@ def test_an_overwhelming_ridge_leaves_persistence_to_an_anchored_forecast(signal
     forecaster = Forecaster(LegT(8, 20.0), horizon=5.0, anchor="last", ridge=1e9, intercept=False)
     forecast = forecaster.forecast(learn(forecaster, signal))
     assert_allclose(forecast.samples(), signal[-1], atol=1e-5)
+
+
+STANDSTILL = {
+    "values": Forecaster(LegT(32, 64.0), horizon=12.0, ridge=1e-4),
+    "differences": Forecaster(LegT(32, 64.0), horizon=12.0, ridge=1e-4, anchor="last"),
+    "around zero": Forecaster(LegT(32, 64.0), horizon=12.0, ridge=1e-4, anchor="last", intercept=False),
+    "forgetting": Forecaster(LegT(32, 64.0), horizon=12.0, ridge=1e-4, forgetting=100.0),
+    "candidates": forecaster_for(12.0),
+}
+
+
+@pytest.mark.parametrize("kind", STANDSTILL)
+@pytest.mark.parametrize("level", [10.0, 1e6, -3e-5])
+def test_a_standstill_teaches_the_same_at_every_level(rng, kind, level):
+    # At level 0 a standstill is zeros, without any rounding.
+    forecaster = STANDSTILL[kind]
+    moving = np.concatenate([np.zeros(600), np.sin(np.arange(300) * np.pi / 12) + 0.1 * rng.normal(size=300)])
+    at_zero, there = forecaster.initial_state(), forecaster.initial_state()
+    for begin, end in [(0, 600), (600, 605), (605, 630), (630, 900)]:
+        at_zero = forecaster.learn(at_zero, moving[begin:end])
+        there = forecaster.learn(there, level + moving[begin:end])
+        expected, found = forecaster.forecast(at_zero), forecaster.forecast(there)
+        leads = expected.leads()
+        # Memories hold 14 digits of the level, and a map from a dozen pairs magnifies what is left of the signal.
+        tolerance = 1e-8 + 1e-9 * abs(level)
+        assert_allclose(found.samples() - level, expected.samples(), atol=tolerance)
+        assert_allclose(np.sqrt(found.variance(leads)), np.sqrt(expected.variance(leads)), atol=tolerance)
+
+
+@pytest.mark.parametrize("anchor", ["none", "last"])
+@pytest.mark.parametrize("rank", [None, 2])
+def test_a_channel_that_stood_still_disturbs_no_joint_forecast(rng, anchor, rank):
+    forecaster = Forecaster(LegT(16, 40.0), horizon=8.0, together="joint", anchor=anchor, rank=rank, ridge=1e-4)
+    walk, waves = np.cumsum(rng.normal(size=900)), np.sin(np.arange(900) / 4) * (np.arange(900) >= 600)
+    at_zero, there = forecaster.initial_state(2), forecaster.initial_state(2)
+    for begin, end in [(0, 605), (605, 640), (640, 900)]:
+        at_zero = forecaster.learn(at_zero, np.column_stack([waves, walk])[begin:end])
+        there = forecaster.learn(there, np.column_stack([waves + 1e6, walk])[begin:end])
+        expected, found = forecaster.forecast(at_zero), forecaster.forecast(there)
+        assert_allclose(found.samples() - [[1e6], [0.0]], expected.samples(), atol=1e-4)
+        assert_allclose(found.variance(4.0), expected.variance(4.0), rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("level", [0.0, 10.0, 1e6, -3e-5])
+def test_as_long_as_a_signal_stands_still_the_first_candidate_is_used(level):
+    forecaster = forecaster_for(12.0)
+    state = learn(forecaster, np.full(600, level))
+    assert forecaster.chosen(state) == forecaster.candidates[:1]
+    assert_allclose(forecaster.forecast(state).band(6.0), level, rtol=1e-9)
 
 
 def test_before_anything_was_learnt_the_forecast_is_the_last_value(signal):

@@ -56,6 +56,20 @@ def test_pairs_of_weight_zero_were_never_seen(rng):
     assert_allclose(Moments.empty(2, 1).add(x, y, w).xx, Moments.empty(2, 1).add(x[w > 0], y[w > 0]).xx)
 
 
+def test_a_signal_that_stood_still_is_told_from_one_that_moved_a_little(rng):
+    moves = np.column_stack([1e-14 * rng.normal(size=(50, 2)), 1e-9 * rng.normal(size=(50, 2))])
+    moments = Moments.empty(4, 2, signals=2).add(moves, np.zeros((50, 2)), levels=np.full((50, 2), 10.0))
+    assert moments.still.tolist() == [True, True, False, False]
+    assert moments.faded(0.01).still.tolist() == [True, True, False, False]
+    assert not Moments.empty(4, 2).add(moves, np.zeros((50, 2))).still.any()  # of no level that we know
+
+
+def test_pieces_merge_to_the_level_of_the_whole(rng):
+    x, y, w, levels = rng.normal(size=(60, 4)), rng.normal(size=(60, 2)), rng.uniform(size=60), rng.normal(size=(60, 2))
+    parts = [Moments.empty(4, 2, signals=2).add(x[a:b], y[a:b], w[a:b], levels[a:b]) for a, b in ((0, 25), (25, 60))]
+    assert_allclose(parts[0].merge(parts[1]).level_squares, w @ levels**2)
+
+
 def test_fading_keeps_means_and_covariances(rng):
     moments = Moments.empty(2, 1).add(rng.normal(size=(20, 2)), rng.normal(size=(20, 1)))
     faded = moments.faded(0.25)

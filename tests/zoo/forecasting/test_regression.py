@@ -79,6 +79,20 @@ def test_directions_in_which_the_past_never_varies_are_left_out(rng):
     assert np.abs(fitted.forecast_map).max() < 10
 
 
+@pytest.mark.parametrize("ridge", [0.0, 1e-3])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_rounding_of_a_level_is_no_past_to_forecast_from(pairs, rng, ridge, intercept):
+    x, y = pairs
+    wavering = 1e-10 * rng.normal(size=(300, 5))  # differences from a level of 1e4: fourteen digits are right
+    levels = np.column_stack([np.full(300, 1e4), np.ones(300)])
+    both = Moments.empty(10, 4, signals=2).add(np.column_stack([wavering, x]), y, levels=levels)
+    fitted, alone = (reduced_rank(one, ridge=ridge, intercept=intercept) for one in (both, learnt(x, y)))
+    assert (fitted.forecast_map[:, :5] == 0).all()
+    # The mean variance, which is the ridge's unit, is half as large with as many inputs again.
+    if ridge == 0:
+        assert_allclose(fitted.forecast_map[:, 5:], alone.forecast_map, atol=1e-9)
+
+
 def test_the_history_metric_is_positive_semidefinite(pairs):
     x, y = pairs
     Q = reduced_rank(learnt(x, y), rank=3).history_metric(np.diag([1.0, 2.0, 3.0, 4.0]))

@@ -88,10 +88,19 @@ class Solver:
         validation = state.validation
         scores = np.full(validation.errors.shape[:2], np.nan)
         for g in np.flatnonzero(validation.weight):
-            metric = self._metric(channel_scales(self.together, state.learnt[g][0], state.channels))
+            metric = self._group_metric(state.learnt[g], state.channels)
             totals = np.einsum("ij,cji->c", metric, validation.errors[g])
             scores[g] = totals * self.future_order / (validation.weight[g] * np.trace(metric))
         return scores
+
+    def rounding(self, state: ForecasterState) -> Float[np.ndarray, " groups"]:
+        """Up to here scores are rounding: candidates below it are equally good."""
+        found = np.empty(len(state.learnt))
+        for g, group in enumerate(state.learnt):
+            rounding = group[0].rounding
+            share = np.diag(self._group_metric(group, state.channels)).reshape(len(rounding), -1).sum(axis=1)
+            found[g] = rounding @ share / share.sum()
+        return found
 
     def covariance(
         self, state: ForecasterState, maps: tuple[ForecastMap, ...], chosen: tuple[Candidate, ...]
@@ -133,6 +142,9 @@ class Solver:
 
     def _place(self, candidate: Candidate) -> int:
         return self.learnt_as.index((candidate.history, candidate.anchor))
+
+    def _group_metric(self, group: tuple[Moments, ...], channels: int) -> np.ndarray:
+        return self._metric(channel_scales(self.together, group[0], channels))
 
     def _metric(self, scales: np.ndarray) -> np.ndarray:
         metric = np.eye(self.future_order) if self.future_metric is None else self.future_metric

@@ -231,7 +231,7 @@ class Forecaster(Immutable):
         joined = count if self.together == "joint" else 1
         outputs = joined * self.future.order
         kinds = self._solver.learnt_as
-        empty = tuple(Moments.empty(joined * self.histories[h].order, outputs) for h, _ in kinds)
+        empty = tuple(Moments.empty(joined * self.histories[h].order, outputs, joined) for h, _ in kinds)
         learnt = (empty,) * group_count(self.together, count)
         return ForecasterState(
             single=channels is None,
@@ -365,6 +365,8 @@ class Forecaster(Immutable):
     def chosen(self, state: ForecasterState) -> tuple[Candidate, ...]:
         """The candidate that each group forecasts by; the first one as long as nothing could be compared."""
         scores = np.nan_to_num(self.scores(state), nan=np.inf)
+        # While a signal stands still all candidates are right, and rounding is no reason to leave the first.
+        scores = np.maximum(scores, self._solver.rounding(state)[:, None])
         return tuple(self.candidates[int(np.argmin(row))] for row in scores)
 
     def maps(self, state: ForecasterState, candidate: Candidate | None = None) -> tuple[ForecastMap, ...]:
@@ -474,10 +476,11 @@ class Forecaster(Immutable):
             kept = math.exp(-float(steps.sum()) / self.forgetting)
         fresh: list[list[Moments]] = [[] for _ in state.learnt]
         for h, anchor in self._solver.learnt_as:
-            levels = pairs.levels if anchor == "last" else np.zeros_like(pairs.levels)
-            x, y = without_level(pairs.pasts[h], levels), without_level(pairs.futures, levels)
-            for group, (xs, ys, w) in zip(fresh, group_pairs(self.together, x, y, weights), strict=True):
-                group.append(Moments.empty(xs.shape[1], ys.shape[1]).add(xs, ys, w))
+            base = pairs.levels if anchor == "last" else np.zeros_like(pairs.levels)
+            x, y = without_level(pairs.pasts[h], base), without_level(pairs.futures, base)
+            grouped = group_pairs(self.together, x, y, weights, pairs.levels)
+            for group, (xs, ys, w, levels) in zip(fresh, grouped, strict=True):
+                group.append(Moments.empty(xs.shape[1], ys.shape[1], levels.shape[1]).add(xs, ys, w, levels))
         validation = replace(state.validation, stretch=_merged(_faded(state.validation.stretch, kept), fresh))
         content = np.concatenate([state.line.values, values])
         lengths = np.concatenate([state.line.durations, steps])

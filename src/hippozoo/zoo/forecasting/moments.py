@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 __all__ = ["Moments"]
+
+# What memories hold of a constant wavers by this share of it: 1e-14 as a rule, 9e-12 seen at order 256 over a window
+# of 100,000 samples.
+_WAVERING = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +29,9 @@ class Moments:
         Their weighted means.
     xx, yx, yy
         Weighted sums of (x - mean_x)(x - mean_x)', (y - mean_y)(x - mean_x)' and (y - mean_y)(y - mean_y)'.
+    level_squares
+        Weighted sums of the squared levels of the signals that x and y tell of, as far as they were given: rounding
+        is a share of them, also where x and y are differences from the level.
 
     Examples
     --------
@@ -42,10 +49,11 @@ class Moments:
     xx: Float[np.ndarray, "inputs inputs"]
     yx: Float[np.ndarray, "outputs inputs"]
     yy: Float[np.ndarray, "outputs outputs"]
+    level_squares: Float[np.ndarray, " signals"]
 
     @staticmethod
-    def empty(inputs: int, outputs: int) -> Moments:
-        """Nothing seen yet."""
+    def empty(inputs: int, outputs: int, signals: int = 1) -> Moments:
+        """Nothing seen yet; x and y are made of equal parts, one for each of `signals`."""
         return Moments(
             0.0,
             np.zeros(inputs),
@@ -53,6 +61,7 @@ class Moments:
             np.zeros((inputs, inputs)),
             np.zeros((outputs, inputs)),
             np.zeros((outputs, outputs)),
+            np.zeros(signals),
         )
 
     def add(
@@ -60,11 +69,16 @@ class Moments:
         x: Float[np.ndarray, "pairs inputs"],
         y: Float[np.ndarray, "pairs outputs"],
         weights: Float[np.ndarray, " pairs"] | None = None,
+        levels: Float[np.ndarray, "pairs signals"] | None = None,
     ) -> Moments:
-        """These moments and those of the pairs (x[i], y[i]); pairs of weight 0 count as never seen."""
+        """These moments and those of the pairs (x[i], y[i]); pairs of weight 0 count as never seen.
+
+        `levels` says where the signals stood, so that rounding is not taken for a change of x.
+        """
+        levels = np.zeros((len(x), len(self.level_squares))) if levels is None else levels
         if weights is not None and not weights.all():
             counted = weights > 0
-            x, y, weights = x[counted], y[counted], weights[counted]
+            x, y, weights, levels = x[counted], y[counted], weights[counted], levels[counted]
         if not len(x):
             return self
         inputs = x.shape[1]
@@ -72,10 +86,12 @@ class Moments:
         both = np.concatenate([x, y], axis=1)
         if weights is None or (weights == 1).all():
             total, mean = float(len(x)), both.mean(axis=0)
+            level_squares = (levels**2).sum(axis=0)
             both -= mean
         else:
             total = float(weights.sum())
             mean = weights @ both / total
+            level_squares = weights @ levels**2
             both -= mean
             both *= np.sqrt(weights)[:, None]
         products = both.T @ both
@@ -86,6 +102,7 @@ class Moments:
             products[:inputs, :inputs],
             products[inputs:, :inputs],
             products[inputs:, inputs:],
+            level_squares,
         )
         return self.merge(block)
 
@@ -106,12 +123,19 @@ class Moments:
             self.xx + other.xx + between * np.outer(dx, dx),
             self.yx + other.yx + between * np.outer(dy, dx),
             self.yy + other.yy + between * np.outer(dy, dy),
+            self.level_squares + other.level_squares,
         )
 
     def faded(self, factor: float) -> Moments:
         """The same means and covariances with `factor` of the weight: how drifting data are forgotten."""
         return Moments(
-            self.weight * factor, self.mean_x, self.mean_y, self.xx * factor, self.yx * factor, self.yy * factor
+            self.weight * factor,
+            self.mean_x,
+            self.mean_y,
+            self.xx * factor,
+            self.yx * factor,
+            self.yy * factor,
+            self.level_squares * factor,
         )
 
     def covariances(self, centred: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -124,6 +148,18 @@ class Moments:
             yx = yx + np.outer(self.mean_y, self.mean_x)
             yy = yy + np.outer(self.mean_y, self.mean_y)
         return xx, yx, yy
+
+    @property
+    def rounding(self) -> Float[np.ndarray, " signals"]:
+        """The variance that rounding alone may give all that tells of a signal; 0 if its level was not given."""
+        return _WAVERING**2 * self.level_squares / max(self.weight, 1e-300)
+
+    @property
+    def still(self) -> Bool[np.ndarray, " inputs"]:
+        """The numbers of x that tell of a signal which stood still: all that ever changed in them is rounding."""
+        signals = len(self.level_squares)
+        variance = np.diag(self.xx).reshape(signals, -1).sum(axis=1) / max(self.weight, 1e-300)
+        return np.repeat(variance < self.rounding, len(self.mean_x) // signals)
 
     def errors_of(
         self, forecast_map: Float[np.ndarray, "outputs inputs"], intercept: Float[np.ndarray, " outputs"]

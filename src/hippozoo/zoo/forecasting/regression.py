@@ -83,7 +83,8 @@ def reduced_rank(
     r"""The map T of rank at most `rank` with the least expected :math:`(y - Tx)^T W (y - Tx)`.
 
     ``M = W^1/2 cov_yx cov_xx^-1/2 = U S V'`` and ``T = W^-1/2 U_d S_d V_d' cov_xx^-1/2``: x is whitened and y is
-    not (erratum 13). Without a ridge, directions in which x does not vary are left out (erratum 12).
+    not (erratum 13). Without a ridge, directions in which x does not vary are left out (erratum 12). A signal that
+    stood still is left out in any case (`Moments.still`).
 
     Parameters
     ----------
@@ -121,8 +122,12 @@ def reduced_rank(
     cov_xx, cov_yx, _ = moments.covariances(centred=intercept)
     unit = np.ones(inputs) if scale is None else scale
     cov_xx, cov_yx = cov_xx / np.outer(unit, unit), cov_yx / unit
+    # Floor and ridge are shares of the variance: where all of it is rounding, they would let rounding pass.
+    still = moments.still
+    cov_xx = np.where(still | still[:, None], 0.0, cov_xx)
 
     variance, axes = np.linalg.eigh(cov_xx)
+    axes[still] = 0.0
     floor = _ROUNDING * max(float(variance[-1]), 0.0)
     used = variance > floor
     variance = np.where(used, variance, 0.0) + float(penalty) * np.trace(cov_xx) / inputs
