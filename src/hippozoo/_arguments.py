@@ -45,6 +45,12 @@ def real_array(name: str, value: Any, dtype: Any = np.float64, *, what_to_do: st
     The argument itself is never changed; it is copied only where its dtype differs.
     """
     advice = f" {what_to_do}" if what_to_do else ""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
+        where = _place(np.ma.getmaskarray(value))
+        raise ValueError(
+            f"{name}{where} is masked, and what stands below a mask is no value; pass {name}.filled(…), or "
+            f"mask=~{name}.mask to a function that takes a mask.{advice}"
+        )
     try:
         array = np.asarray(value)
     except ValueError as error:  # ragged nests
@@ -54,11 +60,16 @@ def real_array(name: str, value: Any, dtype: Any = np.float64, *, what_to_do: st
             f"{name} has dtype {array.dtype}; pass real numbers, for example np.asarray({name}, float).{advice}"
         )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        place = f"[{', '.join(map(str, where))}]" if where else ""
-        raise ValueError(f"{name}{place} is {array[where]}; all values must be finite.{advice}")
+        wrong = ~np.isfinite(array)
+        raise ValueError(f"{name}{_place(wrong)} is {array[wrong][0]}; all values must be finite.{advice}")
     with np.errstate(over="ignore"):  # the next line says it in words
         converted = array.astype(dtype, copy=False)
     if converted.dtype.kind == "f" and array.dtype.kind != "b" and not np.isfinite(converted).all():
         raise ValueError(f"{name} has values too large for {np.dtype(dtype)}; scale it down or use float64.")
     return converted
+
+
+def _place(wrong: np.ndarray) -> str:
+    """The index of the first True, as one would write it; nothing for a single number."""
+    where = np.argwhere(wrong)[0].tolist()
+    return f"[{', '.join(map(str, where))}]" if where else ""

@@ -47,6 +47,47 @@ def test_a_timed_value_holds_until_the_next(rng):
     assert stream.time == times[-1] + 0.25
 
 
+def test_a_value_may_come_at_the_time_that_was_advanced_to(rng):
+    memory = Memory(LegS(9, 3.0))
+    times, signal = np.cumsum(rng.uniform(0.1, 2.0, size=12)), rng.normal(size=12)
+    plain, looked_at = Stream(memory), Stream(memory)
+    for value, time in zip(signal, times, strict=True):
+        plain.push(value, time=time)
+        looked_at.advance(time)  # before the first value too
+        looked_at.push(value, time=time)
+        assert_allclose(looked_at.state, plain.state, atol=1e-14)
+        assert (looked_at.time, looked_at.held) == (time, value)
+
+
+def test_masked_values_are_missing(rng):
+    memory = Memory(LegT(12, 20.0))
+    signal = np.ma.masked_array(rng.normal(size=(40, 2)), rng.random((40, 2)) < 0.4, fill_value=1e20)
+    stream, single = Stream(memory, channels=2), Stream(memory)
+    for value in signal:
+        stream.push(value)
+        single.push(value[0])  # np.ma.masked where it is missing
+    wanted = memory.final(signal.data, mask=~signal.mask)
+    assert_allclose(stream.state, wanted, atol=1e-13)
+    assert_allclose(single.state, wanted[0], atol=1e-13)
+
+
+@pytest.mark.parametrize(("dtype", "huge"), [("float32", 1e39), ("float32", 3e38), ("float64", 1e308)])
+def test_a_value_too_large_for_the_memory_is_refused_before_it_does_harm(dtype, huge):
+    stream, timed = (Stream(Memory(LegT(64, 10.0), dtype=dtype)) for _ in range(2))
+    stream.push(1.0)
+    timed.push(1.0, time=0.0)
+    for push in (stream.push, lambda value: timed.push(value, time=1.0)):
+        with pytest.raises(ValueError, match=f"too large for a memory of {dtype}.*scale the values down"):
+            push(huge)
+        push(2.0)
+    known = timed.state_dict()
+    with pytest.raises(ValueError, match=r"held=.* is too large"):
+        timed.load_state_dict(known | {"held": np.array(huge)})
+    for time in np.arange(2.0, 30.0):
+        timed.push((-1) ** time * 2e-7 * huge, time=time)  # what is accepted can be gone on from
+    assert np.isfinite(timed.state).all()
+
+
 def test_nobody_reaches_into_a_stream():
     stream = Stream(Memory(LegT(4, 2.0)))
     stream.push(1.0)
@@ -72,6 +113,21 @@ def test_a_stream_goes_on_from_its_checkpoint(timed, rng, tmp_path):
     assert (again.time, again.memory) == (stream.time, stream.memory)
     with pytest.raises(ValueError, match="begun with"):
         again.push(values[0], time=None if timed else 1e9)
+
+
+def test_a_checkpoint_knows_whether_a_value_has_come_at_the_present(tmp_path):
+    stream = Stream(Memory(LegT(6, 5.0)))
+    stream.push(1.0, time=0.0)
+    stream.advance(2.0)
+    checkpoint.save(tmp_path / "stream.safetensors", stream)
+    checkpoint.load(tmp_path / "stream.safetensors").push(3.0, time=2.0)
+    known = stream.state_dict()
+    del known["advanced"]  # as streams were saved before they knew
+    old = Stream(Memory(LegT(6, 5.0)))
+    old.load_state_dict(known)
+    with pytest.raises(ValueError, match="not after 2"):
+        old.push(3.0, time=2.0)
+    old.push(3.0, time=2.5)
 
 
 def test_a_stream_serves_any_memory_with_steps(rng):

@@ -15,7 +15,8 @@ def hold_missing(signal: np.ndarray, mask: np.ndarray, held: np.ndarray | float 
     Parameters
     ----------
     signal
-        (time,) or (time, channels). Whatever stands in a gap, NaN included, is never looked at.
+        (time,) or (time, channels). Whatever stands in a gap, NaN included, is never looked at. Masked entries of a
+        masked array are gaps too.
     mask
         True where there is a sample: of the signal's shape, or (time,) for all channels alike.
     held
@@ -31,6 +32,8 @@ def hold_missing(signal: np.ndarray, mask: np.ndarray, held: np.ndarray | float 
     present = np.asarray(mask)
     if present.dtype != np.bool_:
         raise TypeError(f"mask has dtype {present.dtype}; pass booleans, True where there is a sample.")
+    if not values.ndim:
+        raise ValueError("signal has shape (); pass (time,) or (time, channels).")
     if present.shape not in (values.shape, values.shape[:1]):
         raise ValueError(
             f"mask has shape {present.shape}, but the signal {values.shape}; pass one flag per sample, of shape "
@@ -41,6 +44,8 @@ def hold_missing(signal: np.ndarray, mask: np.ndarray, held: np.ndarray | float 
         raise ValueError(f"held has shape {before.shape}; pass one number, or one per channel: {values.shape[1:]}.")
     if present.ndim < values.ndim:
         present = np.broadcast_to(present[:, None], values.shape)
+    if isinstance(signal, np.ma.MaskedArray):
+        present = present & ~np.ma.getmaskarray(signal)
     time = np.arange(len(values)).reshape(-1, *[1] * (values.ndim - 1))
     newest = np.maximum.accumulate(np.where(present, time, -1), axis=0)
     filled = np.take_along_axis(values, np.maximum(newest, 0), axis=0)

@@ -12,6 +12,8 @@ from hippozoo._arguments import real_array, shorten, whole_number
 
 __all__ = ["PureMemory", "Stream"]
 
+_ROOM = 2.0**-20  # below the largest float, for sums over some hundred coefficients
+
 
 @runtime_checkable
 class PureMemory(Protocol):
@@ -45,8 +47,8 @@ class Stream:
 
     Without time stamps every value holds for the memory's `dt`. With time stamps a value holds from its own time
     until the next one, so the newest value enters the state when the next one comes, or when `advance` says how
-    late it is. A missing value (None or NaN) lets time pass and holds the last value seen. A refused value (wrong
-    shape, infinite, time running backwards) changes nothing.
+    late it is. A missing value (None, NaN or masked) lets time pass and holds the last value seen. A refused value
+    (wrong shape, infinite or nearly so, time running backwards) changes nothing.
 
     Parameters
     ----------
@@ -85,6 +87,7 @@ class Stream:
         self._held = np.zeros(self._shape)
         self._time: float | None = None
         self._timed: bool | None = None
+        self._advanced = False
 
     @property
     def memory(self) -> PureMemory:
@@ -115,14 +118,27 @@ class Stream:
         if time is None:
             state, present = self._memory.step(self._state, newest), self.time + self._memory.dt
         else:
-            present = self._checked_time(time)
+            present = self._checked_time(time, now_is_free=self._advanced)
             state = self._after(present)
         self._state, self._time, self._held, self._timed = state, present, newest, time is not None
+        self._advanced = False
 
     def advance(self, time: float) -> None:
-        """Let time pass: the last value holds until `time`."""
+        """Let time pass: the last value holds until `time`, when the next one may come.
+
+        Examples
+        --------
+        >>> from hippozoo.memory import Memory
+        >>> from hippozoo.systems import LegT
+        >>> stream = Stream(Memory(LegT(order=8, timescale=10.0)))
+        >>> stream.push(2.0, time=0.0)
+        >>> stream.advance(20.0)  # now the value has been there for all of the window
+        >>> float(stream.reconstruct(5.0).round(3))
+        2.0
+        >>> stream.push(3.0, time=20.0)
+        """
         present = self._checked_time(time)
-        self._state, self._time = self._after(present), present
+        self._state, self._time, self._advanced = self._after(present), present, True
 
     def reconstruct(self, lags: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "..."]:
         """What is remembered at each lag before the present."""
@@ -134,17 +150,20 @@ class Stream:
 
     def state_dict(self) -> dict[str, Any]:
         """All that the stream has come to know: its state, the value held, and its clock."""
-        return {"state": self.state, "held": self.held, "time": self._time, "timed": self._timed}
+        clock = {"time": self._time, "timed": self._timed, "advanced": self._advanced}
+        return {"state": self.state, "held": self.held, **clock}
 
     def load_state_dict(self, known: dict[str, Any]) -> None:
         """Go on where another stream of the same configuration stood; what does not fit is refused."""
-        wanted = {"state", "held", "time", "timed"}
+        wanted = {"state", "held", "time", "timed", "advanced"}
+        # Streams saved by the first versions do not say whether a value came at the present: then one did.
+        known = {"advanced": False, **known}
         if set(known) != wanted:
             raise ValueError(
                 f"a stream knows {sorted(wanted)}, given {sorted(known)}; pass what state_dict() returned."
             )
         state = real_array("state", known["state"], self._memory.dtype)
-        held = real_array("held", known["held"])
+        held = self._storable("held", real_array("held", known["held"]))
         if state.shape != self._state.shape or held.shape != self._shape:
             raise ValueError(
                 f"state and held have shapes {state.shape} and {held.shape}, but this stream has "
@@ -153,27 +172,35 @@ class Stream:
         time = None if known["time"] is None else float(real_array("time", known["time"]))
         timed = None if known["timed"] is None else bool(known["timed"])
         self._state, self._held, self._time, self._timed = state.copy(), held.copy(), time, timed
+        self._advanced = bool(known["advanced"])
 
     def _after(self, present: float) -> np.ndarray:
-        if self._time is None:
+        if self._time is None or present == self._time:
             return self._state
         return self._memory.step(self._state, self._held, dt=present - self._time)
 
-    def _checked_time(self, time: Any) -> float:
+    def _checked_time(self, time: Any, *, now_is_free: bool = False) -> float:
         present = float(real_array("time", time).reshape(())) if np.ndim(time) == 0 else math.nan
         if math.isnan(present):
             raise ValueError(f"time={shorten(time)}; pass one finite number, in the unit of the timescale.")
-        if self._time is not None and present <= self._time:
+        if self._time is None or present > self._time or (now_is_free and present == self._time):
+            return present
+        if self._advanced:
             raise ValueError(
-                f"time={present} is not after {self._time}, the time of the value before; time only runs forwards: "
-                f"sort the values and keep one per time."
+                f"time={present} is not after {self._time}, to which the stream has advanced; time only runs "
+                f"forwards: pass the values up to a time first, then advance to it."
             )
-        return present
+        raise ValueError(
+            f"time={present} is not after {self._time}, the time of the value before; time only runs forwards: "
+            f"sort the values and keep one per time."
+        )
 
     def _checked_value(self, value: Any) -> np.ndarray:
         """The value with its gaps filled by what is held."""
         if value is None:
             return self._held
+        if isinstance(value, np.ma.MaskedArray) and value.dtype.kind in "iufb":
+            value = np.ma.filled(value.astype(float), np.nan)
         try:
             given = np.asarray(value, float) if np.asarray(value).dtype.kind in "iufb" else None
         except ValueError:
@@ -187,4 +214,15 @@ class Stream:
             )
         if np.isinf(given).any():
             raise ValueError(f"value={shorten(value)} is infinite; pass finite numbers, or None if it is missing.")
-        return np.where(np.isnan(given), self._held, given)
+        return self._storable("value", np.where(np.isnan(given), self._held, given))
+
+    def _storable(self, name: str, value: np.ndarray) -> np.ndarray:
+        """The value itself, if sums over it stay within the precision of the memory: once held, it stays for good."""
+        largest = _ROOM * np.finfo(self._memory.dtype).max
+        if np.abs(value).max(initial=0.0) > largest:
+            raise ValueError(
+                f"{name}={shorten(value.tolist())} is too large for a memory of {self._memory.dtype}, which takes up "
+                f"to {largest:.0e}; scale the values down"
+                + (", or build the memory with dtype='float64'." if self._memory.dtype != "float64" else ".")
+            )
+        return value
