@@ -40,6 +40,18 @@ def test_a_sample_is_a_finite_number(sample):
         MEMORY.step(STATE, sample)
 
 
+def test_a_missing_sample_of_a_step_is_the_last_value_again():
+    with pytest.raises(ValueError, match=r"sample is nan; .* pass the last value again"):
+        MEMORY.step(STATE, np.nan)
+
+
+@pytest.mark.parametrize("index", [1.0, True, None, [0, 1], (0, 1)])
+def test_a_history_is_asked_for_one_state_or_a_slice(index):
+    history = MEMORY.scan(np.ones(5))
+    with pytest.raises(TypeError, match=r"history\[.*pass one whole number, or a slice"):
+        history[index]
+
+
 def test_a_missing_sample_is_told_by_a_mask():
     with pytest.raises(ValueError, match=r"signal\[1\] is nan; .* pass mask="):
         MEMORY.final(np.array([1.0, np.nan]))

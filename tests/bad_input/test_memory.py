@@ -74,7 +74,7 @@ def with_nan():
             lambda: MEMORY.scan(SIGNAL, mask=np.ones(6, bool), held=np.zeros(2)),
             r"held has shape \(2,\); pass one number",
         ),
-        (ValueError, lambda: MEMORY.step(np.zeros(4), np.nan), r"sample is nan.*mask="),
+        (ValueError, lambda: MEMORY.step(np.zeros(4), np.nan), r"sample is nan.* pass the last value again.*Stream"),
         (ValueError, lambda: MEMORY.step(np.zeros(4), np.ones((2, 2))), r"sample has shape \(2, 2\)"),
         (ValueError, lambda: MEMORY.step(np.zeros(4), np.ones(2)), r"expected \(2, 4\)"),
         (TypeError, lambda: MEMORY.step(np.zeros(4), None), r"sample has dtype object"),
@@ -94,6 +94,13 @@ def with_nan():
         ),
         (ValueError, lambda: MEMORY.reconstruct(np.zeros(4), -1.0), r"lag=-1.0 is in the future"),
         (ValueError, lambda: MEMORY.reconstruct(np.zeros(3), 1.0), r"state has shape \(3,\)"),
+        (
+            ValueError,
+            lambda: MEMORY.final(np.ma.masked_array([1.0, 999.0], [False, True])),
+            r"signal\[1\] is masked.*mask=~signal.mask",
+        ),
+        (ValueError, lambda: MEMORY.step(np.zeros(4), np.ma.masked), r"sample is masked"),
+        (ValueError, lambda: MEMORY.scan(3.0, mask=np.array(True)), r"signal has shape \(\); pass \(time,\)"),
         (TypeError, lambda: Stream(LegT(4)), r"is not a Memory"),
         (ValueError, lambda: Stream(MEMORY, channels=0), r"channels=0"),
     ],
@@ -126,6 +133,19 @@ def test_a_refused_value_leaves_the_stream_as_it_was(kind, push, message):
         push(stream)
     assert np.array_equal(stream.state, before[0])
     assert (stream.time, stream.held) == before[1:]
+
+
+@pytest.mark.parametrize("time", [4.0, 5.0])
+def test_a_stream_does_not_go_behind_the_time_it_has_advanced_to(time):
+    stream = Stream(MEMORY)
+    stream.push(1.0, time=3.0)
+    stream.advance(5.0)
+    call = stream.advance if time == 5.0 else lambda time: stream.push(2.0, time=time)
+    with pytest.raises(ValueError, match=f"time={time} is not after 5.0, to which the stream has advanced"):
+        call(time)
+    stream.push(2.0, time=5.0)
+    with pytest.raises(ValueError, match=r"the time of the value before; .* keep one per time"):
+        stream.push(2.0, time=5.0)
 
 
 def test_a_stream_begun_without_time_stamps_refuses_them():

@@ -85,6 +85,10 @@ def test_a_scan_continues_from_a_state(seed, first, second):
     rest = memory.scan(signal[first:], memory.final(signal[:first], dt=dt[:first]), dt[first:])
     assert_allclose(rest.coefficients, whole.coefficients[first:], atol=1e-12)
     assert_allclose(rest.elapsed, whole.elapsed[first:])
+    cut = whole[first:]
+    assert len(cut) == second
+    assert_allclose(cut.coefficients, rest.coefficients, atol=1e-12)
+    assert cut[0].elapsed == whole[first].elapsed
 
 
 @given(st.floats(1e-6, 1e6))

@@ -1,5 +1,8 @@
 """All modes of the memory are one: each against the loop that people write."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -164,6 +167,44 @@ def test_merging_is_associative(rng):
     assert_allclose(memory.merge(memory.merge(a, b, 5.0), c, 12.0), together, atol=1e-13)
 
 
+@pytest.mark.parametrize("method", ["zoh", "bilinear"])
+@pytest.mark.parametrize("leading", [(), (3,), (2, 3), (2, 1, 3)])
+def test_states_merge_whatever_axes_they_have(method, leading, rng):
+    memory = Memory(LegT(5, 8.0), method=method)
+    left, right = rng.normal(size=(*leading, 5)), rng.normal(size=(*leading, 5))
+    merged = memory.merge(left, right, 7.0)
+    assert merged.shape == left.shape
+    for index in np.ndindex(*leading):
+        assert_allclose(merged[index], memory.merge(left[index], right[index], 7.0), atol=1e-14)
+
+
+@pytest.mark.parametrize("method", ["zoh", "bilinear"])
+@pytest.mark.parametrize("length", [1e13, 1e300])
+def test_a_gap_of_any_length_is_exact(method, length, rng):
+    memory = Memory(LegT(6, 1e-10), method=method)
+    signal, dt = rng.normal(size=8), rng.uniform(1e-11, 1e-9, size=8)
+    dt[3] = length
+    walk = roll_held if method == "zoh" else roll_trapezoid
+    # After 1e12 timescales nothing changes any more.
+    wanted = walk(memory.system, signal, np.minimum(dt, 100.0), np.zeros(6))
+    assert_allclose(memory.scan(signal, dt=dt), wanted, atol=1e-11)
+    assert_allclose(memory.final(signal, dt=dt), wanted[-1], atol=1e-11)
+    assert_allclose(memory.step(wanted[2], signal[3], dt=length), wanted[3], atol=1e-11)
+
+
+def test_a_used_memory_pickles_like_a_new_one(rng):
+    memory = Memory(LegT(64, 100.0))
+    fresh = pickle.dumps(memory)
+    signal = rng.normal(size=300)
+    memory.scan(signal)
+    memory.final(signal, dt=rng.uniform(0.1, 2, size=300))
+    assert pickle.dumps(memory) == fresh
+    again = pickle.loads(fresh)
+    assert again == memory
+    assert np.array_equal(again.final(signal), memory.final(signal))
+    assert np.array_equal(copy.deepcopy(memory).final(signal), memory.final(signal))
+
+
 def test_bilinear_pieces_merge_by_whole_steps(rng):
     memory = Memory(LegT(12, 20.0), dt=0.5, method="bilinear")
     signal = rng.normal(size=80)
@@ -191,6 +232,17 @@ def test_in_a_gap_the_last_value_is_held(length, channels, shared, seed):
     memory = Memory(LegT(6, 12.0))
     assert_allclose(memory.scan(broken, mask=mask, held=held), memory.scan(expected), atol=1e-13)
     assert_allclose(memory.final(broken, mask=mask, held=held), memory.final(expected), atol=1e-13)
+
+
+def test_what_stands_below_the_mask_of_a_masked_array_is_never_looked_at(rng):
+    signal, hidden = rng.normal(size=(20, 2)), rng.random(size=(20, 2)) < 0.4
+    masked = np.ma.masked_array(np.where(hidden, 999.0, signal), hidden)
+    assert_allclose(hold_missing(masked, ~masked.mask), hold_missing(signal, ~hidden))
+    # A mask of its own opens no gap of the array's.
+    assert_allclose(hold_missing(masked, np.ones(20, bool)), hold_missing(signal, ~hidden))
+    whole = np.ma.masked_array(signal, np.zeros((20, 2), bool))
+    memory = Memory(LegT(4, 10.0))
+    assert_allclose(memory.final(whole), memory.final(signal))
 
 
 @pytest.mark.parametrize("kind", SYSTEMS)

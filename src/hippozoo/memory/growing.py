@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -61,7 +61,7 @@ class GrowingState:
 
 @dataclass(frozen=True, eq=False)
 class GrowingHistory:
-    """The states after every sample; ``history[t]`` is the :class:`GrowingState` after sample t.
+    """The states after every sample; ``history[t]`` is the :class:`GrowingState` after sample t, slices are histories.
 
     Parameters
     ----------
@@ -75,6 +75,8 @@ class GrowingHistory:
     >>> history = GrowingMemory(order=4).scan(np.ones(10), dt=0.5)
     >>> len(history), history[-1].elapsed
     (10, 5.0)
+    >>> history[2:4].elapsed.tolist()
+    [1.5, 2.0]
     """
 
     coefficients: Float[np.ndarray, "time *channels order"]
@@ -83,7 +85,15 @@ class GrowingHistory:
     def __len__(self) -> int:
         return len(self.elapsed)
 
-    def __getitem__(self, t: int) -> GrowingState:
+    @overload
+    def __getitem__(self, t: int) -> GrowingState: ...
+    @overload
+    def __getitem__(self, t: slice) -> GrowingHistory: ...
+    def __getitem__(self, t: Any) -> GrowingState | GrowingHistory:
+        if isinstance(t, slice):
+            return GrowingHistory(self.coefficients[t], self.elapsed[t])
+        if isinstance(t, bool) or not isinstance(t, (int, np.integer)):
+            raise TypeError(f"history[{shorten(t)}]; pass one whole number, or a slice such as history[10:20].")
         return GrowingState(self.coefficients[t], float(self.elapsed[t]))
 
 
@@ -152,7 +162,7 @@ class GrowingMemory:
         >>> bool(np.allclose(memory.step(memory.initial_state(), 5.0).coefficients, [5, 0, 0]))
         True
         """
-        value = real_array("sample", sample, what_to_do=_MISSING_ADVICE)
+        value = real_array("sample", sample, what_to_do=_MISSING_STEP)
         if value.ndim > 1:
             raise ValueError(f"sample has shape {value.shape}; pass one number, or one per channel: (channels,).")
         duration = positive_number("dt", dt, why="time only runs forwards")
@@ -341,6 +351,7 @@ class GrowingMemory:
 
 
 _MISSING_ADVICE = "For missing samples pass mask= (True where there is a sample)."
+_MISSING_STEP = "For a missing sample pass the last value again, which holds until there is another."
 
 
 @lru_cache(maxsize=32)

@@ -11,10 +11,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from hippozoo._arguments import positive_number, real_array, shorten, whole_number
+from hippozoo._immutable import Immutable
 from hippozoo.discretise import Method, checked_steps, discretise
 from hippozoo.memory.constant_step import ConstantStep
 from hippozoo.memory.missing import hold_missing
-from hippozoo.memory.varying_step import BilinearStep, ExactStep
+from hippozoo.memory.varying_step import LONGEST_STEP, BilinearStep, ExactStep
 from hippozoo.systems import HippoSystem
 
 __all__ = ["Memory"]
@@ -30,7 +31,7 @@ _SWEEP_ORDER = 128
 
 
 @dataclass(frozen=True)
-class Memory:
+class Memory(Immutable):
     """Remembers a stream through a system; pure: nothing is stored here, the state is yours.
 
     After sample t the state's present is t + 1 (in units of `dt`): sample t - j fills the cell of lags
@@ -111,7 +112,7 @@ class Memory:
         >>> bool(np.allclose(memory.step(state, 1.0, dt=0.3), [1, 0, 0], atol=0.01))
         True
         """
-        value = real_array("sample", sample, self.dtype, what_to_do=_MISSING_ADVICE)
+        value = real_array("sample", sample, self.dtype, what_to_do=_MISSING_STEP)
         if value.ndim > 1:
             raise ValueError(f"sample has shape {value.shape}; pass one number, or one per channel: (channels,).")
         before = self._checked_state(state, value.shape)
@@ -121,7 +122,7 @@ class Memory:
         if step == self.dt:
             return self._constant.step(before, value)
         rows, _ = as_channels(value[None])
-        after = self._varying.scan(rows, np.array([step / self.system.timescale]), np.atleast_2d(before))[0]
+        after = self._varying.scan(rows, self._in_timescales(np.array([step])), np.atleast_2d(before))[0]
         return after.astype(self.dtype).reshape(before.shape)
 
     def scan(
@@ -220,10 +221,16 @@ class Memory:
             outputs = self._varying_readout(values, steps, before, columns)
         return outputs[..., 0] if matrix.ndim == 1 else outputs
 
-    def merge(self, left: State, right: State, elapsed: float) -> State:
+    def merge(
+        self,
+        left: Float[np.ndarray, "*leading order"],
+        right: Float[np.ndarray, "*leading order"],
+        elapsed: float,
+    ) -> Float[np.ndarray, "*leading order"]:
         """`left`, then what `right` saw (from a memory of nothing) during its `elapsed` units of time.
 
-        Exact, so that a long signal can be remembered in pieces, in any place and order.
+        Exact, so that a long signal can be remembered in pieces, in any place and order. Before the coefficients the
+        states may have any axes: channels, sequences, both.
 
         Examples
         --------
@@ -239,7 +246,7 @@ class Memory:
         after = self._checked_state(right, shape, "right")
         duration = positive_number("elapsed", elapsed, why="the time that `right` has seen")
         if self.method == "zoh":
-            faded = self._exact.forget(np.atleast_2d(before), duration / self.system.timescale)
+            faded = self._exact.forget(before.reshape(-1, self.system.order), float(self._in_timescales(duration)))
         else:
             steps = round(duration / self.dt)
             if steps < 1 or not math.isclose(steps * self.dt, duration, rel_tol=1e-9):
@@ -247,7 +254,7 @@ class Memory:
                     f"elapsed={elapsed} is not a whole number of steps dt={self.dt}; the bilinear rule only knows "
                     f"whole steps: pass a multiple of dt, or use method='zoh'."
                 )
-            faded = np.atleast_2d(before) @ np.linalg.matrix_power(self._constant.A_d, steps).T
+            faded = before @ np.linalg.matrix_power(self._constant.A_d, steps).T
         return (faded.reshape(before.shape) + after).astype(self.dtype)
 
     def reconstruct(self, state: State, lags: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "..."]:
@@ -266,8 +273,8 @@ class Memory:
     def verify(self, signal: Signal) -> float:
         """The largest disagreement between all the modes on your own signal, relative to the largest coefficient.
 
-        The plain loop ``state = A_d @ state + b_d * sample`` is what the others are measured against. Expect about
-        1e-14 in float64 and 1e-6 in float32.
+        The plain loop ``state = A_d @ state + b_d * sample`` is what the others are measured against. Expect 1e-14 to
+        1e-11 in float64, growing with the order, and 1e-6 in float32.
 
         Examples
         --------
@@ -329,7 +336,7 @@ class Memory:
         sweep = isinstance(self._varying, BilinearStep) and self.system.structure is not None
         if sweep and (channels >= _SWEEP_CHANNELS or self.system.order >= _SWEEP_ORDER):
             rows, single = as_channels(values)
-            steps = np.full(len(values), self.dt / self.system.timescale)
+            steps = np.full(len(values), self._in_timescales(self.dt))
             states = self._varying.scan(rows, steps, np.atleast_2d(before)).astype(self.dtype, copy=False)
             return states[:, 0] if single else states
         return self._constant.scan(values, before)
@@ -378,7 +385,11 @@ class Memory:
             )
         if steps.ndim == 0 and steps == self.dt:
             return values, before, None
-        return values, before, np.broadcast_to(steps / self.system.timescale, values.shape[:1])
+        return values, before, np.broadcast_to(self._in_timescales(steps), values.shape[:1])
+
+    def _in_timescales(self, steps: np.ndarray | float) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return np.asarray(np.minimum(np.divide(steps, self.system.timescale), LONGEST_STEP))
 
     def _checked_state(self, state: Any, leading: tuple[int, ...], name: str = "state") -> np.ndarray:
         array = real_array(name, state, self.dtype)
@@ -393,6 +404,7 @@ class Memory:
 
 
 _MISSING_ADVICE = "For missing samples pass mask= (True where there is a sample), or use Stream."
+_MISSING_STEP = "For a missing sample pass the last value again, which holds until there is another; Stream does so."
 
 
 def as_channels(values: np.ndarray) -> tuple[np.ndarray, bool]:
