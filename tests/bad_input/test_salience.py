@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from hippozoo.systems import LagT, LegT
-from hippozoo.zoo.salience import SalienceLayer, SalienceModel, SalienceTrace, attribute, trace
+from hippozoo.zoo.salience import SalienceLayer, SalienceModel, SalienceTrace, attribute, sample_weights, trace
 
 SYSTEM = LegT(8, timescale=10.0)
 
@@ -124,3 +124,13 @@ def test_a_picture_needs_a_token_per_sample():
         plot_episode(seen, np.zeros(3), [3], axes=Figure().subplots(4))
     with pytest.raises(ValueError, match="pass an array of axes of shape"):
         plot_episode(seen, np.zeros(4), [3], axes=Figure().subplots(3))
+
+
+@pytest.mark.parametrize("look", [sample_weights, lambda model, x: attribute(model, x, (0, 0))])
+def test_attributions_refuse_the_samples_that_the_model_refuses(look):
+    model = SalienceModel(4, 3, SYSTEM, width=5)
+    for x in (torch.zeros(2, 5, 7), torch.zeros(2, 5, 4, dtype=torch.float64), torch.zeros(5, 4)):
+        with pytest.raises(ValueError, match=r"x has shape .*, expected \(batch, time, inputs\) with inputs=4 in"):
+            look(model, x)
+    with pytest.raises(TypeError, match=r"x has type .*expected \(batch, time, inputs\)"):
+        look(model, np.zeros((2, 5, 4)))

@@ -36,7 +36,7 @@ def sample_weights(
     if not layer._has_table:
         raise ValueError(f"{layer.system!r} has no table of lags; use SalienceTrace.sample_weights instead.")
     with torch.no_grad():
-        projected = member.input(x) if layer is not member else x
+        projected = member._projected(x, 3) if layer is not member else x
         salience = layer.salience(projected, state, dt)
         clock = torch.cumsum(salience * layer._clock(projected, dt, None), 1)
         edges = torch.cat([torch.zeros_like(clock[:, :1]), clock], 1)
