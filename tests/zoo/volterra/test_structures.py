@@ -102,6 +102,13 @@ def test_a_cascade_finds_an_unknown_wiener_hammerstein_system(rng):
     assert error.std() < 0.02 * target.std()
 
 
+def test_a_cascade_learns_from_a_step_while_its_memory_moves():
+    step, response = np.ones(300), 1 - np.exp(-np.arange(300) / 10)
+    cascade = Cascade(MEMORY, MEMORY, BoundedPolynomial(degree=3, reach=3.0))
+    found = cascade.fit(step, response)
+    assert np.std(cascade.simulate(found, step) - response) < 0.02 * response.std()
+
+
 def test_the_search_goes_down_and_stops_at_the_bottom():
     x = np.linspace(0, 1, 50)
     target = 2 * np.exp(-3 * x)
@@ -115,6 +122,12 @@ def test_the_search_goes_down_and_stops_at_the_bottom():
     found = minimise(np.array([1.0, 0.0]), residual, jacobian, iterations=60)
     assert_allclose(found.parameters, [2.0, -3.0], rtol=1e-6)
     assert all(later < earlier for earlier, later in zip(found.costs, found.costs[1:], strict=False))
+
+
+def test_the_search_ends_where_its_slopes_overflow():
+    target, slopes = np.ones(5), np.full((5, 2), 1e200)
+    found = minimise(np.zeros(2), lambda p: target - p.sum(), lambda p: slopes, iterations=9)
+    assert_allclose(found.parameters, 0.0)
 
 
 # -- loops ----------------------------------------------------------------------------------------------------------
@@ -180,6 +193,79 @@ def test_a_loop_finds_an_unknown_oscillator(rng):
     # Noise in the loop biases the linear start; the simulation error does not know this bias.
     assert errors[1] < errors[0]
     assert errors[1] < 0.02 * output.std()
+
+
+def relative_error(loop, found, signal, output, known):
+    return np.std((loop.simulate(found, signal, output[:known]) - output)[known:]) / output[known:].std()
+
+
+def test_a_loop_is_fitted_to_a_system_that_is_none():
+    # Filter, curve, filter: the equation with measured outputs in it runs away as soon as it has to use its own.
+    signal = np.random.default_rng(0).normal(size=1000)
+    middle = np.tanh(np.convolve(signal, np.ones(5)))[:1000]
+    output = np.convolve(middle, np.hanning(9))[:1000]
+    loop = FeedbackLoop(SHORT, degree=3)
+    with pytest.raises(DivergenceError):
+        loop.simulate(loop.fit(signal, output, warm_up=50, iterations=0), signal, output[:50])
+    assert relative_error(loop, loop.fit(signal, output, warm_up=50), signal, output, 50) < 0.5
+
+
+def test_an_output_of_two_values_has_powers_that_stand_still(rng):
+    signal = rng.normal(size=600)
+    output = np.sign(signal + 0.3 * rng.normal(size=600))
+    for degree in (2, 3):
+        loop = FeedbackLoop(SHORT, degree=degree)
+        assert relative_error(loop, loop.fit(signal, output, warm_up=20), signal, output, 20) < 0.8
+
+
+@pytest.mark.parametrize("signal", [np.zeros(1000), np.ones(1000), np.random.default_rng(0).normal(size=1000)])
+def test_a_chaotic_loop_keeps_the_equation_that_its_measured_outputs_obey(signal):
+    output = np.full(1000, 0.3)
+    for t in range(1, 1000):
+        output[t] = 3.9 * output[t - 1] * (1 - output[t - 1])
+    loop = FeedbackLoop(SHORT, degree=3)
+    found = loop.fit(signal, output, warm_up=50)
+    # Whatever was known before, one sample ahead is right; a thousand ahead nobody can tell.
+    predictions = loop.simulate(found, signal, known=output)
+    assert_allclose(predictions[50:], output[50:], atol=1e-3)
+
+
+def test_a_record_that_no_loop_follows_is_refused_with_advice(rng):
+    signal, output = rng.normal(size=(2, 600))
+    output[0] = 1e15  # long forgotten after the warm-up, but its cube leaves all bounds whatever the weights
+    with pytest.raises(DivergenceError, match=r"degree 3 runs away on the record.*lower degree, a larger ridge="):
+        FeedbackLoop(SHORT, degree=3).fit(signal, output, warm_up=100)
+
+
+def one_memory_loop(constant, *gains):
+    """A loop whose level at rest solves y = constant + Σ gains[m] y^(m + 1)."""
+    loop = FeedbackLoop(Memory(LegS(order=1)), degree=len(gains))
+    return loop, FeedbackWeights(constant, np.ones(1), np.array(gains)[:, None])
+
+
+@pytest.mark.parametrize("push", [0.01, -0.01])
+def test_a_loop_rests_where_it_comes_to_rest(push):
+    # Two wells with a summit between them at -2 * push.
+    loop, weights = one_memory_loop(push, 1.5, 0.0, -0.5)
+    assert_allclose(loop.rest(weights), loop.simulate(weights, np.zeros(500))[-1], rtol=1e-9)
+    assert abs(loop.rest(weights) - np.sign(push)) < 0.02
+    assert abs(loop.kernel(weights, 1, length=60)[-1]) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("constant", "gains", "words"),
+    [
+        (1.0, (1.0, 1.0), r"no y solves y = 1 \+ .*gains \[1.0, 1.0\]"),  # y² = -1
+        (1.0, (1.0,), r"no y solves"),  # adds one for ever
+        (1.0, (2.0,), r"from -1 a small push leads away, 1.63 times"),  # runs away
+        (1.0, (-4.0,), r"from 0.2 a small push leads away, 2.16 times"),  # and from side to side
+    ],
+)
+def test_a_loop_without_rest_says_so(constant, gains, words):
+    loop, weights = one_memory_loop(constant, *gains)
+    for call in (lambda: loop.rest(weights), lambda: loop.kernel(weights, 1, length=5)):
+        with pytest.raises(ValueError, match=r"no state of rest.*" + words + r".*larger ridge="):
+            call()
 
 
 def test_a_loop_that_runs_away_says_so(rng):

@@ -35,15 +35,19 @@ def minimise(
     """Lower the mean of residual² step by step; stops early when a step gains less than `tolerance` of it.
 
     `jacobian` is that of the *prediction*, minus that of the residual (target - prediction). A step on which the
-    prediction diverges is simply too long.
+    prediction diverges is simply too long; a start on which it diverges is the caller's to choose better, and its
+    `DivergenceError` passes through. Where the slopes overflow, as in chaos, there is no step, and the search ends.
     """
     parameters, damping = start, 1e-3
     left = residual(parameters)
     cost = float(left @ left) / len(left)
     costs = [cost]
     for iteration in range(iterations):
-        slopes = jacobian(parameters)
-        normal, gradient = slopes.T @ slopes, slopes.T @ left
+        with np.errstate(over="ignore", invalid="ignore"):
+            slopes = jacobian(parameters)
+            normal, gradient = slopes.T @ slopes, slopes.T @ left
+        if not (np.isfinite(normal).all() and np.isfinite(gradient).all()):
+            break
         scale = np.diag(normal)
         # Parameters without any effect would have no damping and wander off.
         scale = np.maximum(scale, 1e-12 * scale.max())
@@ -66,9 +70,12 @@ def minimise(
 
 
 def _try(residual: Callable[[np.ndarray], np.ndarray], candidate: np.ndarray) -> tuple[np.ndarray, float]:
+    if not np.isfinite(candidate).all():
+        return candidate, np.inf
     try:
-        new = residual(candidate)
+        with np.errstate(over="ignore", invalid="ignore"):
+            new = residual(candidate)
+            cost = float(new @ new) / len(new)
     except DivergenceError:
         return candidate, np.inf
-    cost = float(new @ new) / len(new)
     return new, cost if np.isfinite(cost) else np.inf

@@ -101,7 +101,7 @@ class Cascade:
         Parameters
         ----------
         signal, target
-            Input and output.
+            Input and output; both have to vary after the warm-up.
         warm_up
             How many samples at the beginning are not fitted, because the past before them is unknown.
         starts
@@ -112,17 +112,19 @@ class Cascade:
         progress
             Called with the fraction done.
         """
-        values, wanted = _record("signal", signal), _record("target", target)
-        if values.shape != wanted.shape:
-            raise ValueError(f"signal has {len(values)} samples and target {len(wanted)}; pass one target per sample.")
         warm_up = whole_number("warm_up", warm_up, minimum=0)
+        iterations = whole_number("iterations", iterations, minimum=0)
+        if not len(starts):
+            raise ValueError("starts is empty; pass at least one share, for example (0.0, 1.0).")
         unknowns = self.first.system.order + self.curve.terms + self.second.system.order
-        if len(values) - warm_up <= unknowns:
-            raise ValueError(
-                f"{len(values)} samples with warm_up={warm_up} leave too few for {unknowns} unknowns; pass more."
-            )
+        values, wanted = _pair(signal, target, warm_up, unknowns)
         problem = _Problem(self, values, wanted, warm_up)
-        best = None
+        if _still(values[warm_up:]) and _still(problem.states[warm_up:], tolerance=1e-6):
+            raise ValueError(
+                f"signal is {values[-1]:.6g} in all samples after warm_up={warm_up}, and its memory stands still; pass "
+                f"an input that varies, or a smaller warm_up."
+            )
+        fits = []
         for number, share in enumerate(starts):
 
             def say(done: float, number: int = number) -> None:
@@ -130,12 +132,8 @@ class Cascade:
                     progress((number + done) / len(starts))
 
             begin = problem.start(float(share))
-            fit = minimise(begin, problem.residual, problem.jacobian, iterations, progress=say)
-            if best is None or fit.cost < best.cost:
-                best = fit
-        if best is None:
-            raise ValueError("starts is empty; pass at least one share, for example (0.0, 1.0).")
-        return problem.weights(best.parameters)
+            fits.append(minimise(begin, problem.residual, problem.jacobian, iterations, progress=say))
+        return problem.weights(min(fits, key=lambda fit: fit.cost).parameters)
 
     def filters(
         self, weights: CascadeWeights, length: int | None = None
@@ -259,3 +257,30 @@ def _record(name: str, values: np.ndarray) -> np.ndarray:
     if array.ndim != 1 or not array.size:
         raise ValueError(f"{name} has shape {array.shape}; pass one record, (time,).")
     return array
+
+
+def _pair(
+    signal: np.ndarray, target: np.ndarray, warm_up: int, unknowns: int, largest: float = 1e100
+) -> tuple[np.ndarray, np.ndarray]:
+    """Input and output of one record, if there is something in them to fit."""
+    values, wanted = _record("signal", signal), _record("target", target)
+    if values.shape != wanted.shape:
+        raise ValueError(f"signal has {len(values)} samples and target {len(wanted)}; pass one target per sample.")
+    if len(values) - warm_up <= unknowns:
+        raise ValueError(
+            f"{len(values)} samples with warm_up={warm_up} leave too few for {unknowns} unknowns; pass more."
+        )
+    for name, record, most in (("signal", values, 1e100), ("target", wanted, largest)):
+        if np.abs(record).max() > most:
+            raise ValueError(f"{name} reaches {np.abs(record).max():.3g}, too large for its powers; scale it down.")
+    if _still(wanted[warm_up:]):
+        raise ValueError(
+            f"target is {wanted[-1]:.6g} in all samples after warm_up={warm_up}, and a constant says nothing about a "
+            f"system; pass an output that varies, or a smaller warm_up."
+        )
+    return values, wanted
+
+
+def _still(values: np.ndarray, tolerance: float = 1e-12) -> bool:
+    """Whether nothing moves along time, but for rounding."""
+    return bool(np.ptp(values, axis=0).max() <= tolerance * np.abs(values).max())

@@ -6,19 +6,22 @@ degree is it. Its equation is polynomial nevertheless: y is a linear readout of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from math import comb
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from numpy.polynomial import Polynomial
 
-from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo._arguments import positive_number, real_array, shorten, whole_number
+from hippozoo.discretise import discretise
 from hippozoo.memory import Memory
 from hippozoo.zoo.volterra._kernels import run_loop, spread_through_loop
 from hippozoo.zoo.volterra._least_squares import minimise
-from hippozoo.zoo.volterra.cascade import _record, branch_kernel
+from hippozoo.zoo.volterra.cascade import _pair, _record, branch_kernel
 from hippozoo.zoo.volterra.kernels import default_length, sample_responses
 from hippozoo.zoo.volterra.learners import DivergenceError
 
@@ -100,10 +103,11 @@ class FeedbackLoop:
             Measured outputs of the first samples, fed back in place of the simulated ones to begin in the right
             state.
         """
+        weights = self._checked(weights)
         values = _record("signal", signal)
         first = np.zeros(0) if known is None else _record("known", known)
         drive = weights.constant + self.memory.readout(values, weights.drive)
-        outputs, failed = run_loop(drive, self._taps(weights), first[: len(drive)], _LARGEST)
+        outputs, failed = run_loop(drive, self._taps(weights), first[: len(drive)], self._largest)
         if failed >= 0:
             raise DivergenceError(
                 f"the simulated output left all bounds ({outputs[failed]:.3g}): the loop is unstable for this input, "
@@ -123,6 +127,10 @@ class FeedbackLoop:
     ) -> FeedbackWeights:
         """First the equation itself, with measured outputs in the loop (linear); then the simulated output.
 
+        A start that runs away in simulation is computed again with ten times the ridge on the feedback, until it does
+        not. Where the simulation is chaotic its error has no slope to follow, and the start is what is returned. The
+        input may stand still (a system that moves by itself); the output may not.
+
         Parameters
         ----------
         signal, target
@@ -130,66 +138,80 @@ class FeedbackLoop:
         warm_up
             How many measured outputs start the loop; they are not fitted.
         iterations
-            Levenberg-Marquardt steps on the simulation error; 0 keeps the linear start.
+            Levenberg-Marquardt steps on the simulation error; 0 keeps the linear start, whether it runs away or not.
         ridge
             Of the linear start, relative to the power of its columns.
         progress
             Called with the fraction done.
         """
-        values, wanted = _record("signal", signal), _record("target", target)
-        if values.shape != wanted.shape:
-            raise ValueError(f"signal has {len(values)} samples and target {len(wanted)}; pass one target per sample.")
         warm_up = whole_number("warm_up", warm_up)
+        iterations = whole_number("iterations", iterations, minimum=0)
         ridge = positive_number("ridge", ridge)
-        if len(values) - warm_up <= self.n_parameters:
-            raise ValueError(
-                f"{len(values)} samples with warm_up={warm_up} leave too few for {self.n_parameters} unknowns; pass "
-                f"more."
-            )
-        columns = self._columns(values, wanted)
-        scale = np.maximum(columns[warm_up:].std(axis=0), 1e-300)
-        scale[0] = 1.0
-        rows = columns[warm_up:] / scale
-        normal = rows.T @ rows + ridge * len(rows) * np.eye(rows.shape[1])
-        start = np.linalg.solve(normal, rows.T @ wanted[warm_up:])
-        if iterations == 0:
-            return self._weights(start / scale)
-
-        def simulated(parameters: np.ndarray) -> np.ndarray:
-            return self.simulate(self._weights(parameters / scale), values, wanted[:warm_up])
-
-        def residual(parameters: np.ndarray) -> np.ndarray:
-            return (wanted - simulated(parameters))[warm_up:]
-
-        def jacobian(parameters: np.ndarray) -> np.ndarray:
-            outputs = simulated(parameters)
-            outputs[:warm_up] = wanted[:warm_up]
-            slopes = self._columns(values, outputs) / scale
-            slopes[:warm_up] = 0.0  # the loop begins at measured outputs, whatever the parameters
-            spread_through_loop(slopes, outputs, self._taps(self._weights(parameters / scale)), warm_up)
-            return slopes[warm_up:]
-
-        found = minimise(start, residual, jacobian, iterations, progress=progress)
-        return self._weights(found.parameters / scale)
+        values, wanted = _pair(signal, target, warm_up, self.n_parameters, self._largest)
+        problem = _Problem(self, values, wanted, warm_up)
+        failed = 0
+        for penalty in problem.penalties(ridge):
+            start = problem.start(penalty)
+            if iterations == 0:
+                return problem.weights(start)
+            try:
+                found = minimise(start, problem.residual, problem.jacobian, iterations, progress=progress)
+            except DivergenceError as error:
+                failed = error.sample
+            else:
+                return problem.weights(found.parameters)
+        raise DivergenceError(
+            f"this loop of degree {self.degree} runs away on the record it is fitted to, even after ridge={ridge:.3g} "
+            f"was raised to {max(ridge, _STRONGEST):.3g}; pass a lower degree, a larger ridge=, or another memory, and look for "
+            f"outliers in the first warm_up={warm_up} outputs.",
+            failed,
+        )
 
     def filters(
         self, weights: FeedbackWeights, length: int | None = None
     ) -> tuple[Float[np.ndarray, " length"], Float[np.ndarray, "degree length"]]:
         """Impulse responses at sample lags: of the input, and of each power of the output, one sample late."""
+        weights = self._checked(weights)
         count = default_length(self.memory) if length is None else whole_number("length", length)
         responses = sample_responses(self.memory, count)
         return responses @ weights.drive, weights.feedback @ responses.T
 
     def rest(self, weights: FeedbackWeights) -> float:
-        """The output at rest, without input: where the loop stands still."""
+        """The output at rest: where the loop stands still without input, and returns to after a small push.
+
+        Of several such levels, the one that it reaches from an empty memory. A loop without any has no state of rest,
+        and says so.
+
+        Examples
+        --------
+        A ball between two wells, y = 0.1 + 1.5 y - 0.5 y³, leaves the summit between them for the well on its side.
+
+        >>> from hippozoo.systems import LegS
+        >>> loop = FeedbackLoop(Memory(LegS(order=1)), degree=3)
+        >>> wells = FeedbackWeights(0.1, np.zeros(1), np.array([[1.5], [0.0], [-0.5]]))
+        >>> round(loop.rest(wells), 3)
+        1.088
+        """
+        weights = self._checked(weights)
         gains = self._taps(weights).sum(axis=1)
-        level = 0.0
-        for _ in range(100):
-            powers = np.arange(1, self.degree + 1)
-            value = weights.constant + float(gains @ level**powers) - level
-            slope = float((gains * powers) @ level ** (powers - 1)) - 1.0
-            level -= value / slope
-        return level
+        roots = Polynomial(np.append(weights.constant, gains) - (np.arange(self.degree + 1) == 1)).roots()
+        levels = [float(root.real) for root in roots if abs(root.imag) <= 1e-9 * abs(root) < 1e-9 * self._largest]
+        growth = {level: self._growth(weights, level) for level in levels}
+        stable = [level for level in levels if growth[level] < 1]
+        if not stable:
+            why = f"no y solves y = {weights.constant:.3g} + Σ gain_m y^m with gains {np.round(gains, 3).tolist()}"
+            if levels:
+                places = ", ".join(f"{level:.3g}" for level in levels)
+                why = f"from {places} a small push leads away, {min(growth.values()):.3g} times as far each sample"
+            raise ValueError(
+                f"this loop has no state of rest, and no kernels about one: {why}. Simulate it, or fit again with a "
+                f"larger ridge= or a lower degree."
+            )
+        end = 0.0
+        if len(stable) > 1:
+            with suppress(DivergenceError):
+                end = float(self.simulate(weights, np.zeros(_SETTLING))[-1])
+        return min(stable, key=lambda level: abs(level - end))
 
     def kernel(self, weights: FeedbackWeights, k: int, length: int) -> Float[np.ndarray, "..."]:
         """The Volterra kernel of degree 1, 2 or 3 about the state of rest, in closed form.
@@ -235,11 +257,93 @@ class FeedbackLoop:
             parts.append(np.concatenate([np.zeros((1, states.shape[1])), states[:-1]]))
         return np.concatenate(parts, axis=1)
 
-    def _weights(self, parameters: np.ndarray) -> FeedbackWeights:
+    def _growth(self, weights: FeedbackWeights, level: float) -> float:
+        """By how much a small push away from this level grows in a sample, in the long run."""
+        A_d, b_d = discretise(self.memory.system, self.memory.dt, self.memory.method)
+        powers = np.arange(1, self.degree + 1)
+        # About a level, y^m moves by m level^(m-1) times as much as y: all memories move like one.
+        feedback = (powers * level ** (powers - 1.0)) @ weights.feedback
+        return float(np.abs(np.linalg.eigvals(A_d + np.outer(b_d, feedback))).max())
+
+    @property
+    def _largest(self) -> float:
+        """An output that has left all bounds: far beyond anything fitted, and its powers can still be squared."""
+        return 10.0 ** min(30.0, 150 / self.degree)
+
+    def _checked(self, weights: FeedbackWeights) -> FeedbackWeights:
+        if not isinstance(weights, FeedbackWeights):
+            raise TypeError(f"weights={shorten(weights)}: pass the FeedbackWeights that fit returned.")
         order = self.memory.system.order
-        feedback = parameters[1 + order :].reshape(self.degree, order)
-        return FeedbackWeights(float(parameters[0]), parameters[1 : 1 + order].copy(), feedback.copy())
+        parts = [real_array(f"weights.{name}", part) for name, part in zip(weights._fields, weights, strict=True)]
+        for name, part, shape in zip(weights._fields, parts, ((), (order,), (self.degree, order)), strict=True):
+            if part.shape != shape:
+                raise ValueError(
+                    f"weights.{name} has shape {part.shape}, but a loop of degree {self.degree} with {order} "
+                    f"coefficients needs {shape}; take the loop that was fitted."
+                )
+        return FeedbackWeights(float(parts[0]), parts[1], parts[2])
 
 
-# Far beyond anything that is fitted, far below overflow of its cube.
-_LARGEST = 1e30
+class _Problem:
+    """The least-squares problem of one record: where to start, residuals and Jacobian, in columns of equal spread."""
+
+    def __init__(self, loop: FeedbackLoop, signal: np.ndarray, target: np.ndarray, warm_up: int) -> None:
+        self.loop = loop
+        self.signal = signal
+        self.target = target
+        self.warm_up = warm_up
+        self.order = loop.memory.system.order
+        columns = loop._columns(signal, target)[warm_up:]
+        # Of each column, the root mean square of the whole memory that it belongs to.
+        powers = (columns[:, 1:] ** 2).mean(axis=0).reshape(-1, self.order).sum(axis=1)
+        size = np.append(1.0, np.repeat(np.sqrt(powers), self.order))
+        spread = columns.std(axis=0)
+        # What stands still is the constant once more: divided by its spread, mere rounding would become a column.
+        self.scale = np.where(spread > 1e-12 * size, spread, np.where(size > 0, size, 1.0))
+        self.share = size / self.scale
+        self.rows = columns / self.scale
+
+    def weights(self, parameters: np.ndarray) -> FeedbackWeights:
+        unscaled = parameters / self.scale
+        drive, feedback = np.split(unscaled[1:], [self.order])
+        return FeedbackWeights(float(unscaled[0]), drive.copy(), feedback.reshape(self.loop.degree, self.order).copy())
+
+    def penalties(self, ridge: float) -> Iterator[np.ndarray]:
+        """The ridge of each column as it was given; then, for starts that run away, tenfold again and again.
+
+        First on the powers of the output, until a linear loop is left, then on the output too; and relative to whole
+        memories, because what runs away is what hardly moved in the record and so could have any weight.
+        """
+        penalty = np.full(len(self.scale), ridge)
+        yield penalty
+        for first in (1 + 2 * self.order, 1 + self.order):
+            raised = ridge
+            while raised < _STRONGEST:
+                raised *= 10
+                penalty[first:] = raised * self.share[first:] ** 2
+                yield penalty
+
+    def start(self, penalty: np.ndarray) -> np.ndarray:
+        """Ridge regression on measured outputs."""
+        normal = self.rows.T @ self.rows + len(self.rows) * np.diag(penalty)
+        return np.linalg.solve(normal, self.rows.T @ self.target[self.warm_up :])
+
+    def simulated(self, parameters: np.ndarray) -> np.ndarray:
+        return self.loop.simulate(self.weights(parameters), self.signal, self.target[: self.warm_up])
+
+    def residual(self, parameters: np.ndarray) -> np.ndarray:
+        return (self.target - self.simulated(parameters))[self.warm_up :]
+
+    def jacobian(self, parameters: np.ndarray) -> np.ndarray:
+        outputs = self.simulated(parameters)
+        outputs[: self.warm_up] = self.target[: self.warm_up]
+        slopes = self.loop._columns(self.signal, outputs) / self.scale
+        slopes[: self.warm_up] = 0.0  # the loop begins at measured outputs, whatever the parameters
+        spread_through_loop(slopes, outputs, self.loop._taps(self.weights(parameters)), self.warm_up)
+        return slopes[self.warm_up :]
+
+
+# A ridge that leaves next to nothing of the feedback.
+_STRONGEST = 1e3
+# Samples after which a loop has come near the state of rest that it goes to.
+_SETTLING = 10_000
