@@ -33,6 +33,9 @@ MEMORY = Memory(LegT(order=4, timescale=8.0))
 MODEL = VolterraModel(MEMORY)
 CASCADE = Cascade(MEMORY, MEMORY, BoundedPolynomial(3))
 WEIGHTS = CascadeWeights(np.ones(4), np.ones(4), np.ones(4))
+LOOP = FeedbackLoop(MEMORY)
+LOOP_WEIGHTS = FeedbackWeights(0.0, np.zeros(4), np.zeros((3, 4)))
+NOISE = np.random.default_rng(0).normal(size=300)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +48,8 @@ WEIGHTS = CascadeWeights(np.ones(4), np.ones(4), np.ones(4))
         (lambda: PolynomialReadout(2).predict(np.zeros(5), np.zeros(2)), r"parameters has shape \(5,\).*6"),
         (lambda: PolynomialReadout(2).predict(np.zeros(6), np.zeros(3)), r"states has shape \(3,\).*reads 2"),
         (lambda: PolynomialReadout(2).from_tensors(1.0, np.zeros(3)), r"degree 1 has shape \(3,\)"),
+        (lambda: PolynomialReadout(2).from_tensors(np.nan), r"tensor of degree 0 is nan.*finite"),
+        (lambda: PolynomialReadout(2).from_tensors(0.0, [0.0, np.inf]), r"tensor of degree 1\[1\] is inf.*finite"),
         (lambda: LowRankReadout(4, degree=1), r"degree=1: products begin at degree 2"),
         (lambda: LowRankReadout(4).functionals(np.zeros(13), 1), r"k=1: functionals"),
         (lambda: NetworkReadout(4).tensor(np.zeros(1), 2), r"no polynomial.*PolynomialReadout"),
@@ -87,6 +92,8 @@ WEIGHTS = CascadeWeights(np.ones(4), np.ones(4), np.ones(4))
         (lambda: identify(MEMORY, np.zeros((5, 2))), r"signal has shape \(5, 2\)"),
         (lambda: identify(MEMORY, np.ones(50)).identified(np.zeros(3)), r"tensor has shape \(3,\)"),
         (lambda: leading_directions(MEMORY, np.ones(50), 5), r"count=5.*4 directions"),
+        (lambda: leading_directions(MEMORY, [], 2), r"signal has shape \(0,\).*at least one sample"),
+        (lambda: leading_directions(MEMORY, np.zeros((9, 0)), 2), r"signal has shape \(9, 0\).*\(time, channels\)"),
         (lambda: leading_directions(MEMORY, np.zeros(50), 2), r"in 0 directions only"),
         (lambda: plot_kernel(np.zeros((2, 2, 2))), r"kernel has shape \(2, 2, 2\).*a slice"),
         (lambda: BoundedPolynomial(0), r"degree=0"),
@@ -95,17 +102,41 @@ WEIGHTS = CascadeWeights(np.ones(4), np.ones(4), np.ones(4))
         (lambda: CASCADE.fit(np.zeros(10), np.zeros(9)), r"signal has 10 samples and target 9"),
         (lambda: CASCADE.fit(np.ones(10), np.ones(10)), r"leave too few for 12 unknowns"),
         (lambda: CASCADE.fit(np.ones(50), np.ones(50), starts=()), r"starts is empty"),
+        (lambda: CASCADE.fit(NOISE, NOISE, iterations=-1), r"iterations=-1.*iterations >= 0"),
+        (lambda: CASCADE.fit(NOISE, np.zeros(300)), r"target is 0 in all samples.*an output that varies"),
+        (lambda: CASCADE.fit(NOISE, np.full(300, 0.1), warm_up=9), r"target is 0.1 in all samples after warm_up=9"),
+        (lambda: CASCADE.fit(np.zeros(300), NOISE), r"signal is 0 in all samples.*an input that varies"),
+        (lambda: CASCADE.fit(np.ones(300), NOISE, warm_up=200), r"signal is 1 .*memory stands still.*smaller warm_up"),
+        (lambda: CASCADE.fit(1e200 * NOISE, NOISE), r"signal reaches .*e\+200.*scale it down"),
+        (lambda: CASCADE.fit(NOISE, 1e200 * NOISE), r"target reaches .*e\+200.*scale it down"),
         (lambda: CASCADE.kernel(WEIGHTS, 4), r"k=4.*degree 1 to 3"),
         (lambda: CASCADE.simulate(WEIGHTS, np.zeros((5, 2))), r"signal has shape \(5, 2\)"),
         (lambda: FeedbackLoop(MEMORY, degree=0), r"degree=0"),
         (lambda: FeedbackLoop(MEMORY).fit(np.zeros(50), np.zeros(49)), r"signal has 50 samples and target 49"),
         (lambda: FeedbackLoop(MEMORY).fit(np.zeros(110), np.zeros(110)), r"leave too few for 17 unknowns"),
+        (lambda: LOOP.fit(NOISE, NOISE, iterations=-1), r"iterations=-1.*iterations >= 0"),
         (
-            lambda: FeedbackLoop(MEMORY).kernel(FeedbackWeights(0.0, np.zeros(4), np.zeros((3, 4))), 4, 10),
-            r"k=4.*degree 1, 2 and 3",
+            lambda: LOOP.fit(NOISE, np.zeros(300)),
+            r"target is 0 in all samples after warm_up=100.*an output that varies",
         ),
+        (lambda: LOOP.fit(np.zeros(300), np.ones(300)), r"target is 1 in all samples"),
+        (lambda: LOOP.fit(NOISE, 1e31 * NOISE), r"target reaches .*e\+31.*scale it down"),
+        (lambda: LOOP.fit(1e200 * NOISE, NOISE), r"signal reaches .*e\+200.*scale it down"),
+        (lambda: LOOP.kernel(LOOP_WEIGHTS, 4, 10), r"k=4.*degree 1, 2 and 3"),
+        (lambda: LOOP.simulate(WEIGHTS, NOISE), r"weights=CascadeWeights.*pass the FeedbackWeights"),
+        (
+            lambda: LOOP.simulate(LOOP_WEIGHTS._replace(drive=np.zeros(5)), NOISE),
+            r"weights.drive has shape \(5,\).*\(4,\)",
+        ),
+        (
+            lambda: FeedbackLoop(MEMORY, 2).simulate(LOOP_WEIGHTS, NOISE),
+            r"feedback has shape \(3, 4\).*degree 2.*\(2, 4\)",
+        ),
+        (lambda: LOOP.rest(LOOP_WEIGHTS._replace(constant=np.nan)), r"weights.constant is nan"),
+        (lambda: LOOP.filters(LOOP_WEIGHTS._replace(feedback=np.zeros((2, 4)))), r"feedback has shape \(2, 4\)"),
         (lambda: VolterraReadout(3)(torch.zeros(2, 4)), r"states has shape \(2, 4\).*\(..., 3\)"),
         (lambda: VolterraReadout(3).set_parameters(np.zeros(4)), r"parameters has shape \(1, 4\)"),
+        (lambda: VolterraReadout(1).set_parameters(np.array([0.0, np.nan, 0.0])), r"parameters\[1\] is nan.*finite"),
         (lambda: VolterraReadout(3, outputs=0), r"outputs=0"),
         (lambda: pack(np.zeros((2, 3))), r"equal sides"),
         (lambda: unpack(np.zeros(4), 2, 2), r"packed has shape \(4,\).*3 products"),

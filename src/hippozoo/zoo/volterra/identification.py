@@ -161,6 +161,10 @@ def leading_directions(
     [1.0, 1.0, 1.0]
     """
     values = real_array("signal", signal)
+    if values.ndim not in (1, 2) or not values.size:
+        raise ValueError(
+            f"signal has shape {values.shape}; pass (time,) or (time, channels), with at least one sample."
+        )
     second_moment = _second_moment(memory, values)
     count = whole_number("count", count)
     if count > len(second_moment):

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from hippozoo._arguments import whole_number
+from hippozoo._arguments import real_array, whole_number
 from hippozoo.discretise import Method
 from hippozoo.memory import MemoryLayer
 from hippozoo.memory._torch_arguments import silent_in_padding, without_padding
@@ -107,7 +107,7 @@ class VolterraReadout(nn.Module):
 
     def set_parameters(self, parameters: Float[np.ndarray, "..."]) -> None:
         """Take over parameters learnt online: (parameters,) for all outputs alike, or (outputs, parameters)."""
-        rows = np.atleast_2d(np.asarray(parameters, float))
+        rows = np.atleast_2d(real_array("parameters", parameters))
         if rows.shape not in ((1, self.readout.n_parameters), (self.outputs, self.readout.n_parameters)):
             raise ValueError(
                 f"parameters has shape {rows.shape}; {self.readout!r} has {self.readout.n_parameters} for each output."

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import whole_number
+from hippozoo._arguments import real_array, whole_number
 from hippozoo.zoo.volterra._kernels import learn_polynomial, predict_polynomial
 from hippozoo.zoo.volterra.monomials import Monomials, monomials, pack, unpack
 from hippozoo.zoo.volterra.readout import Parameters, Readout
@@ -104,7 +104,8 @@ class PolynomialReadout(Readout):
         for k, tensor in enumerate(tensors):
             if np.shape(tensor) != (self.inputs,) * k:
                 raise ValueError(f"the tensor of degree {k} has shape {np.shape(tensor)}, not {(self.inputs,) * k}.")
-            parameters[self.products.of_degree(k)] = tensor if k == 0 else pack(np.asarray(tensor, float))
+            values = real_array(f"the tensor of degree {k}", tensor)
+            parameters[self.products.of_degree(k)] = values if k == 0 else pack(values)
         return parameters
 
     def _predict(self, states: np.ndarray, parameters: np.ndarray, predictions: np.ndarray) -> None:
