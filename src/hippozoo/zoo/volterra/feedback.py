@@ -162,8 +162,8 @@ class FeedbackLoop:
                 return problem.weights(found.parameters)
         raise DivergenceError(
             f"this loop of degree {self.degree} runs away on the record it is fitted to, even after ridge={ridge:.3g} "
-            f"was raised to {max(ridge, _STRONGEST):.3g}; pass a lower degree, a larger ridge=, or another memory, and look for "
-            f"outliers in the first warm_up={warm_up} outputs.",
+            f"was raised to {max(ridge, _STRONGEST):.3g}; pass a lower degree, a larger ridge=, or another memory, and "
+            f"look for outliers in the first warm_up={warm_up} outputs.",
             failed,
         )
 
