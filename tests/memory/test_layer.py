@@ -324,6 +324,42 @@ def test_many_exponentials_are_as_exact_as_one(system, reach, repeated, generato
     assert_same(both[:, :-1, -1], torch.from_numpy(b_d), 1e-12)
 
 
+@pytest.mark.parametrize("gap", [1e12, 1e13, 1e15, 1e19, 1e300])
+@pytest.mark.parametrize("system", [LegT(64), LegS(64)], ids=repr)
+def test_one_very_long_step_among_many_leaves_the_others_exact(system, gap, generator):
+    steps = torch.rand(40, generator=generator, dtype=torch.float64)
+    steps[[5, 17]] = torch.tensor([gap, 0.7 * gap], dtype=torch.float64)
+    both = exponential(steps, augmented_generator(system))
+    A_d, b_d = zero_order_hold(system, steps.numpy())
+    assert_same(both[:, :-1, :-1], torch.from_numpy(A_d), 1e-12)
+    assert_same(both[:, :-1, -1], torch.from_numpy(b_d), 1e-12)
+
+
+@pytest.mark.parametrize("method", ["zoh", "bilinear"])
+@pytest.mark.parametrize("samples", [5, 40])  # a few exponentials one by one; many, digit by digit
+@pytest.mark.parametrize(("gap", "timescale"), [(1e13, 1.0), (1e300, 1.0), (1e300, 1e-20)])
+def test_a_gap_of_any_length_leaves_states_exact_and_gradients_finite(method, samples, gap, timescale, generator):
+    system = LegT(16, timescale)
+    layer = MemoryLayer(system, trainable_timescale=True, method=method, dtype=torch.float64)
+    x = random(generator, 1, samples, 1)
+    dt = timescale * irregular(generator, samples)
+    dt[2] = gap
+    dt.requires_grad_()
+    states, _ = layer(x, dt=dt)
+    # What is more than 1e12 timescales ago is forgotten; slow_states would overflow.
+    wanted = slow_states(system, x, dt=dt.detach().clamp(max=1e12 * timescale), method=method)
+    assert_same(states, wanted, 1e-11)
+    states.square().sum().backward()
+    assert dt.grad is not None
+    assert layer.log_timescale.grad is not None
+    assert dt.grad.isfinite().all()
+    assert dt.grad[2].abs() * gap < 1e-6
+    nearby = MemoryLayer(system, trainable_timescale=True, method=method, dtype=torch.float64)
+    nearby(x, dt=dt.detach().clamp(max=1e4 * timescale))[0].square().sum().backward()
+    assert nearby.log_timescale.grad is not None
+    assert_same(layer.log_timescale.grad, nearby.log_timescale.grad, 1e-2 if method == "bilinear" else 1e-9)
+
+
 # -- gradients -------------------------------------------------------------------------------------------------------
 
 

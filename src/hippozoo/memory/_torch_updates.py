@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from hippozoo.discretise import Method
+from hippozoo.memory.varying_step import LONGEST_STEP
 from hippozoo.systems import HippoSystem
 
 Generator = Float[Tensor, "order_and_1 order_and_1"]
@@ -49,7 +50,7 @@ def updates(
 
 def trapezoid(steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype) -> Float[Tensor, "steps n n"]:
     """``(1 - h/2 G)^-1 (1 + h/2 G)``: holds the bilinear rule where `exponential` holds the exact one."""
-    half = steps[:, None, None] / 2 * generator
+    half = steps.clamp(max=LONGEST_STEP)[:, None, None] / 2 * generator
     identity = torch.eye(len(generator), dtype=generator.dtype, device=generator.device)
     return torch.linalg.solve(identity - half, identity + half).to(dtype)
 
@@ -58,6 +59,7 @@ def exponential(
     steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype = torch.float64
 ) -> Float[Tensor, "steps n n"]:
     """``exp(h G)`` for every step h, computed in float64 and differentiable in the steps."""
+    steps = steps.clamp(max=LONGEST_STEP)
     if steps.requires_grad:
         return _Exponential.apply(steps, generator).to(dtype)  # pyright: ignore[reportOptionalMemberAccess]
     return exponentials(steps, generator, dtype)
@@ -77,7 +79,8 @@ class _Exponential(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *gradients: Tensor) -> tuple[Tensor, None]:
         generator, output = ctx.saved_tensors
-        return (gradients[0] * (generator @ output)).sum((-2, -1)), None
+        # They commute; in this order nothing cancels, and after a long step, A_d = 0, the derivative is truly zero.
+        return (gradients[0] * (output @ generator)).sum((-2, -1)), None
 
 
 def exponentials(
@@ -111,12 +114,17 @@ def exponentials_by_digits(
     terms = series_terms(generator)
     exponents = torch.arange(SERIES_TERMS, device=steps.device)
     pieces = []
-    for piece in steps.split(max(1, CACHED // n**2)):
-        digits = (piece / unit).floor()
-        result = torch.tensordot((piece - digits * unit)[:, None] ** exponents, terms, 1)
-        digits = digits.long()
-        for level, table in enumerate(tables):
-            result = table[digits // base**level % base] @ result
+    for rest in steps.split(max(1, CACHED // n**2)):
+        digits = []
+        # The largest digit first: all of them in one number would need more bits than it has.
+        for level in reversed(range(levels)):
+            size = unit * base**level
+            digits.append((rest / size).floor().clamp(0, base - 1))
+            rest = rest - digits[-1] * size
+        # What rounding leaves of a long step must not leave the reach of the series.
+        result = torch.tensordot(rest.clamp(0.0, unit)[:, None] ** exponents, terms, 1)
+        for digit, table in zip(digits, reversed(tables), strict=True):
+            result = table[digit.long()] @ result
         pieces.append(result.to(dtype))
     return torch.cat(pieces)
 

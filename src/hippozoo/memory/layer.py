@@ -25,6 +25,7 @@ from hippozoo.memory._torch_arguments import (
 )
 from hippozoo.memory._torch_blocks import BlockTables, all_states, block_tables, fixed_tables, levels_needed, readouts
 from hippozoo.memory._torch_updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
+from hippozoo.memory.varying_step import LONGEST_STEP
 from hippozoo.systems import HippoSystem
 
 __all__ = ["MemoryLayer", "Stepper"]
@@ -317,7 +318,10 @@ class MemoryLayer(nn.Module):
         return self.log_timescale.double().exp() if self.trainable_timescale else self.system.timescale
 
     def _updates(self, steps: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
-        steps = steps.to(self._place.device) / self._timescale
+        timescale = self._timescale
+        # Cut before the division: a quotient that overflows has no gradient, not even zero.
+        longest = LONGEST_STEP * (timescale.detach() if isinstance(timescale, Tensor) else timescale)
+        steps = steps.to(self._place.device).clamp(max=longest) / timescale
         return updates(steps, self._generator, self.method, dtype or self.dtype)
 
     def _read(self, states: Tensor) -> Tensor:
