@@ -227,7 +227,8 @@ class ConstantStep:
         )
 
     def _filtered(self, signal: np.ndarray, state: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        # Rounding is relative to the largest sample within reach, not to the output, as in any transform.
+        # Rounding is relative to the largest sample within reach, not to the output, as in any transform; in float32
+        # a large sample would be seen before it comes. In float64 it is not, and takes 15 % longer.
         reach = self.reach
         assert reach is not None  # _filters_pay has asked
         weights = np.asarray(weights, np.float64)
@@ -236,7 +237,7 @@ class ConstantStep:
         taps = (later @ self._responses.T).transpose(1, 0, 2).reshape(weights.shape[1], -1)[:, :reach]
         outputs = np.empty((len(signal), weights.shape[1]), self.dtype)
         size = max(_SHORTEST_TRANSFORM, 4 * reach)
-        spectrum = np.asarray(fft.rfft(taps.astype(self.dtype), size))
+        spectrum = np.asarray(fft.rfft(taps, size))
         for begin, end, part in self._overlapping(signal, reach, size):
             pieces = np.asarray(fft.irfft(np.asarray(fft.rfft(part)) * spectrum, size))
             outputs[begin:end] = pieces[:, reach : reach + end - begin].T
@@ -246,8 +247,8 @@ class ConstantStep:
         return outputs
 
     def _overlapping(self, signal: np.ndarray, reach: int, size: int) -> Iterator[tuple[int, int, np.ndarray]]:
-        """Stretches of the signal, each behind the `reach` samples before it."""
-        part = np.zeros(size, self.dtype)
+        """Stretches of the signal in float64, each behind the `reach` samples before it."""
+        part = np.zeros(size)
         hop = size - reach
         for begin in range(0, len(signal), hop):
             end = min(begin + hop, len(signal))

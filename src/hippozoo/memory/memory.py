@@ -198,6 +198,9 @@ class Memory(Immutable):
     ) -> Float[np.ndarray, "time *channels_and_outputs"]:
         """``scan(signal) @ weights`` without holding the states: linear readouts of a long signal.
 
+        At high orders a long signal goes through Fourier transforms. Rounding, 1e-16 in either dtype, is then relative
+        to the largest sample that stands within reach of an output, before or after it.
+
         Examples
         --------
         >>> from hippozoo.systems import LegT
