@@ -226,8 +226,9 @@ def test_a_state_goes_back_to_its_owner(tmp_path):
     class Owner:
         system: LegT
 
-        def initial_state(self, channels):
-            return {"bank": np.zeros((channels, self.system.order)), "clock": 0.0}
+        def initial_state(self, channels=None):
+            leading = () if channels is None else (channels,)
+            return {"bank": np.zeros((*leading, self.system.order)), "clock": 0.0}
 
     owner = Owner(LegT(3))
     for state in ({"bank": np.ones((4, 3)), "clock": 2.5}, {"bank": np.ones(3), "clock": 1.0}):

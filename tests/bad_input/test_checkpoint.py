@@ -23,8 +23,9 @@ class Owner:
     system: Any
     taps: Any = field(default_factory=lambda: np.arange(2.0))
 
-    def initial_state(self, channels):
-        return {"bank": np.zeros((channels, self.system.order)), "clock": 0.0}
+    def initial_state(self, channels=None):
+        leading = () if channels is None else (channels,)
+        return {"bank": np.zeros((*leading, self.system.order)), "clock": 0.0}
 
 
 @register
@@ -456,6 +457,9 @@ def test_a_state_that_does_not_fit_its_owner_is_refused(tmp_path, change, messag
         (MemoryLayer(LegT(3)), torch.ones(2, 5, 4), r"shape \(2, 5, 4\), but MemoryLayer keeps \(any, any, 3\)"),
         (MemoryLayer(LegT(3), channels=5), torch.ones(2, 4, 3), r"but MemoryLayer keeps \(any, 5, 3\)"),
         (MemoryLayer(LegT(3)).double(), torch.ones(2, 5, 3), "dtype torch.float32"),
+        # A layer has an axis for sequences; only a memory may serve a single stream without one.
+        (MemoryLayer(LegT(3)), torch.ones(3), r"shape \(3,\), but MemoryLayer keeps \(any, any, 3\)"),
+        (MemoryLayer(LegT(3), channels=5), torch.ones(5, 3), r"but MemoryLayer keeps \(any, 5, 3\)"),
     ],
     ids=readable,
 )

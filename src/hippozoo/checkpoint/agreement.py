@@ -72,10 +72,11 @@ def demand_state_of(state: Any, owner: Any) -> None:
     if has != wants:
         raise CheckpointError(f"the state holds {shorten(has)}, but {name} keeps {shorten(wants)}.")
     templates = zip(leaves(small), leaves(large), strict=True)
+    single_stream = _shapes(state) == _shapes(_new_state_of_one_stream(owner))
     for (place, leaf), ((_, like), (_, larger)) in zip(found, templates, strict=True):
         if type(leaf) is not type(like) or getattr(leaf, "dtype", None) != getattr(like, "dtype", None):
             raise CheckpointError(f"{place} is {_called(leaf)}, but {name} keeps {_called(like)} there.")
-        if is_numbers(like):
+        if is_numbers(like) and not single_stream:
             # Axes that count sequences or channels are those that grow with their number.
             form = [n if n == more else None for n, more in zip(like.shape, larger.shape, strict=True)]
             if not _fits(leaf.shape, form):
@@ -84,11 +85,7 @@ def demand_state_of(state: Any, owner: Any) -> None:
 
 
 def _fits(shape: Sequence[int], form: list[int | None]) -> bool:
-    fixed = [count for count in form if count is not None]
-    single_stream = list(shape) == fixed
-    return single_stream or (
-        len(shape) == len(form) and all(count in (None, n) for n, count in zip(shape, form, strict=True))
-    )
+    return len(shape) == len(form) and all(count in (None, n) for n, count in zip(shape, form, strict=True))
 
 
 def _new_state(owner: Any, size: int) -> Any:
@@ -97,6 +94,17 @@ def _new_state(owner: Any, size: int) -> Any:
         with contextlib.suppress(AttributeError, TypeError, ValueError):
             return owner.initial_state(*sizes)
     return None
+
+
+def _new_state_of_one_stream(owner: Any) -> Any:
+    """A new state without an axis for streams; None where the owner always has one."""
+    with contextlib.suppress(AttributeError, TypeError, ValueError):
+        return owner.initial_state()
+    return None
+
+
+def _shapes(nest: Any) -> list[tuple[int, ...] | None]:
+    return [tuple(leaf.shape) if is_numbers(leaf) else None for _, leaf in leaves(nest)]
 
 
 def is_numbers(leaf: Any) -> bool:
