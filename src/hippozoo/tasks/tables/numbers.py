@@ -1,0 +1,122 @@
+"""Cells as numbers: words for missing values, decimal marks, and the row where there is no number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hippozoo._arguments import shorten
+from hippozoo.tasks.tables.problem import TableError
+
+__all__ = ["Numbers", "why_no_numbers"]
+
+# As spreadsheets, databases, R and Python write that there is no value; in any case.
+_MISSING = frozenset({"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"})
+# Squares of larger ones, summed over a long table, leave the range of float64.
+_LARGEST = 1e140
+_WITH_COMMA = r"[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?"
+_WITH_POINT = r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:,\d{3})+"
+# So many filled cells say whether a column holds numbers.
+_LOOKED_AT = 50
+
+
+def _is_numeric(cells: Any) -> bool:
+    return cells.dtype.kind in "iufb"
+
+
+def _text(cells: Any) -> tuple[Any, Any]:
+    """Stripped text, and where a value is missing."""
+    text = cells.astype(str).str.strip()
+    return text, cells.isna() | text.str.lower().isin(_MISSING)
+
+
+def why_no_numbers(pandas: Any, cells: Any, separator: str) -> str:
+    """Why a column's first rows are not numbers; empty where they are."""
+    if _is_numeric(cells):
+        return ""
+    if cells.dtype.kind in "mM":
+        return "it holds times"
+    text, missing = _text(cells)
+    filled = text[~missing].head(_LOOKED_AT)
+    if not len(filled):
+        return f"it holds no value in its first {len(cells)} rows"
+    if separator != ",":
+        filled = filled.mask(filled.str.fullmatch(_WITH_COMMA), "0")
+    wrong = pandas.to_numeric(filled, errors="coerce").isna()
+    if not wrong.any():
+        return ""
+    return f"{shorten(str(cells[wrong.idxmax()]))} in row {int(wrong.idxmax()) + 1} is not a number"
+
+
+@dataclass
+class Numbers:
+    """Reads the cells of one file as numbers; all of them have the same decimal mark.
+
+    A decimal comma is understood where columns are separated by something else.
+    """
+
+    pandas: Any
+    path: Path
+    separator: str
+    mark: str = ""  # unknown until a number has one
+
+    def read(self, cells: Any, name: str, row: int) -> np.ndarray:
+        """Values, NaN where missing; `row` is the number of the first one."""
+        values, wrong = self.parse(cells, name, row)
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise TableError(
+                f"{self.path}, row {row + at}, column {name!r}: {shorten(cells.iloc[at])} is not a number; correct it, "
+                f"or leave the cell empty if the value is missing."
+            )
+        self._check_size(values, name, row)
+        return values
+
+    def parse(self, cells: Any, name: str, row: int) -> tuple[np.ndarray, np.ndarray]:
+        """Values, NaN where there is none, and where there is something else."""
+        if _is_numeric(cells):
+            return cells.to_numpy(dtype=float, na_value=np.nan), np.zeros(len(cells), bool)
+        text, missing = _text(cells)
+        if self.separator != ",":
+            text = self._with_points(text, name, row)
+        values = self.pandas.to_numeric(text.where(~missing), errors="coerce").to_numpy(dtype=float)
+        return values, np.isnan(values) & ~missing.to_numpy(dtype=bool)
+
+    def _with_points(self, text: Any, name: str, row: int) -> Any:
+        comma, point = text.str.fullmatch(_WITH_COMMA), text.str.fullmatch(_WITH_POINT)
+        marked = (comma | point).to_numpy(dtype=bool)
+        if not self.mark and marked.any():
+            self.mark = "," if comma.iloc[int(marked.argmax())] else "."
+            # Tables with semicolons come from where the comma is decimal; those with tabs come from everywhere.
+            if self.mark == "," and self.separator == "\t" and text[comma].str.fullmatch(_THOUSANDS).all():
+                at = int(marked.argmax())
+                raise TableError(
+                    f"{self.path}, row {row + at}, column {name!r}: the comma of {shorten(str(text.iloc[at]))} may "
+                    f"be a decimal comma or separate thousands; write numbers with a decimal point."
+                )
+        other = (point if self.mark == "," else comma).to_numpy(dtype=bool)
+        if other.any():
+            at = int(other.argmax())
+            found, before = ("point", "comma") if self.mark == "," else ("comma", "point")
+            raise TableError(
+                f"{self.path}, row {row + at}, column {name!r}: {shorten(str(text.iloc[at]))} has a {found}, but "
+                f"numbers before it have a decimal {before}; write all numbers alike, without separators of thousands."
+            )
+        return text.where(~comma, text.str.replace(",", ".", regex=False))
+
+    def _check_size(self, values: np.ndarray, name: str, row: int) -> None:
+        large = np.abs(values) > _LARGEST
+        if not large.any():
+            return
+        at = int(large.argmax())
+        place = f"{self.path}, row {row + at}, column {name!r}"
+        if np.isinf(values[at]):
+            raise TableError(f"{place} is infinite; correct it, or leave the cell empty.")
+        raise TableError(
+            f"{place}: {values[at]:g} is beyond {_LARGEST:g}, and squares of such numbers are infinite; correct it, or "
+            f"divide the column by a constant."
+        )

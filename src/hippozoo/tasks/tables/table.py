@@ -1,0 +1,198 @@
+"""A table that is read chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from hippozoo._arguments import shorten
+from hippozoo.tasks.tables.csv_file import open_csv
+from hippozoo.tasks.tables.numbers import Numbers, why_no_numbers
+from hippozoo.tasks.tables.parquet_file import NAMELESS_INDEX, open_parquet
+from hippozoo.tasks.tables.problem import TableError
+from hippozoo.tasks.tables.times import Times, times_for
+
+__all__ = ["CHUNK_ROWS", "Rows", "Table", "read_table"]
+
+CHUNK_ROWS = 65_536
+_SUFFIXES = {".csv": "csv", ".txt": "csv", ".tsv": "csv", ".gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A stretch of a table.
+
+    Parameters
+    ----------
+    first
+        The number of its first row; rows count from 1, the header not counted.
+    times
+        Seconds (for dates, since 1970) or plain numbers, strictly rising; None without a time column.
+    values
+        (rows, columns); NaN where a cell is empty.
+    offsets
+        How many seconds local time is ahead of UTC in each row; None where times name no zone.
+
+    Examples
+    --------
+    >>> rows = Rows(1, np.array([0.0, 60.0]), np.array([[5.0], [np.nan]]))
+    >>> rows.values.shape
+    (2, 1)
+    """
+
+    first: int
+    times: Float[np.ndarray, " rows"] | None
+    values: Float[np.ndarray, "rows columns"]
+    offsets: Float[np.ndarray, " rows"] | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that was opened.
+
+    Parameters
+    ----------
+    columns
+        Its columns of numbers.
+    dates
+        Whether times are dates.
+    size
+        Bytes of the file.
+    chunks
+        Its rows, chunk by chunk, each with the bytes read so far.
+    left_out
+        The columns that nobody named and that hold no numbers, and why they are left out.
+
+    Examples
+    --------
+    >>> Table(("load",), dates=False, size=0, chunks=iter(())).left_out
+    {}
+    """
+
+    columns: tuple[str, ...]
+    dates: bool
+    size: int
+    chunks: Iterator[tuple[Rows, int]]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_table(
+    path: str | Path,
+    columns: Sequence[str] = (),
+    time: str | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+) -> Table:
+    r"""Open a table; its chunks come with the number of bytes read so far, and a file may be larger than memory.
+
+    Parameters
+    ----------
+    path
+        A .csv (also .tsv, .csv.gz) or .parquet file, with a header. Columns are separated by commas, semicolons or
+        tabs; with the latter two, numbers may have a decimal comma.
+    columns
+        The columns of numbers; by default every column but the time whose first rows are numbers.
+    time
+        The column of times, if there is one: numbers, or dates as 2024-01-31 12:00, 20240131 or 31.1.2024. Dates such
+        as 1/2/2024 are refused unless the rows say which number is the day.
+    chunk_rows
+        Rows per chunk.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "load.csv"
+    ...     _ = path.write_text("when,load\n2024-01-01 00:00,5\n2024-01-01 01:00,\n2024-01-01 02:00,7\n")
+    ...     table = read_table(path, time="when")
+    ...     rows, _ = next(table.chunks)
+    >>> table.columns, rows.values[:, 0].tolist(), np.diff(rows.times).tolist()
+    (('load',), [5.0, nan, 7.0], [3600.0, 3600.0])
+    """
+    pandas = _pandas()
+    path = Path(path)
+    if not path.is_file():
+        raise TableError(f"{path}: there is no such file; check the path.")
+    if path.stat().st_size == 0:
+        raise TableError(f"{path} is empty; pass a table with a header and rows.")
+    kind = _SUFFIXES.get(path.suffix.lower())
+    if kind is None:
+        raise TableError(f"{path}: files ending in {path.suffix!r} are not read; pass a .csv or .parquet file.")
+    if kind == "csv":
+        separator, frames = open_csv(pandas, path, chunk_rows)
+    else:
+        separator, frames = ",", open_parquet(path, chunk_rows)
+    first, progress = next(frames, (None, 0))
+    if first is None or not len(first):
+        raise TableError(f"{path} has a header and no rows; pass a table with rows.")
+    names = [str(name) for name in first.columns]
+    for name in (*columns, *([time] if time else [])):
+        if name not in names:
+            raise TableError(f"{path} has no column {name!r}; it has {', '.join(map(repr, names[:20]))}.")
+    left_out = {} if columns else _without_numbers(pandas, first, [name for name in names if name != time], separator)
+    chosen = tuple(columns) or tuple(name for name in names if name != time and name not in left_out)
+    if not chosen:
+        raise TableError(
+            f"{path} has no column of numbers under its header {', '.join(map(repr, names[:20]))}: "
+            f"{'; '.join(f'{name!r}: {why}' for name, why in list(left_out.items())[:5])}. Correct these cells, or the "
+            f"header if it is none."
+        )
+    numbers = Numbers(pandas, path, separator)
+    times = None if time is None else times_for(pandas, path, time, first[time], numbers)
+    chunks = _chunks(first, progress, frames, chosen, numbers, times)
+    return Table(chosen, times is not None and times.dates, path.stat().st_size, chunks, left_out)
+
+
+def _chunks(
+    frame: Any,
+    done: int,
+    frames: Iterator[tuple[Any, int]],
+    columns: tuple[str, ...],
+    numbers: Numbers,
+    times: Times | None,
+) -> Iterator[tuple[Rows, int]]:
+    row, last = 1, -np.inf
+    while frame is not None:
+        values = np.column_stack([numbers.read(frame[name], name, row) for name in columns])
+        moments = offsets = None
+        if times is not None:
+            moments, offsets = times.read(frame[times.name], row)
+            _check_order(numbers.path, moments, frame[times.name], times.name, row, last)
+            last = float(moments[-1])
+        yield Rows(row, moments, values, offsets), done
+        row += len(frame)
+        frame, done = next(frames, (None, 0))
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ModuleNotFoundError:
+        raise ImportError("tables are read by pandas, which is not installed; pip install 'hippozoo[data]'") from None
+    return pandas
+
+
+def _without_numbers(pandas: Any, frame: Any, names: list[str], separator: str) -> dict[str, str]:
+    reasons = {
+        name: "it is an index of pandas; name it with --column to forecast it"
+        if name.startswith(NAMELESS_INDEX)
+        else why_no_numbers(pandas, frame[name], separator)
+        for name in names
+    }
+    return {name: why for name, why in reasons.items() if why}
+
+
+def _check_order(path: Path, times: np.ndarray, cells: Any, name: str, row: int, last: float) -> None:
+    steps = np.diff(times, prepend=last)
+    if (steps > 0).all():
+        return
+    at = int((steps <= 0).argmax())
+    what = "the same time as" if steps[at] == 0 else "an earlier time than"
+    advice = "keep one row per time" if steps[at] == 0 else "sort the rows by time"
+    raise TableError(
+        f"{path}, row {row + at}, column {name!r}: {shorten(str(cells.iloc[at]))} is {what} the row before; {advice}."
+    )

@@ -1,0 +1,225 @@
+"""Tables of the user's own: every cell is read under its name and with its meaning, or refused with its row."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from hippozoo.tasks.tables import TableError, read_table
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(text, ending="csv", encoding="utf-8", **options):
+        path = tmp_path / f"table.{ending}"
+        path.write_bytes(text.encode(encoding))
+        table = read_table(path, **options)
+        chunks = [rows for rows, _ in table.chunks]
+        times = None if chunks[0].times is None else np.concatenate([rows.times for rows in chunks])
+        return table, times, np.concatenate([rows.values for rows in chunks])
+
+    return read
+
+
+HEADER = "when,load,temp\n"
+ROWS = "2024-01-31 13:00,1.5,-20\n2024-01-31 14:00,,0.25\n2024-01-31 15:00,3,1e3\n"
+PLAIN = HEADER + ROWS
+
+
+@pytest.mark.parametrize("chunk_rows", [1, 1000])
+@pytest.mark.parametrize(
+    ("ending", "text"),
+    [
+        ("csv", HEADER + ROWS.replace("\n", ",\n")),
+        ("csv", PLAIN.replace("\n", ",\n")),
+        ("csv", PLAIN.replace("temp\n", "temp\n\n").replace("\n", "\r\n")),
+        ("csv", "\ufeff" + PLAIN),
+        ("csv", PLAIN.replace(",", ";")),
+        ("csv", PLAIN.replace(",", ";").replace(".", ",")),
+        ("csv", PLAIN.replace(",", ";").replace(".", ",").replace("2024-01-31", "31.01.2024")),
+        ("csv", PLAIN.replace(",", "\t")),
+        ("tsv", PLAIN.replace(",", "\t").replace(".", ",")),
+        ("csv", PLAIN.replace("1.5,", "1.5 , ").replace(",,", ", NA ,")),
+        ("csv", PLAIN.replace(",,", ',"",').replace("1.5", '"1.5"')),
+    ],
+    ids=["trailing", "header", "lines", "bom", "semicolon", "comma", "german", "tab", "tsv", "blanks", "quotes"],
+)
+def test_the_same_table_in_other_spellings_holds_the_same_numbers(read, ending, text, chunk_rows):
+    _, times, values = read(PLAIN, time="when")
+    assert_array_equal(values, [[1.5, -20], [np.nan, 0.25], [3, 1000]])
+    table, other_times, other_values = read(text, ending, time="when", chunk_rows=chunk_rows)
+    assert table.columns == ("load", "temp")
+    assert_array_equal(other_times, times)
+    assert_array_equal(other_values, values)
+
+
+@pytest.mark.parametrize("chunk_rows", [1, 1000])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n1,2,3\n", r"row 2 has 3 fields, but the header has 2: 'a', 'b'.*quote fields that hold a comma"),
+        ("a,b\n1,2,3\n1,2,3\n", "row 1 has 3 fields, but the header has 2"),
+        ("a,b\n1,2,,\n", "row 1 has 4 fields, but the header has 2"),
+        ("a,b,\n1,2,3\n", "row 1 has 3 fields, but the header has 2"),
+        ("a\n10,5\n", "row 1 has 2 fields, but the header has 1"),
+        (
+            "# exported by X\nwhen,load\n1,2\n",
+            "row 1 has 2 fields, but the header has 1: '# exported by X'. Delete lines",
+        ),
+        ("when;load, kW\n1;10,5\n", "'when;load, kW' can be cut at a comma or a semicolon.*rename the columns"),
+        ('a,b\n1,"2\n1,2\n', "is no table .*pass a CSV file"),
+        ("\n\n", "holds blank lines only"),
+        ("a;b\n1,5;1\n1.5;1\n", "row 2, column 'a': '1.5' has a point, but numbers before it have a decimal comma"),
+        ("a;b\n1.5;1\n1,5;1\n", "row 2, column 'a': '1,5' has a comma, but numbers before it have a decimal point"),
+        ("a\tb\n1,500\t1\n", "row 1, column 'a': the comma of '1,500' may be a decimal comma or separate thousands"),
+        ("a\n1\n-1e301\n", r"row 2, column 'a': -1e\+301 is beyond 1e\+140.*divide the column"),
+    ],
+)
+def test_what_may_be_read_in_two_ways_is_refused_with_its_row(read, text, message, chunk_rows):
+    with pytest.raises(TableError, match=message):
+        read(text, chunk_rows=chunk_rows)
+
+
+def test_a_header_with_two_marks_is_cut_as_its_rows_are(read):
+    assert read("when,load;kW\n1,2\n")[0].columns == ("when", "load;kW")
+    assert read("when;load, kW\n1;2\n")[0].columns == ("when", "load, kW")
+
+
+@pytest.mark.parametrize("word", ["", "NA", "nan", "NaN", "null", "None", "n/a", "#N/A", "<NA>"])
+def test_a_word_for_a_missing_value_leaves_a_column_in(read, word):
+    table, _, values = read(f"load,other\n1,5\n{word},6\n3,7\n")
+    assert table.columns == ("load", "other")
+    assert not table.left_out
+    assert_array_equal(values, [[1, 5], [np.nan, 6], [3, 7]])
+
+
+def test_columns_are_left_out_with_a_reason(read):
+    table, _, _ = read("when,load,name,nothing,broken\n2024-01-31,1,x,,4\n2024-02-29,2,x,,oops\n")
+    assert table.columns == ("load",)
+    assert table.left_out == {
+        "when": "'2024-01-31' in row 1 is not a number",
+        "name": "'x' in row 1 is not a number",
+        "nothing": "it holds no value in its first 2 rows",
+        "broken": "'oops' in row 2 is not a number",
+    }
+
+
+def test_without_any_number_the_header_is_shown_as_it_was_read(read):
+    with pytest.raises(
+        TableError, match=r"no column of numbers under its header '# by X', 'Y': '# by X': 'when' in row 1"
+    ):
+        read("# by X, Y\nwhen,load\n1,2\n")
+
+
+# 13:00 UTC on the last day of January and the hour after it.
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["2024-01-31 13:00", "2024-01-31 14:00"],
+        ["2024-01-31T13:00:00.000", "2024-01-31T14:00:00"],
+        ["2024/01/31 13:00", "2024/01/31 14:00"],
+        ["31.01.2024 13:00", "31.01.2024 14:00"],
+        ["31.1.2024 13:00", "31.1.2024 14:00"],
+        ["31/01/2024 13:00", "31/01/2024 14:00"],
+        ["01/31/2024 13:00", "01/31/2024 14:00"],
+        ["1/31/24 13:00", "1/31/24 14:00"],
+        ["1/31/2024 1:00 PM", "1/31/2024 2:00 PM"],
+        ["31 Jan 2024 13:00", "31 Jan 2024 14:00"],
+        ["January 31, 2024 13:00", "January 31, 2024 14:00"],
+        ["202401311300", "202401311400"],
+        ["20240131130000", "20240131140000"],
+        ["2024-01-31T13:00Z", "2024-01-31T14:00Z"],
+        ["2024-01-31 15:00+02:00", "2024-01-31 16:00+02:00"],
+        ["2024-01-31 15:00:00 +0200", "2024-01-31 15:00:00 +0100"],
+        ["31.01.2024 08:00-05:00", "31.01.2024 09:00-05:00"],
+    ],
+)
+def test_a_moment_is_the_same_however_it_is_written(read, cells):
+    rows = "\n".join(f'"{cell}",{n}' for n, cell in enumerate(cells))
+    table, times, _ = read(f"when,load\n{rows}\n", time="when")
+    assert table.dates
+    assert_array_equal(times, [1706706000.0, 1706709600.0])
+
+
+def test_dots_mean_day_first_also_where_the_day_is_small(read):
+    _, times, _ = read("when,load\n01.02.2024,1\n02.02.2024,2\n", time="when")
+    assert_array_equal(times.astype("datetime64[s]").astype("datetime64[D]").astype(str), ["2024-02-01", "2024-02-02"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (
+            ["01/02/2024", "01/03/2024"],
+            "row 1, column 'when': '01/02/2024' does not say which number is the day; write",
+        ),
+        (["01-02-2024", "02-02-2024"], "does not say which number is the day"),
+        (["13/01/2024", "01/13/2024"], "does not say which number is the day"),
+        (["24/01/31", "24/02/01"], "does not say which number is the year"),
+        (["Mon 01/02/2024", "Tue 01/03/2024"], "row 1, column 'when': 'Mon 01/02/2024' is not a date"),
+        (["31.01.2024", "2024-02-01"], "row 2, column 'when': '2024-02-01' is not a date"),
+        (["00:15", "00:30"], "row 1, column 'when': '00:15' is a time of day without a date"),
+        (["2024-01-31 12:00Z", "2024-01-31 13:00"], "row 2, column 'when': .* has no time zone, and row 1 has one"),
+        (
+            ["2024-01-31 12:00", "2024-01-31 13:00+01:00"],
+            "row 2, column 'when': .* has a time zone, and row 1 has none",
+        ),
+        (["20240131", "20240201", "soon"], "row 3, column 'when': 'soon' is not a "),
+    ],
+)
+def test_a_date_that_would_have_to_be_guessed_is_refused(read, cells, message):
+    rows = "\n".join(f"{cell},{n}" for n, cell in enumerate(cells))
+    with pytest.raises(TableError, match=message):
+        read(f"when,load\n{rows}\n", time="when")
+
+
+def test_eight_digits_are_a_date_only_if_all_are(read):
+    table, times, _ = read("day,load\n20240131,1\n20240201,2\n", time="day")
+    assert table.dates
+    assert np.diff(times) == 86_400
+    for cells in ("20240131,1\n20240132,2\n", "90240101,1\n90240102,1\n"):
+        table, times, _ = read(f"day,load\n{cells}", time="day")
+        assert not table.dates
+        assert np.diff(times) == 1
+
+
+def test_local_time_is_known_where_a_zone_is_written(tmp_path):
+    times = pd.date_range(
+        "2024-03-30 12:00", periods=2, freq="D", tz="Europe/Berlin"
+    )  # the clock is put forward between
+    frame = pd.DataFrame({"when": times, "load": [1.0, 2.0]})
+    frame.to_parquet(tmp_path / "zone.parquet")
+    frame.to_csv(tmp_path / "zone.csv", index=False)
+    for name in ("zone.parquet", "zone.csv"):
+        rows, _ = next(read_table(tmp_path / name, time="when").chunks)
+        assert_array_equal(rows.offsets, [3600, 7200])
+        assert np.diff(rows.times) == 23 * 3600
+
+
+def test_an_index_that_pandas_wrote_is_a_column(tmp_path):
+    frame = pd.DataFrame({"load": np.arange(5.0)}, index=pd.date_range("2024-01-01", periods=5, name="when"))
+    frame.to_parquet(tmp_path / "named.parquet")
+    rows, _ = next(read_table(tmp_path / "named.parquet", time="when", chunk_rows=2).chunks)
+    assert np.diff(rows.times) == 86_400
+    frame.reset_index(drop=True).drop(index=2).to_parquet(tmp_path / "nameless.parquet")
+    table = read_table(tmp_path / "nameless.parquet")
+    assert table.columns == ("load",)
+    assert "name it with --column" in table.left_out["__index_level_0__"]
+
+
+@pytest.mark.parametrize(("encoding", "name"), [("latin-1", "latin1"), ("utf-16", "utf-16")])
+def test_another_encoding_is_named_with_the_way_to_convert_it(read, encoding, name):
+    with pytest.raises(TableError, match=rf"is not UTF-8.*iconv -f {name} -t utf-8 .*table\.csv"):
+        read("when,Temp °C\n1,2\n", encoding=encoding)
+
+
+def test_a_packed_file_is_read_and_half_of_one_refused(tmp_path):
+    packed = gzip.compress(PLAIN.encode())
+    (tmp_path / "whole.csv.gz").write_bytes(packed)
+    (tmp_path / "half.csv.gz").write_bytes(packed[: len(packed) // 2])
+    rows, _ = next(read_table(tmp_path / "whole.csv.gz", time="when").chunks)
+    assert len(rows.values) == 3
+    with pytest.raises(TableError, match=r"half\.csv\.gz is no whole gzip file"):
+        read_table(tmp_path / "half.csv.gz", time="when")
