@@ -9,8 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from hippozoo.cli import main
-from hippozoo.forecast_command import forecast_table, summarise
+from hippozoo.forecast_command import forecast_table, summarise, write_csv
 from hippozoo.forecast_command.season import find_season
+from hippozoo.tasks.tables import TableError
 
 
 @pytest.fixture
@@ -50,7 +51,8 @@ def test_a_file_read_in_chunks_gives_what_the_whole_file_gives(wave, tmp_path):
     assert pieces.missing == whole.missing == 30
     assert whole.first_gap == "row 701"
     assert_allclose(
-        summarise(pieces)["mean_absolute_error"]["forecast"], summarise(whole)["mean_absolute_error"]["forecast"]
+        summarise(pieces)["mean_absolute_error"]["load"]["forecast"],
+        summarise(whole)["mean_absolute_error"]["load"]["forecast"],
     )
 
 
@@ -88,7 +90,7 @@ def test_the_back_test_scores_against_what_came(wave, tmp_path):
         assert_allclose(one["truth"][:, 0], wave[one["step"] : one["step"] + 24])
         assert_allclose(one["persistence"][:, 0], wave[one["step"] - 1])
         assert_allclose(one["seasonal-naive"][:, 0], wave[one["step"] - 24 : one["step"]])
-    errors = summarise(run)["mean_absolute_error"]
+    errors = summarise(run)["mean_absolute_error"]["y"]
     assert errors["forecast"] < errors["seasonal-naive"] < errors["persistence"]
     coverage = summarise(run)["coverage"]
     assert abs(coverage["80%"] - 0.8) < 0.1  # early bands are wide: they hold the errors of the first maps
@@ -106,9 +108,12 @@ def test_the_command_writes_a_table_and_a_page(wave, tmp_path, capsys):
     with pytest.raises(SystemExit) as exit_code:
         main(["forecast", str(path), "--time", "when", "--horizon", "24", "--out", str(tmp_path / "out"), "--json"])
     assert exit_code.value.code == 0
-    found = json.loads(capsys.readouterr().out)
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
     assert found["season"] == 24
-    assert list(found["chosen"]) == ["load"]  # the column of text is left out
+    assert list(found["chosen"]) == ["load"]
+    assert found["left_out"] == {"name": "'x' in row 1 is not a number"}
+    assert "left out name, because 'x' in row 1 is not a number" in captured.err
     with (tmp_path / "out" / "forecast.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 24
@@ -117,7 +122,118 @@ def test_the_command_writes_a_table_and_a_page(wave, tmp_path, capsys):
     assert low < mean < high
     page = (tmp_path / "out" / "index.html").read_text()
     assert "seasonal-naive" in page
+    assert "Left out: name" in page
     assert (tmp_path / "out" / "column-1.svg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        hourly(83),
+        pd.date_range("2024-01-01", periods=83, freq="100ms"),
+        pd.date_range("2024-01-01", periods=83, freq="h", tz="Asia/Kolkata"),
+        pd.date_range("1990-01-01", periods=83, freq="MS"),
+        pd.date_range("1990-01-01", periods=83, freq="ME"),
+        pd.date_range("1990-01-15 06:00", periods=83, freq="QS") + pd.Timedelta("14D"),
+        pd.date_range("1930-06-30", periods=83, freq="YE-JUN"),
+        # More than two years of months are missing, and 31 days are too long for them.
+        pd.date_range("1990-01-01", periods=183, freq="MS").delete(slice(10, 110)),
+        1_700_000_000_000 + 60_000 * np.arange(83),
+        np.round(0.1 * np.arange(83), 1),
+    ],
+    ids=[
+        "hours",
+        "tenths-of-seconds",
+        "zone",
+        "months",
+        "month-ends",
+        "quarters",
+        "years",
+        "gap",
+        "unix-milliseconds",
+        "decimals",
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_times_of_a_forecast_are_those_of_the_rows_to_come(times, ending, tmp_path):
+    path = write(tmp_path / f"table.{ending}", pd.DataFrame({"when": times[:80], "y": np.sin(np.arange(80))}))
+    run = forecast_table(path, time="when", horizon=3)
+    if isinstance(times, np.ndarray):
+        assert [float(time) for time in run.times] == times[80:].tolist()
+    else:
+        assert [pd.Timestamp(time) for time in run.times] == times[80:].tolist()
+    assert (run.steps, run.gaps) in ((80, 0), (180, 1))
+
+
+@pytest.mark.parametrize(("every", "first"), [("7200", "2024-01-05 00:00:00"), ("3100", "2024-01-04 23:35:00")])
+def test_steps_of_another_length_count_from_the_first_row(every, first, tmp_path):
+    path = write(tmp_path / "hours.csv", pd.DataFrame({"when": hourly(96), "y": np.sin(np.arange(96))}))
+    with pytest.raises(SystemExit):
+        main(["forecast", str(path), "--time", "when", "--horizon", "2", "--every", every, "--out", str(tmp_path)])
+    with (tmp_path / "forecast.csv").open() as file:
+        times = [row["time"] for row in csv.DictReader(file)]
+    assert times[0] == first
+    assert pd.Timestamp(times[1]) - pd.Timestamp(first) == pd.Timedelta(f"{every}s")
+
+
+def test_tenths_of_seconds_share_steps_of_two(tmp_path):
+    times = pd.date_range("2024-01-01", periods=600, freq="100ms")
+    path = write(tmp_path / "tenths.csv", pd.DataFrame({"when": times, "y": np.arange(600.0)}))
+    run = forecast_table(path, time="when", horizon=3, every=0.2)
+    assert run.steps == 300
+    assert_allclose(np.diff(run.recent[:, 0]), 2.0)
+
+
+def test_the_file_holds_every_digit_of_the_forecast(wave, tmp_path):
+    run = forecast_table(write(tmp_path / "wave.csv", pd.DataFrame({"y": 1e7 + wave[:300]})), horizon=6)
+    write_csv(run, tmp_path / "forecast.csv")
+    with (tmp_path / "forecast.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["mean"]) for row in rows] == run.forecast.samples()[0].tolist()
+    lower, _ = run.forecast.band(run.forecast.leads(), 0.95)
+    assert [float(row["lower_95"]) for row in rows] == lower[0].tolist()
+
+
+def test_errors_are_told_by_column_in_its_own_unit(wave, tmp_path):
+    frame = pd.DataFrame({"watt": 1000 * wave[:400], "kilowatt": wave[:400]})
+    errors = summarise(forecast_table(write(tmp_path / "two.csv", frame), horizon=6))["mean_absolute_error"]
+    for method, error in errors["kilowatt"].items():
+        assert_allclose(errors["watt"][method], 1000 * error, rtol=1e-6)
+
+
+def test_figures_that_nobody_can_know_are_null(rng, tmp_path, capsys):
+    values = np.where(np.arange(300) < 40, rng.normal(size=300), np.nan)
+    path = write(tmp_path / "dead.csv", pd.DataFrame({"a": values, "b": 1.0}))
+    with pytest.raises(SystemExit) as exit_code:
+        main(["forecast", str(path), "--column", "a", "--horizon", "12", "--out", str(tmp_path), "--json"])
+    assert exit_code.value.code == 0
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    found = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert found["mean_absolute_error"]["a"] == {"forecast": None, "persistence": None}
+    assert found["coverage"] == {"80%": None, "95%": None}
+
+
+def test_a_table_that_is_too_short_is_told_what_would_do(tmp_path):
+    path = write(tmp_path / "short.csv", pd.DataFrame({"y": np.arange(10.0) % 3}))
+    with pytest.raises(
+        TableError, match="10 steps are too few to learn a horizon of 12; pass a --horizon of at most 5"
+    ):
+        forecast_table(path, horizon=12)
+    assert forecast_table(path, horizon=5).forecast.samples().shape == (1, 5)
+    for rows, told in ((1, "1 step is"), (3, "3 steps are")):
+        path = write(tmp_path / "shorter.csv", pd.DataFrame({"y": np.arange(float(rows))}))
+        with pytest.raises(TableError, match=f"{told} too few to learn from; pass a table of at least 24 rows"):
+            forecast_table(path, horizon=12)
+
+
+def test_a_wrong_year_is_no_gap_to_be_filled(tmp_path):
+    times = pd.date_range("2024-01-01", periods=50, freq="s").insert(0, pd.Timestamp("1970-01-01"))
+    path = write(tmp_path / "gap.csv", pd.DataFrame({"when": times, "y": 1.0}))
+    with pytest.raises(TableError, match=r"gap\.csv, row 2 is 1,704,067,200 steps after the row before"):
+        forecast_table(path, time="when", horizon=3)
 
 
 def test_a_season_is_found_and_noise_has_none(rng):

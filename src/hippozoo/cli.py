@@ -224,13 +224,17 @@ def forecast(
     from hippozoo.forecast_command.command import run_forecast
 
     answer = run_forecast(file, tuple(column or ()), time, horizon, every, season, out)
+    for name, why in answer["left_out"].items():
+        _complain(f"left out {name}, because {why}.")
     if as_json:
         import json
 
-        typer.echo(json.dumps(answer, indent=1, ensure_ascii=False))
+        typer.echo(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False))
     else:
-        for name, error in answer["mean_absolute_error"].items():
-            typer.echo(f"back-test, mean absolute error, {name}: {error:.4g}")
+        for name, errors in answer["mean_absolute_error"].items():
+            told = ", ".join(f"{method} {'unknown' if one is None else f'{one:.4g}'}" for method, one in errors.items())
+            if told:
+                typer.echo(f"back-test, mean absolute error of {name}: {told}")
         typer.echo(f"wrote {out / 'forecast.csv'} and {out / 'index.html'}")
 
 

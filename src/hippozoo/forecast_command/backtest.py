@@ -71,11 +71,14 @@ class BackTest:
             found[name] = np.where(count > 0, np.nansum(missed, axis=0) / np.maximum(count, 1), np.nan)
         return found
 
-    def coverage(self) -> dict[str, float]:
-        """The share of values inside each band."""
+    def coverage(self) -> dict[str, float | None]:
+        """The share of values inside each band; None where none came."""
         kept = [one for one in self.done if np.isfinite(one["spread"]).all()]
         if not kept:
             return {}
         scaled = np.stack([np.abs(one["forecast"] - one["truth"]) / np.maximum(one["spread"], 1e-300) for one in kept])
         scaled = scaled[np.isfinite(scaled)]
-        return {f"{share:.0%}": float((scaled < ndtri((1 + share) / 2)).mean()) for share in COVERAGES}
+        return {
+            f"{share:.0%}": float((scaled < ndtri((1 + share) / 2)).mean()) if len(scaled) else None
+            for share in COVERAGES
+        }

@@ -1,4 +1,4 @@
-"""From rows with times to evenly spaced steps, chunk by chunk."""
+"""From rows with times to evenly spaced steps, chunk by chunk, and back to the times of steps to come."""
 
 from __future__ import annotations
 
@@ -8,26 +8,34 @@ from dataclasses import dataclass
 import numpy as np
 
 from hippozoo._arguments import positive_number
-from hippozoo.tasks.tables import Rows
+from hippozoo.forecast_command.moments import write_dates, write_numbers
+from hippozoo.forecast_command.months import Months, months_for
+from hippozoo.tasks.tables import Rows, TableError
 
 __all__ = ["Grid", "grid_for"]
 
 # Steps within this share of a whole number of steps are on the grid.
 _JITTER = 0.2
+# A longer gap is a wrong time more often than a gap, and would fill the memory.
+_LONGEST_GAP = 10_000_000
 
 
 @dataclass
 class Grid:
     """Rows on evenly spaced steps: gaps become missing rows, rows that share a step are averaged.
 
-    Without times every row is a step. Where times are nearly regular (months are) a row is as many steps after the
-    one before as its time says, rounded; where they are not, steps count from the first time.
+    Without times every row is a step. Where times are nearly regular a row is as many steps after the one before as
+    its time says, rounded; where they are not, steps count from the first time. Calendar months are steps of their own.
     """
 
     step: float | None
     regular: bool = True
+    dates: bool = False
+    months: Months | None = None
+    source: str = "the table"
     start: float = math.nan
     last_time: float = math.nan
+    last_offset: float | None = None
     last_step: int = -1
     gaps: int = 0
     first_gap: str = ""
@@ -49,6 +57,18 @@ class Grid:
         self.open_sum = self.open_count = None
         return values
 
+    def times_after(self, count: int) -> tuple[str, ...] | None:
+        """The times of the next `count` steps, as text; None without times."""
+        if self.step is None:
+            return None
+        ahead = np.arange(1, count + 1)
+        if self.months is not None:
+            return write_dates(self.months.time(self.last_step + ahead), self.last_offset)
+        # On a regular grid steps follow the rows, on others the rows fall into steps that count from the first time.
+        begin, steps = (self.last_time, ahead) if self.regular else (self.start, self.last_step + ahead)
+        times = begin + steps * self.step
+        return write_dates(times + (self.last_offset or 0.0), self.last_offset) if self.dates else write_numbers(times)
+
     def _steps(self, rows: Rows) -> np.ndarray:
         times, step = rows.times, self.step
         assert times is not None
@@ -56,20 +76,30 @@ class Grid:
         if math.isnan(self.start):
             self.start = self.last_time = float(times[0])
             self.last_step = 0
-        if self.regular:
+        if self.months is not None:
+            steps = self.months.step(_local(rows))
+        elif self.regular:
             ahead = np.maximum(np.rint(np.diff(times, prepend=self.last_time) / step), 1).astype(int)
             if self.open_sum is None:
                 ahead[0] = 0  # the very first row
             steps = self.last_step + np.cumsum(ahead)
         else:
-            steps = np.floor((times - self.start) / step + 1e-9).astype(int)
+            rounding = 1e-9 + 4 * np.spacing(np.abs(times).max()) / step
+            steps = np.floor((times - self.start) / step + rounding).astype(int)
         self.last_time = float(times[-1])
+        self.last_offset = None if rows.offsets is None else float(rows.offsets[-1])
         return steps
 
     def _fill(self, rows: Rows, steps: np.ndarray) -> np.ndarray:
         columns = rows.values.shape[1]
         begin = self.last_step
         jumps = np.diff(steps, prepend=self.last_step)
+        if (jumps > _LONGEST_GAP).any():
+            at = int((jumps > _LONGEST_GAP).argmax())
+            raise TableError(
+                f"{self.source}, row {rows.first + at} is {jumps[at]:,} steps after the row before; correct its time, "
+                f"begin the table with this row, or pass a longer step by --every (it is {self.step:g})."
+            )
         if (jumps > 1).any():
             if not self.gaps:
                 self.first_gap = f"row {rows.first + int((jumps > 1).argmax())}"
@@ -88,17 +118,34 @@ class Grid:
         return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
-def grid_for(first: Rows, every: float | int | None) -> Grid:
+def grid_for(first: Rows, every: float | int | None, dates: bool = False, source: str = "the table") -> Grid:
     """The grid that fits the first rows, or has the step that was asked for."""
     if first.times is None:
         return Grid(None)
+    apart = np.diff(first.times)
     if every is not None:
         step = positive_number("every", every, why="the length of a step")
-    elif len(first.times) < 2:
+    elif not len(apart):
         return Grid(None)
     else:
-        step = float(np.median(np.diff(first.times)))
-    shares = np.diff(first.times) / step
+        step = _short(float(np.median(apart)), 4 * float(np.spacing(np.abs(first.times).max())))
+        if dates and (months := months_for(_local(first))):
+            return Grid(step, dates=dates, months=months, source=source)
+    shares = apart / step
     whole = np.maximum(np.rint(shares), 1)
     regular = bool((np.abs(shares - whole) <= _JITTER * whole).mean() > 0.99) if len(shares) else True
-    return Grid(step, regular)
+    # A step that was asked for is meant: rows may jitter around its multiples, but not run away from them.
+    if every is not None and abs((shares - whole).sum()) > 0.5:
+        regular = False
+    return Grid(step, regular, dates, source=source)
+
+
+def _local(rows: Rows) -> np.ndarray:
+    assert rows.times is not None
+    return rows.times if rows.offsets is None else rows.times + rows.offsets
+
+
+def _short(number: float, tolerance: float) -> float:
+    """The shortest decimal this near: times a tenth apart are 0.10000000000000142 apart at 60."""
+    rounded = (float(f"{number:.{digits}g}") for digits in range(1, 17))
+    return next((one for one in rounded if abs(one - number) <= tolerance), number)

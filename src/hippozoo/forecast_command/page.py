@@ -23,38 +23,33 @@ def write_csv(run: ForecastRun, path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         ends = [f"{side}_{share * 100:.0f}" for share in COVERAGES for side in ("lower", "upper")]
-        writer.writerow(["column", "step", *(["time"] if run.step is not None else []), "mean", *ends])
+        writer.writerow(["column", "step", *(["time"] if run.times else []), "mean", *ends])
         for c, name in enumerate(run.columns):
             for k in range(len(leads)):
                 numbers = [mean[c, k], *(bands[share][side][c, k] for share in COVERAGES for side in (0, 1))]
-                moment = [_moment(run, k + 1)] if run.step is not None else []
-                writer.writerow([name, k + 1, *moment, *(f"{number:.6g}" for number in numbers)])
-
-
-def _moment(run: ForecastRun, steps: int) -> str:
-    assert run.step is not None
-    when = run.last_time + steps * run.step
-    if not run.dates:
-        return f"{when:.10g}"
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%d %H:%M:%S")
+                moment = [run.times[k]] if run.times else []
+                # The shortest text that gives the very number back: on a large level all digits are needed.
+                writer.writerow([name, k + 1, *moment, *(repr(float(number)) for number in numbers)])
 
 
 def summarise(run: ForecastRun) -> dict[str, Any]:
-    """What was found, in numbers."""
+    """What was found, in numbers; None where a figure is unknown."""
     errors = run.backtest.errors()
-    means = {name: float(np.nanmean(one)) for name, one in errors.items()}
     chosen = run.forecaster.chosen(run.state)
     return {
         "rows": run.rows,
         "steps": run.steps,
         "missing": run.missing,
         "gaps": run.gaps,
+        "left_out": dict(run.left_out),
         "season": run.season,
         "horizon": run.backtest.horizon,
         "origins": len(run.backtest.done),
-        "mean_absolute_error": means,
+        # By column, because columns have units of their own.
+        "mean_absolute_error": {
+            name: {method: _known_mean(one[:, c]) for method, one in errors.items()}
+            for c, name in enumerate(run.columns)
+        },
         "coverage": run.backtest.coverage(),
         "chosen": {
             name: {
@@ -66,6 +61,11 @@ def summarise(run: ForecastRun) -> dict[str, Any]:
             for name, one in zip(run.columns, chosen, strict=True)
         },
     }
+
+
+def _known_mean(values: np.ndarray) -> float | None:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else None
 
 
 def write_page(run: ForecastRun, folder: Path) -> Path:
@@ -82,14 +82,14 @@ def write_page(run: ForecastRun, folder: Path) -> Path:
             f'alt="Forecast of {escape(name)} with bands, its errors by step ahead, and the weights of past samples">'
             "</section>"
         )
-    errors = "".join(
-        f"<tr><th scope='row'>{escape(name)}</th><td>{value:.4g}</td></tr>"
-        for name, value in summary["mean_absolute_error"].items()
+    covered = ", ".join(
+        f"the {name} band held {'nothing, as nothing came' if value is None else f'{value:.1%}'}"
+        for name, value in summary["coverage"].items()
     )
-    covered = ", ".join(f"the {name} band held {value:.1%}" for name, value in summary["coverage"].items())
     gaps = f" {run.gaps} gaps in the times (the first before {run.first_gap})." if run.gaps else ""
+    left_out = " ".join(f"Left out: {name}, because {why}." for name, why in run.left_out.items())
     told = (
-        f"{run.rows} rows, {run.steps} steps, {run.missing} values missing.{gaps} "
+        f"{run.rows} rows, {run.steps} steps, {run.missing} values missing.{gaps} {left_out} "
         + (f"A season of {run.season} steps was found or given. " if run.season else "No clear season was found. ")
         + (
             f"Back-test: {summary['origins']} forecasts on the way, each knowing only what had come before it; "
@@ -105,13 +105,30 @@ def write_page(run: ForecastRun, folder: Path) -> Path:
 <style>body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2126}}
 img{{width:100%}}td,th{{padding:.2rem 1rem .2rem 0;text-align:left}}</style></head>
 <body><h1>The next {run.backtest.horizon} steps</h1><p>{escape(told)}</p>
-<table><caption>Mean absolute error of the back-test</caption>{errors}</table>
+{_error_table(summary["mean_absolute_error"])}
 {"".join(sections)}{more}
 <p>Numbers: <a href="forecast.csv">forecast.csv</a>. Written by hippozoo.</p></body></html>
 """
     path = folder / "index.html"
     path.write_text(page, encoding="utf-8")
     return path
+
+
+def _error_table(errors: dict[str, dict[str, float | None]]) -> str:
+    """One row per column, one column per method."""
+    from html import escape
+
+    methods = list(next(iter(errors.values()), {}))
+    if not methods:
+        return ""
+    head = "".join(f"<th scope='col'>{escape(method)}</th>" for method in methods)
+    rows = "".join(
+        f"<tr><th scope='row'>{escape(name)}</th>"
+        + "".join(f"<td>{'unknown' if value is None else f'{value:.4g}'}</td>" for value in one.values())
+        + "</tr>"
+        for name, one in errors.items()
+    )
+    return f"<table><caption>Mean absolute error of the back-test</caption><tr><td></td>{head}</tr>{rows}</table>"
 
 
 def draw(run: ForecastRun, column: int, path: Path) -> None:

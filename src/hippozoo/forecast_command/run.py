@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,9 @@ from hippozoo.zoo.forecasting import Forecast, Forecaster, ForecasterState, fore
 
 __all__ = ["ForecastRun", "forecast_table"]
 
+# Below it no horizon is worth proposing.
+_FEW = 4
+
 
 @dataclass(frozen=True, eq=False)
 class ForecastRun:
@@ -28,10 +31,13 @@ class ForecastRun:
         The columns that were forecast.
     rows, steps, missing, gaps
         Rows read, steps they fill, values missing among them, and gaps in the times.
+    left_out
+        The columns that nobody named and that hold no numbers, and why.
     step
-        Time between steps, in seconds or in the unit of the time column; None without times.
-    last_time
-        The time of the last step.
+        Time between steps, in seconds or in the unit of the time column (of calendar months, the usual one); None
+        without times.
+    times
+        The times of the steps that are forecast, as text; None without times.
     season
         The period used by the seasonal-naive forecast, in steps, if any.
     forecaster, state
@@ -50,9 +56,9 @@ class ForecastRun:
     missing: int
     gaps: int
     first_gap: str
+    left_out: Mapping[str, str]
     step: float | None
-    dates: bool
-    last_time: float
+    times: tuple[str, ...] | None
     season: int | None
     forecaster: Forecaster
     state: ForecasterState
@@ -101,7 +107,7 @@ def forecast_table(
     steps_ahead = whole_number("horizon", horizon, why="how many steps to forecast")
     table = read_table(path, columns, time, chunk_rows)
     first, read = next(table.chunks)
-    grid = grid_for(first, every)
+    grid = grid_for(first, every, table.dates, str(path))
     opening = grid.place(first)
     period = find_season(opening) if season is None else whole_number("season", season)
     forecaster = forecaster_for(float(steps_ahead), season=period if period and period > 1 else None)
@@ -118,10 +124,7 @@ def forecast_table(
         empty = ", ".join(repr(table.columns[c]) for c in np.flatnonzero(~state.begun))
         raise TableError(f"{path}: column {empty} holds no number; leave it out.")
     if not state.pairs:
-        raise TableError(
-            f"{path}: {round(state.time)} steps are too few to learn a horizon of {steps_ahead}; "
-            f"pass a --horizon below {max(1, round(state.time) // 2)}."
-        )
+        raise TableError(f"{path}: {_too_few(round(state.time), steps_ahead)}")
     return ForecastRun(
         table.columns,
         rows,
@@ -129,9 +132,9 @@ def forecast_table(
         missing,
         grid.gaps,
         grid.first_gap,
+        table.left_out,
         grid.step,
-        table.dates,
-        grid.last_time,
+        grid.times_after(steps_ahead),
         period,
         forecaster,
         state,
@@ -139,6 +142,13 @@ def forecast_table(
         test,
         recent,
     )
+
+
+def _too_few(steps: int, horizon: int) -> str:
+    what = "1 step is" if steps == 1 else f"{steps} steps are"
+    if steps < _FEW:
+        return f"{what} too few to learn from; pass a table of at least {2 * horizon} rows for a horizon of {horizon}."
+    return f"{what} too few to learn a horizon of {horizon}; pass a --horizon of at most {steps // 2}, or more rows."
 
 
 def _chunks(
