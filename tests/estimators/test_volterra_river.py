@@ -85,6 +85,19 @@ def test_time_stamps_say_how_long_a_sample_lasts(rng):
         stamped.learn_one({"a": 1.0}, 0.0, t=3.0)
 
 
+@pytest.mark.parametrize("time", [float("nan"), float("inf"), "noon", [1.0]], ids=str)
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_time_that_is_none_is_refused_and_changes_nothing(time, begun):
+    model = RiverVolterraRegressor(order=3)
+    if begun:
+        model.learn_one({"a": 1.0}, 1.0, t=1.0)
+    before = pickle.dumps(model)
+    for call in (lambda: model.learn_one({"a": 2.0}, 1.0, t=time), lambda: model.predict_one({"a": 2.0}, t=time)):
+        with pytest.raises((TypeError, ValueError), match=r"^t=.*: the time of a sample; pass one finite number"):
+            call()
+    assert pickle.dumps(model) == before
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -64,6 +64,16 @@ def test_learning_in_parts_is_learning_at_once(rng):
     assert_allclose(whole.kernel(2).shape, (1, 4, 1, 4))
 
 
+@pytest.mark.parametrize(
+    ("passes", "words"),
+    [(0, r"passes=0: .*pass passes >= 1"), (-1, "passes=-1: "), (1.5, r"passes=1.5: .*pass a whole number")],
+)
+def test_fitting_goes_through_the_rows_a_whole_number_of_times(rng, passes, words):
+    model = SklearnVolterraRegressor(passes=passes)  # by scikit-learn's rules a constructor takes anything
+    with pytest.raises((TypeError, ValueError), match=words):
+        model.fit(rng.normal(size=(20, 1)), rng.normal(size=20))
+
+
 def test_features_are_the_final_state_of_a_memory(rng):
     series = rng.normal(size=(7, 40))
     features = MemoryFeatures(order=5, timescale=20.0).fit_transform(series)

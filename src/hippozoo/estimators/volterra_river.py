@@ -6,6 +6,8 @@ here both see the state after it.
 
 from __future__ import annotations
 
+import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -97,6 +99,7 @@ class VolterraRegressor(base.Regressor):
 
     def learn_one(self, x: dict[Any, Any], y: float, t: float | None = None) -> None:
         """Take in one sample, then learn from its target; `t` is its time."""
+        _check_time(t)
         names, held, model, state = self._prepared(x)
         if model is None:
             return
@@ -106,6 +109,7 @@ class VolterraRegressor(base.Regressor):
 
     def predict_one(self, x: dict[Any, Any], t: float | None = None) -> float:
         """What the target of this sample will be; changes nothing."""
+        _check_time(t)
         _, held, model, state = self._prepared(x)
         if model is None:
             return 0.0
@@ -151,6 +155,15 @@ class VolterraRegressor(base.Regressor):
         if t is None or self._time is None:
             return None
         return t - self._time
+
+
+def _check_time(t: Any) -> None:
+    # The number itself is kept: an integer count of nanoseconds has more digits than a float.
+    is_number = isinstance(t, numbers.Real) and not isinstance(t, bool)
+    if t is None or (is_number and math.isfinite(t)):
+        return
+    wrong = ValueError if is_number else TypeError
+    raise wrong(f"t={shorten(t)}: the time of a sample; pass one finite number, or leave t out for steps of dt.")
 
 
 def _number(name: Any, value: Any) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hippozoo._arguments import whole_number
 from hippozoo.estimators._settings import learner_named, memory_named
 from hippozoo.zoo.volterra import VolterraModel, VolterraState
 
@@ -84,8 +85,9 @@ class VolterraRegressor(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> VolterraRegressor:
         """Learn from a record, from its beginning; earlier learning is forgotten."""
+        passes = whole_number("passes", self.passes, why="how often fit goes through the rows")
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
-        return self._learnt(X, y, None, self.passes)
+        return self._learnt(X, y, None, passes)
 
     def partial_fit(self, X: Any, y: Any) -> VolterraRegressor:
         """Learn from the rows that follow those seen before."""
