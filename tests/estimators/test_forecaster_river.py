@@ -48,6 +48,14 @@ def test_beyond_the_horizon_it_goes_on_from_its_own_forecasts():
     assert (bands[8:, 1] - bands[8:, 0] >= bands[7, 1] - bands[7, 0]).all()
 
 
+@pytest.mark.parametrize(
+    ("horizon", "words"), [(2.5, r"horizon=2.5: how many steps ahead.*pass a whole number"), (0, "horizon=0: how many")]
+)
+def test_steps_are_whole(horizon, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        RiverHippoForecaster(horizon=horizon)
+
+
 def test_missing_targets_let_time_pass():
     values = [None if t % 50 == 7 else float(np.sin(t / 4)) for t in range(1000)]
     np.testing.assert_allclose(fed(values, horizon=8).forecast(8), np.sin(np.arange(1000, 1008) / 4), atol=0.15)

@@ -64,6 +64,42 @@ def test_intervals_cover_what_they_promise(y):
     assert abs(np.mean(inside) - 0.8) < 0.1
 
 
+def test_beyond_the_horizon_the_uncertainty_is_that_of_the_river_estimator(y):
+    pytest.importorskip("river")
+    from hippozoo.estimators import RiverHippoForecaster
+
+    steps = list(range(1, 41))
+    fitted = HippoForecaster(horizon=8).fit(y, fh=steps)
+    river = RiverHippoForecaster(horizon=8)
+    river._forecaster = fitted.forecaster_  # the same candidates in both
+    river._state = river.forecaster.initial_state()
+    for value in y:
+        river.learn_one(value)
+    np.testing.assert_allclose(fitted.predict(), river.forecast(40), rtol=1e-6)
+    np.testing.assert_allclose(fitted.predict_interval(coverage=0.8), river.forecast_band(40, coverage=0.8), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"horizon": 2.5}, r"horizon=2.5: how many steps ahead.*pass a whole number"),
+        ({"horizon": 0}, r"horizon=0: how many steps ahead.*pass horizon >= 1"),
+        ({"windows": "long"}, r"windows='long': .*pass one real number"),
+        ({"windows": (8, -1)}, r"windows=-1: .*pass a finite windows > 0"),
+        ({"order": 2.5}, r"order=2.5: .*pass a whole number"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_by_fit(y, settings, words):
+    forecaster = HippoForecaster(**settings)  # by sktime's rules a constructor takes anything
+    with pytest.raises((TypeError, ValueError), match=words):
+        forecaster.fit(y, fh=[1, 2])
+
+
+def test_one_window_needs_no_tuple(y):
+    one, several = (HippoForecaster(windows=windows).fit(y, fh=[1, 2]) for windows in (8, (8,)))
+    assert one.forecaster_.histories == several.forecaster_.histories
+
+
 def test_columns_may_share_a_map(y):
     both = pd.DataFrame({"a": y, "b": 2 * y})
     forecast = HippoForecaster(together="shared", season=24).fit(both, fh=[1, 2, 3]).predict()

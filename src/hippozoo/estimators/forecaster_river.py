@@ -48,10 +48,11 @@ class RiverHippoForecaster(RiverForecaster):
     def __init__(
         self, horizon: int = 24, season: float | int | None = None, forgetting: float | int | None = None
     ) -> None:
+        steps = whole_number("horizon", horizon, why="how many steps ahead are learnt")
         self.horizon = horizon
         self.season = season
         self.forgetting = forgetting
-        self._forecaster: Forecaster = forecaster_for(float(horizon), season=season, forgetting=forgetting)
+        self._forecaster: Forecaster = forecaster_for(steps, season=season, forgetting=forgetting)
         self._state: ForecasterState = self._forecaster.initial_state()
         self._waiting: list[float] = []
 

@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.special import ndtri
 from sktime.forecasting.base import BaseForecaster
 
+from hippozoo._arguments import positive_number, whole_number
 from hippozoo.zoo.forecasting import Forecast, Forecaster, ForecasterState, forecaster_for, lead_basis
 
 __all__ = ["HippoForecaster"]
@@ -28,7 +29,7 @@ class HippoForecaster(BaseForecaster):
         forecaster goes on from its own forecasts.
     season : float or None
         A period that the data may have, in steps.
-    windows : tuple of float or None
+    windows : float, tuple of float or None
         Lengths of the histories to choose from, in steps; by default about 2 and 8 horizons, and 2 seasons.
     order : int
         Coefficients kept of each history, at most.
@@ -106,7 +107,10 @@ class HippoForecaster(BaseForecaster):
         self._X = None
 
     def _fit(self, y: pd.DataFrame, X: Any = None, fh: Any = None) -> HippoForecaster:
-        steps = int(max(fh.to_relative(self.cutoff))) if self.horizon is None else self.horizon
+        if self.horizon is None:
+            steps = max(int(max(fh.to_relative(self.cutoff))), 1)
+        else:
+            steps = whole_number("horizon", self.horizon, why="how many steps ahead can be forecast")
         self.forecaster_ = self._build(steps)
         self.state_ = self._take_in(self.forecaster_.initial_state(y.shape[1]), y)
         self._seen_until = y.index[-1]
@@ -144,13 +148,12 @@ class HippoForecaster(BaseForecaster):
     ) -> pd.DataFrame:
         index, columns = self._index(fh), self._get_columns(method="predict_var")
         blocks = []
-        for number, forecast in enumerate(self._forecasts(fh)):
+        for forecast in self._forecasts(fh):
             basis = lead_basis(forecast.future, forecast.leads())
-            # What a forecast from forecasts does not know adds to what the first one did not.
-            carried = sum((last for last in (b[:, -1, -1] for b in blocks)), np.zeros(len(forecast.covariance)))
             detail = forecast.detail_at(forecast.leads())
             block = basis @ forecast.covariance @ basis.T + np.eye(len(basis)) * detail[:, None, :]
-            blocks.append(block + carried[:, None, None] if number else block)
+            # What a forecast from forecasts does not know adds to what the one before it did not.
+            blocks.append(block + blocks[-1][:, -1:, -1:] if blocks else block)
         steps = len(blocks[0][0])
         whole = np.zeros((len(blocks[0]), steps * len(blocks), steps * len(blocks)))
         for number, block in enumerate(blocks):
@@ -171,12 +174,16 @@ class HippoForecaster(BaseForecaster):
             "together": self.together,
             "forgetting": self.forgetting,
         }
-        plain = forecaster_for(float(max(steps, 1)), season=self.season, **choices)
-        windows = [system.timescale for system in plain.histories] if self.windows is None else list(self.windows)
-        orders = [int(min(self.order, max(2, window))) for window in windows]
+        plain = forecaster_for(steps, season=self.season, **choices)
+        most = whole_number("order", self.order, why="coefficients kept of each history, at most")
+        if self.windows is None:
+            windows = [system.timescale for system in plain.histories]
+        else:
+            given = list(self.windows) if np.ndim(self.windows) else [self.windows]
+            windows = [positive_number("windows", one, why="lengths of histories, in steps") for one in given]
         kind = type(plain.histories[0])
-        histories = tuple(kind(order, float(window)) for order, window in zip(orders, windows, strict=True))
-        return forecaster_for(float(max(steps, 1)), season=self.season, history=histories, **choices)
+        histories = tuple(kind(int(min(most, max(2, window))), window) for window in windows)
+        return forecaster_for(steps, season=self.season, history=histories, **choices)
 
     def _take_in(self, state: ForecasterState, y: pd.DataFrame, learn: bool = True) -> ForecasterState:
         values = y.to_numpy(dtype=float)
