@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from hippozoo.memory import GrowingMemory
-from hippozoo.memory.plots import plot_basis, plot_memory
+from hippozoo.memory import GrowingMemory, GrowingState, MemoryLayer
+from hippozoo.memory.plots import plot_basis, plot_memory, plot_weight
 from hippozoo.systems import LegT
 
 
@@ -34,6 +34,42 @@ def test_no_basis_functions_are_refused():
         plot_basis(LegT(order=3), 0, ax=Figure().subplots())
 
 
+PLOTS = {
+    "memory": lambda system, **options: plot_memory(system, np.zeros(3), **options),
+    "weight": plot_weight,
+    "basis": plot_basis,
+}
+
+
+@pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS.keys())
+@pytest.mark.parametrize(
+    ("lags", "message"),
+    [
+        ([], r"lags has shape \(0,\); pass at least one lag"),
+        (2.0, r"lags has shape \(\); pass at least one lag, as \(lags,\)"),
+        (np.zeros((2, 2)), r"lags has shape \(2, 2\)"),
+        ([0.0, np.nan], r"lags\[1\] is nan"),
+    ],
+)
+def test_lags_that_cannot_be_drawn_are_refused(plot, lags, message):
+    ax = Figure().subplots()
+    with pytest.raises(ValueError, match=message):
+        plot(LegT(order=3), lags=lags, ax=ax)
+    assert not ax.lines
+
+
+@pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS.keys())
+@pytest.mark.parametrize("memory", [LegT, "LegT", None, MemoryLayer(LegT(3))], ids=["class", "text", "none", "layer"])
+def test_what_is_no_memory_is_refused(plot, memory):
+    with pytest.raises(TypeError, match="is neither a system nor a Memory; pass one"):
+        plot(memory, ax=Figure().subplots())
+
+
+def test_a_weight_of_a_growing_memory_is_refused():
+    with pytest.raises(TypeError, match=r"GrowingMemory\(order=3\) is neither a system nor a Memory"):
+        plot_weight(GrowingMemory(order=3), ax=Figure().subplots())
+
+
 def test_a_growing_memory_wants_a_state_with_an_age():
     with pytest.raises(TypeError, match="no GrowingState"):
         plot_memory(GrowingMemory(order=3), np.zeros(3), ax=Figure().subplots())
@@ -41,5 +77,9 @@ def test_a_growing_memory_wants_a_state_with_an_age():
 
 def test_several_channels_of_a_growing_memory_are_refused():
     memory = GrowingMemory(order=3)
-    with pytest.raises(ValueError, match=r"state has shape \(2, 3\).*one channel"):
-        plot_memory(memory, memory.final(np.ones((5, 2))), ax=Figure().subplots())
+    state = memory.final(np.ones((5, 2)))
+    with pytest.raises(
+        ValueError, match=r"state has shape \(2, 3\).*one channel.*GrowingState\(state.coefficients\[0\]"
+    ):
+        plot_memory(memory, state, ax=Figure().subplots())
+    plot_memory(memory, GrowingState(state.coefficients[0], state.elapsed), ax=Figure().subplots())

@@ -120,6 +120,26 @@ def test_basis_functions_are_drawn_in_order(ax):
     assert_allclose([line.get_ydata() for line in ax.lines], system.basis(lags).T[:3])
 
 
+def test_a_memory_is_drawn_like_its_system(ax):
+    system = LegT(order=3, timescale=4.0)
+    for plot in (plot_weight, plot_basis):
+        plot(system, ax=(own := Figure().subplots()))
+        plot(Memory(system, dt=0.5), ax=(its := Figure().subplots()))
+        assert its.lines
+        for line, same in zip(its.lines, own.lines, strict=True):
+            assert_allclose(line.get_data(), same.get_data())
+
+
+def test_lags_may_be_a_list(ax, state):
+    system, lags = LegT(order=3, timescale=8.0), [0.0, 2.0, 5.0]
+    plot_memory(system, state, lags=lags, ax=ax)
+    plot_weight(system, lags=lags, ax=ax)
+    plot_basis(system, 1, lags=lags, ax=ax)
+    wanted = system.reconstruct(state, np.array(lags)), system.weight(np.array(lags)), np.ones(3)
+    for line, values in zip(ax.lines, wanted, strict=True):
+        assert_allclose(line.get_data(), [lags, values])
+
+
 def test_there_are_no_more_basis_functions_than_coefficients(ax):
     plot_basis(LegT(order=2), 5, ax=ax)
     assert len(ax.lines) == 2

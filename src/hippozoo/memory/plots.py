@@ -7,13 +7,14 @@ right. A sample is held until the next one, so the true past is drawn in steps.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
-from hippozoo._arguments import real_array, whole_number
+from hippozoo._arguments import real_array, shorten, whole_number
 from hippozoo.discretise import checked_steps
 from hippozoo.memory.growing import GrowingMemory, GrowingState
 from hippozoo.memory.memory import Memory
@@ -21,6 +22,8 @@ from hippozoo.plotting import axes_or_new, ink
 from hippozoo.systems import HippoSystem
 
 __all__ = ["plot_basis", "plot_memory", "plot_weight"]
+
+Lags = Float[np.ndarray, " lags"] | Sequence[float]
 
 FADING_SPAN = 5.0  # timescales of a fading memory to draw: 99.3 % of an exponential weight
 POINTS = 1001
@@ -32,7 +35,7 @@ def plot_memory(
     signal: Float[np.ndarray, " time"] | None = None,
     *,
     dt: Float[np.ndarray, " time"] | float | None = None,
-    lags: Float[np.ndarray, " lags"] | None = None,
+    lags: Lags | None = None,
     unit: str = "",
     label: str | None = None,
     ax: Axes | None = None,
@@ -69,18 +72,20 @@ def plot_memory(
     >>> ax.get_xlabel(), tuple(float(lag) for lag in ax.get_xlim())
     ('lag (s)', (4.0, 0.0))
     """
-    reader = memory.system if isinstance(memory, Memory) else memory
+    reader = memory if isinstance(memory, GrowingMemory) else _system_of(memory)
     # A state of another kind has no age; `reconstruct` says so better than an AttributeError would.
     window = reader.window if isinstance(reader, HippoSystem) else getattr(state, "elapsed", 0.0)
     if lags is None:
         lags = _all_lags(reader) if isinstance(reader, HippoSystem) else np.linspace(0.0, window, POINTS)
+    lags = _checked_lags(lags)
     within = lags[lags <= window]
     remembered = reader.reconstruct(cast(Any, state), within)
     if remembered.ndim != 1:
-        coefficients = state.coefficients if isinstance(state, GrowingState) else state
+        growing = isinstance(state, GrowingState)
+        shape = np.shape(state.coefficients if growing else state)
+        one = "GrowingState(state.coefficients[0], state.elapsed)" if growing else "state[0]"
         raise ValueError(
-            f"state has shape {np.shape(coefficients)}, but a plot shows one channel "
-            f"at one time; pass one of them, for example state[0]."
+            f"state has shape {shape}, but a plot shows one channel at one time; pass one of them, for example {one}."
         )
     ax = axes_or_new(ax)
     if signal is not None:
@@ -93,9 +98,9 @@ def plot_memory(
 
 
 def plot_weight(
-    system: HippoSystem,
+    system: HippoSystem | Memory,
     *,
-    lags: Float[np.ndarray, " lags"] | None = None,
+    lags: Lags | None = None,
     unit: str = "",
     label: str | None = None,
     ax: Axes | None = None,
@@ -110,12 +115,14 @@ def plot_weight(
     >>> float(ax.lines[0].get_ydata().max())
     0.25
     """
+    system = _system_of(system)
     if lags is None:
         lags = _all_lags(system)
         if math.isfinite(system.window):  # and the edge, beyond which there is nothing
             lags = np.append(lags, [np.nextafter(system.window, math.inf), 1.25 * system.window])
-    ax = axes_or_new(ax)
+    lags = _checked_lags(lags)
     weight = system.weight(lags)
+    ax = axes_or_new(ax)
     (line,) = ax.plot(lags, weight, label=label)
     ax.fill_between(lags, weight, color=line.get_color(), alpha=0.2, linewidth=0)
     ax.set_ylim(bottom=0)
@@ -124,10 +131,10 @@ def plot_weight(
 
 
 def plot_basis(
-    system: HippoSystem,
+    system: HippoSystem | Memory,
     functions: int = 5,
     *,
-    lags: Float[np.ndarray, " lags"] | None = None,
+    lags: Lags | None = None,
     unit: str = "",
     ax: Axes | None = None,
 ) -> Axes:
@@ -142,13 +149,28 @@ def plot_basis(
     ['n = 0', 'n = 1', 'n = 2']
     """
     functions = whole_number("functions", functions)
-    if lags is None:
-        lags = _all_lags(system)
+    system = _system_of(system)
+    lags = _checked_lags(_all_lags(system) if lags is None else lags)
+    basis = system.basis(lags)
     ax = axes_or_new(ax)
-    for n, values in enumerate(system.basis(lags).T[:functions]):
+    for n, values in enumerate(basis.T[:functions]):
         ax.plot(lags, values, label=f"n = {n}")
     ax.set_ylabel("basis function")
     return _lag_axis(ax, lags, unit)
+
+
+def _system_of(memory: Any) -> HippoSystem:
+    system = memory.system if isinstance(memory, Memory) else memory
+    if not isinstance(system, HippoSystem):
+        raise TypeError(f"{shorten(memory)} is neither a system nor a Memory; pass one, for example LegT(order=8).")
+    return system
+
+
+def _checked_lags(lags: Any) -> Float[np.ndarray, " lags"]:
+    checked = real_array("lags", lags)
+    if checked.ndim != 1 or not checked.size:
+        raise ValueError(f"lags has shape {checked.shape}; pass at least one lag, as (lags,).")
+    return checked
 
 
 def _all_lags(system: HippoSystem) -> Float[np.ndarray, " lags"]:
