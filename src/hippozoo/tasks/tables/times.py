@@ -75,7 +75,7 @@ class Times:
         if self.kind == "digits":
             return read(text, errors="coerce", utc=True, format=self.digits)
         if self.kind != "dates":
-            parts = text.str.extract(_SHORT)
+            parts = text.str.extract(_SHORT).fillna("")
             day, month = (parts[0], parts[2]) if self.kind == "day first" else (parts[2], parts[0])
             century = parts[3].lt("69").map({True: "20", False: "19"})  # where it is not written, as in POSIX
             year = parts[3].where(parts[3].str.len() == 4, century + parts[3])
