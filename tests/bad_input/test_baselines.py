@@ -66,6 +66,8 @@ def spoilt(shape):
             lambda: WINDOW.step(torch.zeros(2, 3), WINDOW.initial_state(2)._replace(seen=torch.zeros(2))),
             r"state.seen has dtype torch.float32.*torch.int64",
         ),
+        (lambda: MODEL(torch.zeros(2, 5, 3), dt=0.5), r"dt=0.5: LSTM knows no time between samples; leave dt out"),
+        (lambda: MAMBA.step(torch.zeros(2, 3), MAMBA.initial_state(2), 1.0), r"dt=1.0: Mamba knows no time"),
         (
             lambda: VanillaHippo(3, 2, LegT(4))(torch.zeros(2, 5, 3), dt=0.0),
             r"dt=0.0",

@@ -1,5 +1,7 @@
 """The other baselines against slow plain definitions, and torch's own layers."""
 
+import inspect
+
 import numpy as np
 import pytest
 import torch
@@ -215,6 +217,29 @@ def test_gradients_flow_to_every_parameter_and_into_the_state(layers):
             assert parameter.grad is not None, name
             if name != "blocks.0.look.bias":  # adding one vector to all keys moves no share of attention
                 assert parameter.grad.abs().max() > 0, f"{type(model).__name__}: {name}"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda: LSTM(3, 2, 4),
+        lambda: S4D(3, 2, 4, order=4),
+        lambda: Mamba(3, 2, 4, order=3),
+        lambda: Transformer(3, 2, 4, context=5),
+        lambda: DeltaNet(3, 2, 4),
+        lambda: VanillaHippo(3, 2, SYSTEM, 4),
+        lambda: VanillaMLP(3, 2, SYSTEM, 4, hidden=5),
+        lambda: MemoryLayer(SYSTEM, outputs=2, channels=3),
+    ],
+)
+def test_every_model_is_called_as_our_layers_are(model):
+    model, x, lengths = model(), torch.randn(2, 8, 3), torch.tensor([8, 5])
+    state = model.initial_state(2)
+    assert list(inspect.signature(model.forward).parameters)[:4] == ["x", "state", "dt", "lengths"]
+    assert list(inspect.signature(model.step).parameters) == ["x", "state", "dt"]
+    wanted, after = model(x, state=state, lengths=lengths)
+    torch.testing.assert_close(model(x, state, None, lengths), (wanted, after), rtol=0, atol=0)
+    torch.testing.assert_close(model.step(x[:, 0], state, None)[0], wanted[:, 0])
 
 
 def test_items_of_no_samples_keep_their_state():

@@ -5,8 +5,9 @@
 >>> parameter_count(model)
 24682
 
-``y, state = model(x, state=None, lengths=None)``, ``y, state = model.step(x, state)``, ``model.initial_state(batch)``,
-as everywhere in hippozoo: chunks with the state handed on, and steps one by one, give what one long call gives.
+``y, state = model(x, state=None, dt=None, lengths=None)``, ``y, state = model.step(x, state, dt=None)`` and
+``model.initial_state(batch)``, as everywhere in hippozoo: chunks with the state handed on, and steps one by one, give
+what one long call gives. `VanillaHippo` and `VanillaMLP` know time; to the others every `dt` but None is refused.
 """
 
 from hippozoo.baselines.base import Baseline, parameter_count

@@ -24,6 +24,7 @@ __all__ = ["Baseline", "parameter_count"]
 
 # Not typing.Self, which the checker of the tests does not know inside a decorated method.
 Model = TypeVar("Model", bound="Baseline")
+Steps = Float[Tensor, "*steps"] | Int[Tensor, "*steps"] | float | int
 
 
 def parameter_count(module: nn.Module) -> int:
@@ -38,11 +39,12 @@ def parameter_count(module: nn.Module) -> int:
 
 
 class Baseline(nn.Module, ABC):
-    """A sequence model with an explicit state: ``y, state = model(x, state)``, ``step``, ``initial_state``.
+    """A sequence model with an explicit state, called as our layers are: ``y, state = model(x, state, dt, lengths)``.
 
     A linear map takes samples of `inputs` numbers to `width`, blocks follow, a linear map gives `outputs` numbers
     at every sample. States go in and come out, are never changed in place, and have the batch first. A model of its own
-    writes `_roll` and `_start`; checking, padding, steps and the search for a width are here.
+    writes `_roll` and `_start`; checking, padding, steps and the search for a width are here. One that knows time says
+    so (`knows_time`), takes `dt` as the last argument of `_roll`, and writes `_single` too.
 
     Parameters
     ----------
@@ -80,6 +82,8 @@ class Baseline(nn.Module, ABC):
     arguments: ClassVar[tuple[str, ...]] = ("inputs", "outputs", "width", "layers")
     #: The argument that `match` varies, and the smallest step in which it can be varied.
     matched: ClassVar[str] = "width"
+    #: Whether a sample may be held for a `dt` of its own; without that only None is taken.
+    knows_time: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -191,7 +195,7 @@ class Baseline(nn.Module, ABC):
         self,
         x: Float[Tensor, "batch time inputs"],
         state: Any = None,
-        *,
+        dt: Steps | None = None,
         lengths: Int[Tensor, " batch"] | None = None,
     ) -> tuple[Float[Tensor, "batch time outputs"], Any]:
         """Take in a sequence; give the output at every sample, and the state after the last one.
@@ -202,29 +206,44 @@ class Baseline(nn.Module, ABC):
             Samples, (batch, time, inputs); finite.
         state
             Where to go on from; without it, from nothing.
+        dt
+            How long samples are held, as in `hippozoo.memory.MemoryLayer`, if the model `knows_time`; None if not.
         lengths
             Number of real samples of each item, (batch,), from 0. In the padding behind them no time passes, whatever
             stands there, and the output is zero.
         """
-        return in_own_precision(self.dtype, self._whole, x, state, lengths)
+        return in_own_precision(self.dtype, self._whole, x, state, dt, lengths)
 
-    def step(self, x: Float[Tensor, "batch inputs"], state: Any) -> tuple[Float[Tensor, "batch outputs"], Any]:
-        """Take in one sample per item; give output and new state."""
-        return in_own_precision(self.dtype, self._single, x, state)
+    def step(
+        self, x: Float[Tensor, "batch inputs"], state: Any, dt: Steps | None = None
+    ) -> tuple[Float[Tensor, "batch outputs"], Any]:
+        """Take in one sample per item, held for `dt` if the model `knows_time`; give output and new state."""
+        return in_own_precision(self.dtype, self._single, x, state, dt)
 
-    def _whole(self, x: Tensor, state: Any, lengths: Tensor | None, *more: Any) -> tuple[Tensor, Any]:
-        """A sequence, checked; `more` is handed on to `_roll`."""
+    def _whole(self, x: Tensor, state: Any, dt: Steps | None, lengths: Tensor | None) -> tuple[Tensor, Any]:
+        """A sequence, checked."""
         samples(x, self.dtype, self.inputs, "(batch, time, inputs)", "x[None] for one sequence")
         x, lengths, real = without_padding(x, lengths)
         self._check_values(x, state)
-        y, state = self._roll(x, state, lengths, real, *more)
+        y, state = self._roll(x, state, lengths, real, *self._time(dt))
         return silent_in_padding(y, real), state
 
-    def _single(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+    def _single(self, x: Tensor, state: Any, dt: Steps | None) -> tuple[Tensor, Any]:
         """One sample per item, checked."""
         self._check_sample(x, state)
-        y, state = self._roll(x[:, None], state, None, None)
+        y, state = self._roll(x[:, None], state, None, None, *self._time(dt))
         return y[:, 0], state
+
+    def _time(self, dt: Steps | None) -> tuple[()] | tuple[Steps]:
+        """What `_roll` is told of time: nothing, or what a model that knows time was told."""
+        if dt is None:
+            return ()
+        if not self.knows_time:
+            raise TypeError(
+                f"dt={shorten(dt)}: {type(self).__name__} knows no time between samples; leave dt out, or take a model "
+                "that does, such as VanillaHippo."
+            )
+        return (dt,)
 
     # -- checks ----------------------------------------------------------------------------------------------
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any, cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from hippozoo._arguments import whole_number
-from hippozoo.baselines.base import Baseline
+from hippozoo.baselines.base import Baseline, Steps
 from hippozoo.memory import MemoryLayer
-from hippozoo.memory._torch_arguments import in_own_precision
 from hippozoo.systems import HippoSystem
 
 __all__ = ["VanillaHippo", "VanillaMLP"]
 
-Steps = Float[Tensor, "*steps"] | Int[Tensor, "*steps"] | float | int
 State = Float[Tensor, "batch layers width order"]
 
 
@@ -48,6 +46,7 @@ class VanillaHippo(Baseline):
     """
 
     arguments = (*Baseline.arguments, "system", "dt")
+    knows_time = True
 
     def __init__(
         self,
@@ -86,24 +85,7 @@ class VanillaHippo(Baseline):
         """Time from one sample to the next."""
         return cast(MemoryLayer, self.memories[0]).dt
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch time inputs"],
-        state: State | None = None,
-        dt: Steps | None = None,
-        *,
-        lengths: Int[Tensor, " batch"] | None = None,
-    ) -> tuple[Float[Tensor, "batch time outputs"], State]:
-        """As `Baseline.forward`; `dt` as in `hippozoo.memory.MemoryLayer`."""
-        return in_own_precision(self.dtype, self._whole, x, state, lengths, dt)
-
-    def step(
-        self, x: Float[Tensor, "batch inputs"], state: State, dt: Steps | None = None
-    ) -> tuple[Float[Tensor, "batch outputs"], State]:
-        """Take in one sample per item, held for `dt`; give output and new state."""
-        return in_own_precision(self.dtype, self._single, x, state, dt)
-
-    def _single(self, x: Tensor, state: Any, dt: Steps | None = None) -> tuple[Tensor, State]:
+    def _single(self, x: Tensor, state: Any, dt: Steps | None) -> tuple[Tensor, State]:
         self._check_sample(x, state)
         x = self.encoder(x)
         after = []

@@ -139,7 +139,8 @@ class LayerSubject(Subject):
             parameters += member.parameters()
         self._call: Any = member if callable(member) else member.forward
         accepted = inspect.signature(getattr(member, "forward", self._call)).parameters
-        self.takes_dt = "dt" in accepted and "dt" in inspect.signature(self.member.step).parameters
+        named = "dt" in accepted and "dt" in inspect.signature(self.member.step).parameters
+        self.takes_dt = named and getattr(member, "knows_time", True)  # our baselines name it, and some refuse it
         self.takes_lengths = "lengths" in accepted
         floats = [leaf for _, leaf in leaves(self.initial_state(1)) if dtype_name(leaf).startswith(("float", "bfloat"))]
         tensors = [*filter(is_tensor, floats), *parameters]
