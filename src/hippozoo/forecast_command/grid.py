@@ -26,6 +26,15 @@ class Grid:
 
     Without times every row is a step. Where times are nearly regular a row is as many steps after the one before as
     its time says, rounded; where they are not, steps count from the first time. Calendar months are steps of their own.
+
+    Examples
+    --------
+    >>> rows = Rows(1, np.array([0.0, 1.0, 2.0, 3.0]), np.array([[1.0], [3.0], [5.0], [7.0]]))
+    >>> grid = grid_for(rows, every=2)
+    >>> np.concatenate([grid.place(rows), grid.flush()])[:, 0].tolist()
+    [2.0, 6.0]
+    >>> grid.times_after(2)
+    ('4', '6')
     """
 
     step: float | None

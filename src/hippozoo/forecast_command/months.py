@@ -57,6 +57,14 @@ def months_for(times: np.ndarray) -> Months | None:
     ----------
     times
         Local times, in seconds since 1970, rising.
+
+    Examples
+    --------
+    >>> quarters = np.array(["2024-01-15", "2024-04-15", "2024-07-15"], "datetime64[s]").astype(float)
+    >>> months_for(quarters).each
+    3
+    >>> months_for(quarters + np.array([0.0, 0.0, 86_400.0])) is None
+    True
     """
     month, day, clock = _parts(times)
     ahead = np.diff(month)
