@@ -111,7 +111,6 @@ def test_variants_run_after_the_rows_at_their_rate_and_only_where_the_row_runs()
     ]
     assert table_one.more_units(config, finished)[1:] == [
         {"variant": "lstm_steps", "rate": 3e-3, "seed": 0},
-        {"variant": "lstm_steps", "rate": 3e-3, "seed": 1},
     ]
     with pytest.raises(ValueError, match="variants has 'nonsense'; choose from"):
         table_one.more_units(replace(config, variants=("nonsense",)), finished)
@@ -123,7 +122,10 @@ def test_a_variant_is_as_large_as_its_row(name):
     row = table_one.build(variant.model, variant.task)
     model = variants.build_variant(variant) or row
     sizes = [sum(parameter.numel() for parameter in one.parameters()) for one in (row, model)]
-    assert abs(sizes[1] - sizes[0]) < 0.02 * sizes[0]
+    if variant.token_alone:
+        assert sizes[1] < sizes[0]  # what the summary needs is gone
+    else:
+        assert abs(sizes[1] - sizes[0]) < 0.02 * sizes[0]
 
 
 def test_a_variant_may_count_every_output():
@@ -161,7 +163,8 @@ def test_a_small_run_writes_both_tables_with_levels_and_says_that_it_is_small(tm
     assert "says the last B* |  | *32.78*" in text
     assert "not a result" in text
     assert "| LSTM | selective copying | batches of 32, not 64 | 24,512 |" in text
-    assert len(document["metrics"]["variants"]["lstm_batch_32"]["accuracy"]["seeds"]) == 2
+    variant = document["metrics"]["variants"]["lstm_batch_32"]
+    assert variant["unchanged"] == document["metrics"]["accuracy"]["lstm"]["sc"]["seeds"][0]
     assert "Rows not run here: Vanilla + MLP, Salience" in text
     assert (tmp_path / "memory-tasks" / "accuracy.png").exists()
 

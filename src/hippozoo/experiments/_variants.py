@@ -33,6 +33,8 @@ class Variant:
         Timescale of the memory, in samples.
     network_behind
         The network stands behind a linear readout as wide as a token, in place of seeing all coefficients.
+    token_alone
+        The salience sees no summary of the memory.
     """
 
     model: str
@@ -43,6 +45,7 @@ class Variant:
     all_outputs: bool = False
     window: float | None = None
     network_behind: bool = False
+    token_alone: bool = False
 
 
 VARIANTS: dict[str, Variant] = {
@@ -51,13 +54,14 @@ VARIANTS: dict[str, Variant] = {
     "vanilla_mlp_behind": Variant(
         "vanilla_mlp", "sc", "network behind a linear readout of 32 numbers", network_behind=True
     ),
+    "salience_token": Variant("salience", "ar", "salience from the token alone", token_alone=True),
     "assoc_window_8": Variant("assoc", "sc", "window of 8 samples, not 2", window=8.0),
     "assoc_window_20": Variant("assoc", "sc", "window of 20 samples, not 2", window=20.0),
     "lstm_all_outputs": Variant("lstm", "sc", "loss on all outputs", all_outputs=True),
     "lstm_batch_32": Variant("lstm", "sc", "batches of 32, not 64", batch=32),
     "lstm_steps": Variant("lstm", "sc", "three times the steps", steps=3),
     "s4d_all_outputs": Variant("s4d", "sc", "loss on all outputs", all_outputs=True),
-    "s4d_batch_32": Variant("s4d", "sc", "batches of 32, not 64", batch=32),
+    "s4d_batch_128": Variant("s4d", "sc", "batches of 128, not 64", batch=128),
     "s4d_steps": Variant("s4d", "sc", "three times the steps", steps=3),
 }
 
@@ -79,10 +83,13 @@ class NetworkBehind(nn.Module):
 def build_variant(variant: Variant) -> nn.Module | None:
     """The model, where it is another one than the row's."""
     from hippozoo.zoo.associative import AssociativeMemory
+    from hippozoo.zoo.salience import SalienceModel
 
     size, window = SIZES[variant.task], variant.window or float(LENGTHS[variant.task])
     if variant.network_behind:
         return NetworkBehind(size, LegT(16, window))
+    if variant.token_alone:
+        return SalienceModel(size, size, LegT(256, window), summary=0)
     if variant.window is None:
         return None
     if variant.model == "assoc":
