@@ -21,6 +21,8 @@ __all__ = ["Method", "bilinear", "discretise", "legs_zero_order_hold", "zero_ord
 
 Method = Literal["zoh", "bilinear"]
 Step = Float[np.ndarray, "*steps"] | float
+# Longer steps, in timescales, are cut to this: by then nothing is left of the past, and beyond 1e35 expm overflows.
+LONGEST_STEP = 1e12
 Update = tuple[Float[np.ndarray, "*steps order order"], Float[np.ndarray, "*steps order"]]
 
 
@@ -100,8 +102,7 @@ def discretise(system: HippoSystem, dt: Step, method: Method = "zoh") -> Update:
 def _scaled_steps(system: HippoSystem, dt: Step) -> Float[np.ndarray, "*steps"]:
     with np.errstate(over="ignore"):
         step = checked_steps(dt) / system.timescale
-    # After 1e12 timescales nothing is left of the past; beyond 1e35 expm overflows.
-    return np.asarray(np.minimum(step, 1e12))
+    return np.asarray(np.minimum(step, LONGEST_STEP))
 
 
 def checked_steps(dt: Step) -> Float[np.ndarray, "*steps"]:

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from hippozoo._arguments import positive_number, shorten, whole_number
-from hippozoo.discretise import Method, discretise
+from hippozoo.discretise import LONGEST_STEP, Method, discretise
 from hippozoo.memory._torch_arguments import (
     above_zero,
     finite_samples_and_state,
@@ -25,7 +25,6 @@ from hippozoo.memory._torch_arguments import (
 )
 from hippozoo.memory._torch_blocks import BlockTables, all_states, block_tables, fixed_tables, levels_needed, readouts
 from hippozoo.memory._torch_updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
-from hippozoo.memory.varying_step import LONGEST_STEP
 from hippozoo.systems import HippoSystem
 
 __all__ = ["MemoryLayer", "Stepper"]

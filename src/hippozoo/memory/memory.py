@@ -12,10 +12,10 @@ from jaxtyping import Bool, Float
 
 from hippozoo._arguments import positive_number, real_array, shorten, whole_number
 from hippozoo._immutable import Immutable
-from hippozoo.discretise import Method, checked_steps, discretise
+from hippozoo.discretise import LONGEST_STEP, Method, checked_steps, discretise
 from hippozoo.memory.constant_step import ConstantStep
 from hippozoo.memory.missing import hold_missing
-from hippozoo.memory.varying_step import LONGEST_STEP, BilinearStep, ExactStep
+from hippozoo.memory.varying_step import BilinearStep, ExactStep
 from hippozoo.systems import HippoSystem
 
 __all__ = ["Memory"]

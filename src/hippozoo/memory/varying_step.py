@@ -22,10 +22,8 @@ from scipy.linalg import expm
 from hippozoo.memory._kernels import scan_bilinear, scan_exactly, spread
 from hippozoo.systems import HippoSystem
 
-__all__ = ["LONGEST_STEP", "BilinearStep", "ExactStep"]
+__all__ = ["BilinearStep", "ExactStep"]
 
-# Longer steps, in timescales, are cut to this, as in `hippozoo.discretise`: by then everything is forgotten.
-LONGEST_STEP = 1e12
 # The Taylor series takes over where step * |A| is below this.
 _SERIES_REACH = 0.5
 # exp(h A) is nothing beside 1e-30: whatever was there is forgotten.
