@@ -19,6 +19,7 @@ from hippozoo.training import Epochs, Plan, best_rate, report_to, train
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Task = Literal["sc", "ar"]
 #: Numbers in a token, and samples in an episode.
@@ -223,7 +224,7 @@ def draw_row(ax: Axes, place: int, found: dict[str, Any], paper: float | None) -
 
 
 def draw_levels(ax: Axes, task: str) -> None:
-    """What is reached without remembering, and what the marks mean."""
+    """What is reached without remembering, and labels for all marks."""
     from hippozoo.plotting import ink
 
     ax.plot([], [], "o", color="C0", label="ours")
@@ -232,7 +233,12 @@ def draw_levels(ax: Axes, task: str) -> None:
         if level in LEVELS[task]:
             ax.axvline(LEVELS[task][level], color=ink(), linestyle=line, linewidth=1, label=words)
     ax.set(xlabel="test accuracy (%)", xlim=(0, 104))
-    ax.legend(fontsize=7.5, loc="best")
+
+
+def legend_below(figure: Figure) -> None:
+    """One legend for all panels, where it hides no figure."""
+    labelled = {name: mark for ax in figure.axes for mark, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(labelled.values(), labelled.keys(), loc="outside lower center", ncols=4, fontsize=8)
 
 
 _STROKE: dict[str, Any] = {

@@ -30,6 +30,7 @@ from hippozoo.experiments._two_tasks import (
     draw_levels,
     draw_row,
     learn,
+    legend_below,
     make_data,
     verdict,
 )
@@ -304,6 +305,7 @@ def report(result: Result, folder: Path) -> None:
             ax.set(title=TITLES[task] + too_few)
             ax.set_yticks(range(len(names)), [TITLE[name] for name in names])
         panels[0].invert_yaxis()
+        legend_below(figure)
         save_figure(figure, folder, "accuracy")
 
 

@@ -25,6 +25,7 @@ from hippozoo.experiments._two_tasks import (
     draw_levels,
     draw_row,
     learn,
+    legend_below,
     make_data,
     verdict,
 )
@@ -206,6 +207,7 @@ def report(result: Result, folder: Path) -> None:
         ax.set_yticks(range(len(names)), labels, fontsize=8)
         ax.invert_yaxis()
         ax.set(title=f"associative recall{too_few}")
+        legend_below(figure)
         save_figure(figure, folder, "accuracy")
 
 

@@ -11,8 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from hippozoo.discretise import Method
-from hippozoo.memory.varying_step import LONGEST_STEP
+from hippozoo.discretise import LONGEST_STEP, Method
 from hippozoo.systems import HippoSystem
 
 Generator = Float[Tensor, "order_and_1 order_and_1"]
