@@ -30,12 +30,26 @@ from hippozoo.zoo.forecasting import Candidate, Forecaster, explain, forecaster_
         ({"forgetting": 0.0}, "forgetting=0.0: a time"),
         ({"warmup": -1.0}, "warmup=-1.0"),
         ({"future_metric": np.eye(3)}, r"future_metric has shape \(3, 3\), expected \(16, 16\)"),
+        ({"future_metric": -np.eye(16)}, "future_metric has the eigenvalue -1"),
+        ({"future_metric": np.zeros((16, 16))}, "future_metric has the eigenvalue 0"),
+        ({"future_metric": np.triu(np.ones((16, 16)))}, "future_metric is not symmetric"),
+        ({"anchor": ["last"]}, r"anchor=\['last'\] is unknown"),
     ],
 )
 def test_a_forecaster_that_cannot_be_is_refused(arguments, message):
     settings = {"history": LegT(8, 20.0), "horizon": 2.0} | arguments
     with pytest.raises((ValueError, TypeError), match=message):
         Forecaster(**settings)
+
+
+@pytest.mark.parametrize("settings", [{"horizon": 3.0}, {"history": LegT(6, 20.0)}, {"ridge": (0.0, 1.0)}])
+def test_states_of_different_forecasters_do_not_merge(settings):
+    forecaster = Forecaster(LegT(8, 20.0), horizon=2.0)
+    other = Forecaster(**{"history": LegT(8, 20.0), "horizon": 2.0} | settings)
+    states = [one.learn(one.initial_state(), np.sin(np.arange(60.0))) for one in (forecaster, other)]
+    for two in (states[1], other.initial_state()):
+        with pytest.raises(ValueError, match="of different forecasters, do not merge"):
+            forecaster.merge(states[0], two)
 
 
 @pytest.mark.parametrize(
@@ -179,3 +193,8 @@ def test_the_command_says_in_one_sentence_what_is_wrong(tmp_path, capsys, text, 
     assert message in " ".join(told.split())
     assert "Traceback" not in told
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("number", [np.float32(0.5), np.int64(1)])
+def test_numbers_of_numpy_are_numbers(number):
+    assert Forecaster(LegT(8, 20.0), horizon=2.0, ridge=number, warmup=number).ridges == (number,)

@@ -135,8 +135,9 @@ class HippoForecaster(BaseForecaster):
         # Given here, because sktime would otherwise ask for a further package to hold a normal distribution.
         mean, variance = self._predict(fh), self._predict_var(fh)
         names = self._get_varnames()
+        # The median is the mean, also where the variance is still infinite.
         values = {
-            (name, a): mean.iloc[:, c] + float(ndtri(a)) * np.sqrt(variance.iloc[:, c])
+            (name, a): mean.iloc[:, c] + (float(ndtri(a)) * np.sqrt(variance.iloc[:, c]) if ndtri(a) else 0.0)
             for c, name in enumerate(names)
             for a in alpha
         }

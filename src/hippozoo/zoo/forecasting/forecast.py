@@ -82,7 +82,9 @@ class Forecast:
         share = real_array("probability", probability)
         if share.ndim or not 0 < share < 1:
             raise ValueError(f"probability={shorten(probability)}; pass one number between 0 and 1.")
-        return np.asarray(self.mean(lead) + float(ndtri(share)) * np.sqrt(self.variance(lead)))
+        mean, deviations = self.mean(lead), float(ndtri(share))
+        # The median is the mean, also where the variance is still infinite.
+        return np.asarray(mean + deviations * np.sqrt(self.variance(lead)) if deviations else mean)
 
     def band(
         self, lead: Float[np.ndarray, "*leads"] | float, coverage: float = 0.8

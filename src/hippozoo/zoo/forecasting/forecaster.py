@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -135,19 +136,19 @@ class Forecaster(Immutable):
         for name, allowed in (("together", Together), ("delay", Delay)):
             if getattr(self, name) not in get_args(allowed):
                 raise ValueError(f"{name}={shorten(getattr(self, name))} is unknown; pass one of {get_args(allowed)}.")
-        if not self.anchors or not set(self.anchors) <= set(get_args(Anchor)):
+        if not self.anchors or any(one not in get_args(Anchor) for one in self.anchors):
             raise ValueError(f"anchor={shorten(self.anchor)} is unknown; pass one of {get_args(Anchor)}, or both.")
         for rank in self.ranks:
             if rank is not None:
                 whole_number("rank", rank, why="a forecast reads at least one number of the past")
         for ridge in self.ridges:
-            if isinstance(ridge, bool) or not isinstance(ridge, (int, float)) or not 0 <= ridge < math.inf:
+            if isinstance(ridge, bool) or not isinstance(ridge, Real) or not 0 <= ridge < math.inf:
                 raise ValueError(f"ridge={shorten(ridge)}: a ridge holds the map back; pass a finite number >= 0.")
         if not self.ranks or not self.ridges:
             raise ValueError("rank and ridge need one value at least; pass a number, or a tuple of candidates.")
         if self.forgetting is not None:
             put("forgetting", positive_number("forgetting", self.forgetting, why="a time, in your time unit"))
-        if not isinstance(self.warmup, (int, float)) or not 0 <= self.warmup < math.inf:
+        if not isinstance(self.warmup, Real) or not 0 <= self.warmup < math.inf:
             raise ValueError(f"warmup={shorten(self.warmup)}: a time in your unit; pass a finite number >= 0.")
         if self.future_order is None:
             put("future_order", min(64, max(16, 8 * math.ceil(self.horizon / self.dt))))
@@ -159,6 +160,7 @@ class Forecaster(Immutable):
                     f"future_metric has shape {metric.shape}, expected {(order, order)}; "
                     f"make it by future_metric(forecaster.future, weight)."
                 )
+            _check_metric(metric)
             put("future_metric", metric)
 
     # -- configuration, read ----------------------------------------------------------------------------------------
@@ -331,9 +333,9 @@ class Forecaster(Immutable):
         >>> forecaster.merge(one, two).pairs == one.pairs + two.pairs
         True
         """
-        if state.channels != other.channels or state.validation.errors.shape != other.validation.errors.shape:
+        if _shapes(state) != _shapes(other):
             raise ValueError(
-                f"states of {state.channels} and {other.channels} channels do not merge; "
+                f"states of {state.channels} and {other.channels} channels, or of different forecasters, do not merge; "
                 f"learn both with the same forecaster and the same channels."
             )
         mine, theirs = state.validation, other.validation
@@ -425,9 +427,9 @@ class Forecaster(Immutable):
         self,
         state: ForecasterState,
         signal: Signal,
-        lead: Float[np.ndarray, " leads"],
+        lead: Float[np.ndarray, "*leads"] | float,
         candidate: Candidate | None = None,
-    ) -> Float[np.ndarray, "time *channels leads"]:
+    ) -> Float[np.ndarray, "time *channels_and_leads"]:
         """Forecasts issued after every sample of another signal, by what `state` has learnt; nothing is learnt.
 
         The signal is a stream of its own that begins with its first sample; steps are `dt`.
@@ -437,21 +439,23 @@ class Forecaster(Immutable):
         >>> forecaster = Forecaster(LegT(16, 30.0), horizon=4.0)
         >>> signal = np.cos(np.arange(400) / 3)
         >>> state = forecaster.learn(forecaster.initial_state(), signal)
-        >>> ahead = forecaster.replay(state, signal, np.array([2.5]))  # the third sample to come
-        >>> bool(np.abs(ahead[100:-3, 0] - signal[103:]).max() < 0.02)
+        >>> ahead = forecaster.replay(state, signal, 2.5)  # the third sample to come
+        >>> bool(np.abs(ahead[100:-3] - signal[103:]).max() < 0.02)
         True
         """
         values, _, _ = self._checked(state, signal, None, None)
-        basis = lead_basis(self.future, lead)
+        leads = real_array("lead", lead)
+        basis = lead_basis(self.future, leads.ravel())
         candidates, maps = self._candidates(state, candidate), self.maps(state, candidate)
         used = {one.history for one in candidates}
-        pasts = [np.outer(values[0], np.eye(system.order)[0]) for system in self.histories]
+        pasts = [np.outer(values[:1], np.eye(system.order)[0]) for system in self.histories]
         answers = np.empty((*values.shape, len(basis)))
         for begin in range(0, len(values), _BLOCK):
             block = values[begin : begin + _BLOCK]
             scans = [self._pasts[h].scan(block, pasts[h]) if h in used else pasts[h][None] for h in range(len(pasts))]
             pasts = [scan[-1] for scan in scans]
             answers[begin : begin + _BLOCK] = self._solver.apply(maps, candidates, tuple(scans), block) @ basis.T
+        answers = answers.reshape(*values.shape, *leads.shape)
         return answers[:, 0] if state.single else answers
 
     # -- one block --------------------------------------------------------------------------------------------------
@@ -568,6 +572,25 @@ class Forecaster(Immutable):
         if state.single:
             return values[:, None], steps, observed[:, None]
         return values, steps, observed
+
+
+def _shapes(state: ForecasterState) -> list[tuple[int, ...]]:
+    """What two states must share to hold the same statistics."""
+    learnt = [moments.yx.shape for group in state.learnt for moments in group]
+    return [(state.channels,), state.validation.errors.shape, *learnt]
+
+
+def _check_metric(metric: np.ndarray) -> None:
+    """Squared lengths of errors: symmetric, never below zero, and somewhere above it."""
+    scale = np.abs(metric).max()
+    if not np.allclose(metric, metric.T, rtol=0.0, atol=1e-9 * scale):
+        raise ValueError("future_metric is not symmetric; pass (M + M.T) / 2, or make it by future_metric(…).")
+    lowest = float(np.linalg.eigvalsh(metric)[0])
+    if scale == 0 or lowest < -1e-9 * scale:
+        raise ValueError(
+            f"future_metric has the eigenvalue {lowest:g}: it measures errors, so none may be below zero and one must "
+            f"be above it; make it by future_metric(forecaster.future, weight)."
+        )
 
 
 def _merged(left: Learnt, right: Any) -> Learnt:
