@@ -242,15 +242,20 @@ def test_every_model_is_called_as_our_layers_are(model):
     torch.testing.assert_close(model.step(x[:, 0], state, None)[0], wanted[:, 0])
 
 
-def test_items_of_no_samples_keep_their_state():
-    for model in (
+def small_models():
+    """One of each kind, of two layers."""
+    return (
         LSTM(3, 2, 4, 2),
         S4D(3, 2, 4, 2, order=4),
         Mamba(3, 2, 4, 2, order=3),
         Transformer(3, 2, 4, 2, context=5),
         DeltaNet(3, 2, 4, 2),
         VanillaMLP(3, 2, SYSTEM, 4, 2, hidden=5),
-    ):
+    )
+
+
+def test_items_of_no_samples_keep_their_state():
+    for model in small_models():
         _, before = model(torch.randn(2, 8, 3))
         y, after = model(torch.randn(2, 6, 3), before, lengths=torch.tensor([0, 6]))
         parts = zip(before, after, strict=True) if isinstance(before, tuple) else [(before, after)]
@@ -260,14 +265,7 @@ def test_items_of_no_samples_keep_their_state():
 
 
 def test_models_keep_to_their_own_precision_under_autocast():
-    for model in (
-        LSTM(3, 2, 4, 2),
-        S4D(3, 2, 4, 2, order=4),
-        Mamba(3, 2, 4, 2, order=3),
-        Transformer(3, 2, 4, 2, context=5),
-        DeltaNet(3, 2, 4, 2),
-        VanillaMLP(3, 2, SYSTEM, 4, 2, hidden=5),
-    ):
+    for model in small_models():
         x = torch.randn(2, 8, 3)
         wanted, state = model(x)
         with torch.autocast("cpu", dtype=torch.bfloat16):

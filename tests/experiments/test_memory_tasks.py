@@ -112,8 +112,15 @@ def test_variants_run_after_the_rows_at_their_rate_and_only_where_the_row_runs()
     assert table_one.more_units(config, finished)[1:] == [
         {"variant": "lstm_steps", "rate": 3e-3, "seed": 0},
     ]
-    with pytest.raises(ValueError, match="variants has 'nonsense'; choose from"):
-        table_one.more_units(replace(config, variants=("nonsense",)), finished)
+
+
+@pytest.mark.parametrize("field", ["models", "tasks", "variants"])
+def test_a_name_that_is_unknown_is_refused_before_anything_runs(field, tmp_path):
+    config = replace(table_one.QUICK, **{field: ("nonsense",)})
+    with pytest.raises(ValueError, match=f"^{field} has 'nonsense'; choose from"):
+        reproduce("memory-tasks", quick=True, config=config, out=tmp_path)
+    with pytest.raises(ValueError, match=r"^rows has 'nonsense'; choose from assoc, transformer,"):
+        follow_up.units(replace(follow_up.QUICK, rows=("nonsense",)))
 
 
 @pytest.mark.parametrize("name", variants.VARIANTS)

@@ -245,6 +245,11 @@ def test_an_experiment_in_one_go_has_no_seeds_and_leaves_no_scratch(tmp_path):
         reproduce("one-go", out=tmp_path, seeds=[1])
 
 
+def test_no_seeds_at_all_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"seeds=\(\) names none; pass at least one"):
+        reproduce("counting", seeds=(), out=tmp_path)
+
+
 def test_numbers_survive_a_report_that_fails(tmp_path, monkeypatch):
     def report(result, folder):
         raise ArithmeticError("no ink")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -69,6 +69,14 @@ class Protocol:
     def is_short(self) -> bool:
         """Whether there are fewer steps than in the paper, so that nothing follows from the figures."""
         return self.steps < Protocol.steps
+
+
+def check_names(field: str, given: Sequence[str], choices: Iterable[str]) -> None:
+    """All of them known, said before the first unit runs and not after hours."""
+    allowed = tuple(choices)
+    unknown = [name for name in given if name not in allowed]
+    if unknown:
+        raise ValueError(f"{field} has {unknown[0]!r}; choose from {', '.join(allowed)}.")
 
 
 @dataclass(frozen=True)

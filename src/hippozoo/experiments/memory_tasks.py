@@ -27,6 +27,7 @@ from hippozoo.experiments._two_tasks import (
     SIZES,
     TITLES,
     Protocol,
+    check_names,
     draw_levels,
     draw_row,
     learn,
@@ -160,6 +161,9 @@ def build(model: str, task: str) -> nn.Module:
 
 def units(config: Config) -> list[dict[str, Any]]:
     """All rates with the first seed; `more_units` adds the other seeds at the rate that was best."""
+    check_names("models", config.models, TITLE)
+    check_names("tasks", config.tasks, TITLES)
+    check_names("variants", config.variants, VARIANTS)
     return [
         {"model": model, "task": task, "rate": rate, "seed": config.seeds[0]}
         for model in config.models
@@ -190,9 +194,6 @@ def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]
 
 def asked_variants(config: Config) -> list[str]:
     """The variants of rows that are run."""
-    unknown = [name for name in config.variants if name not in VARIANTS]
-    if unknown:
-        raise ValueError(f"variants has {unknown[0]!r}; choose from {', '.join(VARIANTS)}.")
     return [
         name
         for name in config.variants

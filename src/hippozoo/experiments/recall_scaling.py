@@ -22,6 +22,7 @@ from hippozoo.experiments._two_tasks import (
     LEVELS,
     SIZES,
     Protocol,
+    check_names,
     draw_levels,
     draw_row,
     learn,
@@ -121,9 +122,7 @@ def build_row(name: str) -> nn.Module:
 
 def units(config: Config) -> list[dict[str, Any]]:
     """All rates with the first seed; `more_units` adds the other seeds at the rate that was best."""
-    unknown = [name for name in config.rows if name not in ROWS]
-    if unknown:
-        raise ValueError(f"rows has {unknown[0]!r}; choose from {', '.join(ROWS)}.")
+    check_names("rows", config.rows, ROWS)
     return [{"row": name, "rate": rate, "seed": config.seeds[0]} for name in config.rows for rate in config.rates]
 
 

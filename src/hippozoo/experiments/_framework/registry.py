@@ -120,6 +120,8 @@ class Experiment:
             return config
         if not hasattr(config, "seeds"):
             raise ValueError(f"experiment {self.name!r} has no randomness, so it takes no seeds; leave --seeds out.")
+        if not seeds:
+            raise ValueError(f"seeds={seeds!r} names none; pass at least one, or leave seeds out.")
         return dataclasses.replace(config, seeds=tuple(seeds))
 
     def seeds(self, config: Any) -> list[int]:
