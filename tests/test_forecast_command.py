@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 from hippozoo.cli import main
 from hippozoo.forecast_command import forecast_table, summarise, write_csv
+from hippozoo.forecast_command.page import draw
 from hippozoo.forecast_command.season import find_season
 from hippozoo.tasks.tables import TableError
 
@@ -242,3 +243,29 @@ def test_a_season_is_found_and_noise_has_none(rng):
     assert find_season(drifting[:, None]) == 7
     assert find_season(rng.normal(size=(3000, 1))) is None
     assert find_season((time * 0.1)[:, None]) is None
+
+
+@pytest.mark.parametrize("missing", [np.s_[::5], np.s_[200:260], np.s_[:100], np.s_[1700:]])
+def test_a_season_is_counted_in_steps_also_where_values_are_missing(wave, missing):
+    wave[missing] = np.nan
+    assert find_season(wave[:, None]) == 24
+
+
+def test_missing_values_are_gaps_in_the_picture_and_the_others_stand_at_their_time(wave, tmp_path, monkeypatch):
+    from hippozoo.zoo.forecasting import plots
+
+    holed = wave[:400].copy()
+    holed[::7] = np.nan
+    run = forecast_table(write(tmp_path / "wave.csv", pd.DataFrame({"load": holed})), ["load"], horizon=24)
+    drawn = []
+    draw_forecast = plots.plot_forecast
+
+    def watched(forecast, past, **options):
+        ax = draw_forecast(forecast, past, **options)
+        drawn.append(ax.patches[0].get_data())
+        return ax
+
+    monkeypatch.setattr(plots, "plot_forecast", watched)
+    draw(run, 0, tmp_path / "load.svg")
+    assert_allclose(drawn[0].values, holed[-96:])
+    assert_allclose(drawn[0].edges, np.arange(-96, 1))

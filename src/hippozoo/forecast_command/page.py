@@ -146,8 +146,8 @@ def draw(run: ForecastRun, column: int, path: Path) -> None:
         whole = run.forecast
         detail = None if whole.detail is None else whole.detail[column]
         one = Forecast(whole.future, whole.coefficients[column], whole.covariance[column], whole.dt, detail)
-        past = run.recent[:, column]
-        plot_forecast(one, past[np.isfinite(past)][-4 * horizon :], ax=above)
+        # Missing values stay in: they are gaps, and every other value stands at its own time.
+        plot_forecast(one, run.recent[-4 * horizon :, column], ax=above)
         above.set(xlabel="steps from the end of the table", ylabel=run.columns[column])
         above.legend(ncols=4, fontsize=8)
         for number, (name, errors) in enumerate(run.backtest.errors().items()):
@@ -155,6 +155,9 @@ def draw(run: ForecastRun, column: int, path: Path) -> None:
         left.set(title="back-test", xlabel="steps ahead", ylabel="mean absolute error", ylim=(0, None))
         if left.lines:
             left.legend(fontsize=8)
+        else:
+            left.text(0.5, 0.5, "the table is too short", ha="center", va="center", transform=left.transAxes)
+            left.set(xticks=[], yticks=[])
         seen = explain(run.forecaster, run.state, column)
         count = int(min(seen.system.timescale, run.steps, 400))
         leads = np.unique(np.clip(np.array([1, horizon // 4, horizon]), 1, horizon)) - 0.5

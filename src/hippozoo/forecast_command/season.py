@@ -22,10 +22,12 @@ def find_season(values: np.ndarray) -> int | None:
     >>> find_season(np.random.default_rng(0).normal(size=(500, 1))) is None
     True
     """
-    signal = values[:, 0]
-    signal = signal[np.isfinite(signal)][-20_000:]
-    if len(signal) < 32:
+    given = values[-20_000:, 0]
+    known = np.flatnonzero(np.isfinite(given))
+    if len(known) < 32:
         return None
+    # Gaps are bridged and not closed up: a period is counted in steps, also in those without a value.
+    signal = np.interp(np.arange(known[0], known[-1] + 1), known, given[known])
     time = np.arange(len(signal))
     level = signal - np.polyval(np.polyfit(time, signal, 1), time)  # a trend is no season
     changes = np.diff(signal)
