@@ -133,7 +133,7 @@ def reproduce(
     ] = None,
     show_list: Annotated[bool, _flag("--list", help="List the experiments and stop.")] = False,
     quick: Annotated[
-        bool, _flag("--quick", help="Small sizes: a check in seconds that it runs, not a result.")
+        bool, _flag("--quick", help="Small sizes: a check that it runs, in a minute at most; not a result.")
     ] = False,
     seeds: Annotated[
         str | None,

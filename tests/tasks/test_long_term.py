@@ -35,11 +35,11 @@ def test_dropping_the_last_batch_keeps_whole_batches_of_32(rng):
 
 
 def test_illness_is_split_by_shares(tmp_path):
-    rows = "\n".join(f"2002-01-{i},{i},{i * 2}" for i in range(100))
+    rows = "\n".join(f"2002-01-{i},{i},{i * 2}" for i in range(970))
     (tmp_path / "national_illness.csv").write_text("date,a,OT\n" + rows)
     data = load_long_term("illness", tmp_path)
-    assert data.ends == (70, 80, 100)
-    assert data.values.shape == (100, 2)
+    assert data.ends == (679, 776, 970)
+    assert data.values.shape == (970, 2)
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_illness_is_split_by_shares(tmp_path):
     [
         ("ETTh1", "2016-07-01,1,2\n" * 100, r"ETTh1\.csv holds 100 rows .* expected at least 14,400 .* original file"),
         ("ETTm1", "2016-07-01,1,2\n" * 15_000, r"ETTm1\.csv holds 15000 rows .* expected at least 57,600"),
-        ("illness", "2002-01-01,1,2\n" * 3, r"national_illness\.csv holds 3 rows"),
-        ("illness", "2002-01-01,1,2\n" * 20 + "2002-01-01,1,\n", r"illness\.csv, row 21, column 'OT': '' is not a fin"),
-        ("illness", "2002-01-01,1,2\n" * 20 + "2002-01-01,1\n", r"illness\.csv, row 21 has 2 fields, the header has 3"),
+        ("illness", "2002-01-01,1,2\n" * 965, r"national_illness\.csv holds 965 rows .* at least 966"),
+        ("illness", "2002-01-01,1,2\n" * 980 + "2002-01-01,1,\n", r"csv, row 981, column 'OT': '' is not a fin"),
+        ("illness", "2002-01-01,1,2\n" * 980 + "2002-01-01,1\n", r"csv, row 981 has 2 fields, the header has 3"),
     ],
 )
 def test_a_file_that_is_not_the_published_one_is_named_with_its_row(tmp_path, name, text, message):

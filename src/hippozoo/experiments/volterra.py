@@ -178,7 +178,8 @@ def report(result: Result, folder: Path) -> None:
             error = result.metrics["kernel_relative_error_of"][model]["mean"]
             kernels[f"{LABELS[model]}\n(error {100 * error:.2g} %)"] = kernel
         figure = Figure(figsize=(2.6 * len(kernels) + 0.8, 3.2), layout="constrained")
-        plot_kernels(kernels, result.arrays["dt"], axes=figure.subplots(1, len(kernels), squeeze=False)[0])
+        axes = figure.subplots(1, len(kernels), squeeze=False)[0]
+        plot_kernels(kernels, result.arrays["dt"], unit="s", axes=axes)
         save_figure(figure, folder, "kernels")
 
 

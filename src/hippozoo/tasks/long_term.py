@@ -28,7 +28,8 @@ Split = Literal["train", "validation", "test"]
 _FILES = {"ETTh1": "ett/ETTh1.csv", "ETTm1": "ett/ETTm1.csv", "illness": "illness/national_illness.csv"}
 # Rows per day; the ETT splits are 12, 4 and 4 months of 30 days.
 _ROWS_A_DAY = {"ETTh1": 24, "ETTm1": 96}
-_FEWEST = 10  # rows that can be cut by shares
+# The published file has this many weeks; its splits are shares of all rows, so that fewer would be other splits.
+_WEEKS = 966
 _BATCH = 32
 
 # Mean squared errors as printed: DLinear, NLinear, repeat-last by Zeng et al. (2023), PatchTST/64 by Nie et al. (2023).
@@ -147,16 +148,16 @@ def load_long_term(name: Name, data: str | Path | None = None) -> LongTermData:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     rows = "\n".join(f"week {week},{week % 7}" for week in range(100))
+    ...     rows = "\n".join(f"week {week},{week % 7}" for week in range(966))
     ...     _ = (Path(folder) / "national_illness.csv").write_text("date,OT\n" + rows)
     ...     load_long_term("illness", folder).ends
-    (70, 80, 100)
+    (676, 773, 966)
     """
     if name not in _FILES:
         raise ValueError(f"unknown data set {name!r}; pass one of {', '.join(_FILES)}.")
     path = data_file(_FILES[name], data)
     month = 30 * _ROWS_A_DAY.get(name, 0)
-    values = _numbers_after_the_date(path, 20 * month or _FEWEST)
+    values = _numbers_after_the_date(path, 20 * month or _WEEKS)
     rows = len(values)
     by_share = (int(rows * 0.7), rows - int(rows * 0.2), rows)
     return split_series(values, (12 * month, 16 * month, 20 * month) if month else by_share)

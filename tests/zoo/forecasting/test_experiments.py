@@ -24,8 +24,8 @@ def test_the_forecasting_experiment_reports_every_number_that_was_asked_for(tmp_
 @pytest.fixture
 def illness(tmp_path, rng):
     """A file in the form of the illness data: seasonal, with a drift."""
-    weeks = np.arange(500)
-    columns = np.sin(weeks * 2 * np.pi / 52)[:, None] + 0.002 * weeks[:, None] + 0.1 * rng.normal(size=(500, 3))
+    weeks = np.arange(966)
+    columns = np.sin(weeks * 2 * np.pi / 52)[:, None] + 0.002 * weeks[:, None] + 0.1 * rng.normal(size=(966, 3))
     rows = "\n".join(f"{week}," + ",".join(f"{x:.5f}" for x in row) for week, row in zip(weeks, columns, strict=True))
     (tmp_path / "national_illness.csv").write_text("date,a,b,OT\n" + rows)
     return tmp_path

@@ -1,5 +1,7 @@
 """What is drawn is what the memory does: clocks, measures, bases, functionals, attributions."""
 
+import copy
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -109,6 +111,23 @@ def test_attributions_add_up_to_the_output(per_channel, rng):
             if start is not None:
                 rest = rest + _left_of(model, x, start, step) @ model.layer.output.weight[output]
             assert_allclose((attributed.sum((1, 2)) + rest).detach(), y[:, step, output].detach(), atol=1e-6)
+
+
+@pytest.mark.parametrize("target", [(7,), (1, 2, 3), 7, (12, 0), (0, 3), (-1, 0)])
+def test_a_target_is_a_sample_and_an_output_of_the_sequence(target):
+    model = SalienceModel(4, 3, LegT(16, timescale=10.0), width=5)
+    with pytest.raises(ValueError, match="target="):
+        attribute(model, torch.zeros(2, 12, 4), target)
+
+
+def test_copies_compute_their_clock_anew(rng):
+    seen = some_trace(LegT(4), rng)
+    again = copy.deepcopy(seen)
+    with pytest.raises(ValueError, match="read-only"):
+        seen.warped_time[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        pickle.loads(pickle.dumps(seen)).times[0] = 1.0
+    assert_allclose(again.warped_time, seen.warped_time, rtol=0)
 
 
 def _left_of(model, x, state, step):

@@ -13,12 +13,13 @@ def axes(count=1):
 
 def test_a_quadratic_kernel_is_a_map_with_zero_in_the_middle(rng):
     kernel = rng.normal(size=(5, 5))
-    ax = plot_kernel(kernel, dt=0.1, ax=axes())
+    ax = plot_kernel(kernel, dt=0.1, unit="s", ax=axes())
     image = ax.images[0]
     assert_allclose(image.get_array(), kernel)
     low, high = image.get_clim()
     assert low == -high == -np.abs(kernel).max()
     assert_allclose(image.get_extent(), [0, 0.5, 0, 0.5])
+    assert ax.get_xlabel() == ax.get_ylabel() == "lag (s)"
 
 
 def test_a_linear_kernel_fills_the_cells_of_its_samples():

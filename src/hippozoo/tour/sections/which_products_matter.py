@@ -24,9 +24,7 @@ def draw(names: SimpleNamespace, figure: Figure) -> None:
         ax.set(title=title, xlabel="time (s)", ylim=(-4, 26))
     streams.axes[0].legend(loc="upper right", ncols=2)
     axes = kernels.subplots(1, 2)
-    plot_kernels({"true kernel": names.true_kernel(), "inferred": names.kernel}, dt=0.01, axes=axes)
-    for ax in axes:
-        ax.set(xlabel="lag (s)", ylabel="lag (s)")
+    plot_kernels({"true kernel": names.true_kernel(), "inferred": names.kernel}, dt=0.01, unit="s", axes=axes)
 
 
 def measure(names: SimpleNamespace) -> dict[str, float]:

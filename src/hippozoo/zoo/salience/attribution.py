@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from hippozoo._arguments import shorten, whole_number
 from hippozoo.zoo.salience._lookup import cubics, read
 
 __all__ = ["attribute", "sample_weights"]
@@ -77,7 +78,9 @@ def attribute(
     torch.Size([2, 12, 4])
     """
     layer = getattr(member, "layer", member)
-    step, output = target
+    if not isinstance(target, (tuple, list)) or len(target) != 2:
+        raise ValueError(f"target={shorten(target)}; pass two numbers, (sample, output), both counted from 0.")
+    step, output = (whole_number("target", number, minimum=0) for number in target)
     weights = sample_weights(member, inputs, state, dt)
     if not 0 <= step < inputs.shape[1]:
         raise ValueError(f"target={target}: the sequence has {inputs.shape[1]} samples; count from 0.")

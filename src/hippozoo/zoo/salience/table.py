@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import qr
 
+from hippozoo._immutable import Immutable
 from hippozoo.memory.varying_step import ExactStep
 from hippozoo.systems import HippoSystem
 
@@ -50,7 +51,7 @@ class Staircase:
 
 
 @dataclass(frozen=True, eq=False)
-class LagTable:
+class LagTable(Immutable):
     """G at knots, ready for interpolation; lags are in timescales.
 
     Parameters

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 
 from hippozoo._arguments import real_array, whole_number
+from hippozoo._immutable import Immutable, read_only
 from hippozoo.memory.varying_step import ExactStep
 from hippozoo.systems import HippoSystem
 
@@ -20,7 +21,7 @@ Times = Float[np.ndarray, "*times"] | float
 
 
 @dataclass(frozen=True, eq=False)
-class SalienceTrace:
+class SalienceTrace(Immutable):
     r"""One sequence, from real time 0 on, and the clock it was remembered by.
 
     Sample i is held from ``times[i]`` to ``times[i + 1]``, during which the warped clock runs at ``salience[i]``.
@@ -80,12 +81,12 @@ class SalienceTrace:
     @cached_property
     def times(self) -> Float[np.ndarray, " edges"]:
         """Real time at the beginning of every sample, and at the end of the last."""
-        return np.concatenate([[0.0], np.cumsum(self.dt)])
+        return read_only(np.concatenate([[0.0], np.cumsum(self.dt)]))
 
     @cached_property
     def warped_time(self) -> Float[np.ndarray, " edges"]:
         r"""The warped clock :math:`\varphi` at each of `times`."""
-        return np.concatenate([[0.0], np.cumsum(self.salience * self.dt)])
+        return read_only(np.concatenate([[0.0], np.cumsum(self.salience * self.dt)]))
 
     def warp(self, times: Times) -> Float[np.ndarray, "*times"]:
         """The warped clock at any moment of the sequence."""

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hippozoo._arguments import real_array, shorten, whole_number
+from hippozoo._immutable import Immutable
 from hippozoo.discretise import checked_steps
 from hippozoo.memory import Memory, hold_missing
 from hippozoo.memory.memory import Signal, State
@@ -41,7 +42,7 @@ class VolterraState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class VolterraModel:
+class VolterraModel(Immutable):
     """Learns online which products of past inputs make the output, and shows them as kernels.
 
     Pure: the state goes in and comes out. At each sample the memory takes in the input, the readout predicts the

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hippozoo._arguments import real_array, whole_number
+from hippozoo._immutable import Immutable
 
 __all__ = ["multi_indices", "multiplicities", "pack", "unpack"]
 
@@ -91,7 +92,7 @@ def unpack(packed: Float[np.ndarray, " terms"], inputs: int, degree: int) -> Flo
 
 
 @dataclass(frozen=True)
-class Monomials:
+class Monomials(Immutable):
     """All products up to a degree, and the tables that the compiled loops walk along."""
 
     inputs: int

@@ -19,6 +19,7 @@ def plot_kernel(
     kernel: Float[np.ndarray, " lags"] | Float[np.ndarray, "lags lags"],
     dt: float = 1.0,
     *,
+    unit: str = "",
     limit: float | None = None,
     label: str | None = None,
     ax: Axes | None = None,
@@ -31,6 +32,8 @@ def plot_kernel(
         (lags,) or (lags, lags). Of a third-degree kernel draw a slice, ``kernel[j]``.
     dt
         Time between samples; lag j stands for the cell from j dt to (j + 1) dt.
+    unit
+        Of dt, for the labels of the axes.
     limit
         Value at the ends of the colour scale; the largest of this kernel by default. Kernels to be compared share it.
     label
@@ -46,16 +49,17 @@ def plot_kernel(
     """
     values = real_array("kernel", kernel)
     ax = axes_or_new(ax)
+    lag = f"lag ({unit})" if unit else "lag"
     if values.ndim == 1:
         ax.stairs(values, np.arange(len(values) + 1) * dt, label=label)
-        ax.set(xlabel="lag", ylabel="kernel")
+        ax.set(xlabel=lag, ylabel="kernel")
         return ax
     if values.ndim != 2:
         raise ValueError(f"kernel has shape {values.shape}; pass (lags,) or (lags, lags), or a slice of yours.")
     top = float(np.abs(values).max()) or 1.0 if limit is None else limit
     end = values.shape[0] * dt
     ax.imshow(values, cmap="RdBu_r", vmin=-top, vmax=top, origin="lower", extent=(0, end, 0, end), rasterized=True)
-    ax.set(xlabel="lag", ylabel="lag")
+    ax.set(xlabel=lag, ylabel=lag)
     ax.grid(False)
     if label:
         ax.set_title(label)
@@ -63,7 +67,12 @@ def plot_kernel(
 
 
 def plot_kernels(
-    kernels: Mapping[str, Float[np.ndarray, "lags lags"]], dt: float = 1.0, *, axes: Any, bar: bool = True
+    kernels: Mapping[str, Float[np.ndarray, "lags lags"]],
+    dt: float = 1.0,
+    *,
+    axes: Any,
+    unit: str = "",
+    bar: bool = True,
 ) -> Any:
     """Kernels side by side on one colour scale, the first one's.
 
@@ -75,6 +84,8 @@ def plot_kernels(
         Time between samples.
     axes
         One for each kernel.
+    unit
+        Of dt.
     bar
         Whether to draw the colour scale beside the last.
 
@@ -88,7 +99,7 @@ def plot_kernels(
     """
     limit = float(np.abs(next(iter(kernels.values()))).max()) or 1.0
     for ax, (title, kernel) in zip(axes, kernels.items(), strict=True):
-        plot_kernel(kernel, dt, limit=limit, label=title, ax=ax)
+        plot_kernel(kernel, dt, unit=unit, limit=limit, label=title, ax=ax)
     if bar:
         last = axes[-1]
         last.figure.colorbar(last.images[0], ax=list(axes), shrink=0.85, label="kernel")
