@@ -146,8 +146,9 @@ def test_a_variant_may_count_every_output():
     ("ours", "paper", "unclear", "expected"),
     [
         ([33.0, 32.0, 34.0], 33.2, "", "agrees"),
-        ([28.0], 32.7, "", "agrees"),  # 525 answers: two test sets differ by 5.8 points without a reason
-        ([25.0], 32.7, "", "differs (-7.7)"),
+        ([28.0, 28.0], 32.7, "", "agrees"),  # 525 episodes: two test sets differ by 5.8 points without a reason
+        ([25.0, 25.0], 32.7, "", "differs (-7.7)"),
+        ([25.0], 32.7, "sizes", "none: one seed (-7.7)"),
         ([99.0, 99.5], 32.7, "sizes", "not reproducible as described (+66.5; sizes)"),
         ([60.0, 80.0], 50.0, "", "agrees"),  # the seeds differ as much among themselves
         ([100.0, 100.0], 100.0, "", "agrees"),

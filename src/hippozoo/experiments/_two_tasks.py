@@ -203,19 +203,21 @@ def _rounded(value: float) -> float | None:
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
-def verdict(ours: Sequence[float], paper: float | None, answers: int, unclear: str = "") -> str:
+def verdict(ours: Sequence[float], paper: float | None, episodes: int, unclear: str = "") -> str:
     """Whether our figures agree with the paper's one, by what chance explains.
 
     Two standard deviations are allowed: the spread over our seeds, together with the sampling of two test sets (the
-    paper's figure has one too). `unclear` says where the paper leaves open what was done.
+    paper's figure has one too). A test set counts by its episodes: answers of one episode stand or fall together. One
+    seed has no spread, so it gives no verdict. `unclear` says where the paper leaves open what was done.
     """
     if paper is None:
         return "no figure in the paper"
-    mean = float(np.mean(ours))
-    spread = float(np.std(ours, ddof=1)) if len(ours) > 1 else 0.0
-    share = np.clip(paper / 100, 0.5 / answers, 1 - 0.5 / answers)
-    sampling = 100 * math.sqrt(2 * share * (1 - share) / answers)
-    gap = mean - paper
+    gap = float(np.mean(ours)) - paper
+    if len(ours) == 1:
+        return f"none: one seed ({gap:+.1f})"
+    share = np.clip(paper / 100, 0.5 / episodes, 1 - 0.5 / episodes)
+    sampling = 100 * math.sqrt(2 * share * (1 - share) / episodes)
+    spread = float(np.std(ours, ddof=1))
     if abs(gap) <= 2 * math.hypot(spread, sampling):
         return "agrees"
     if unclear:

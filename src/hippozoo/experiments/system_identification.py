@@ -163,7 +163,7 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
             best = min(values, key=lambda rival: values[rival])
             claims.append(
                 Claim(
-                    f"{name}, {test}: the {ours} is ahead of every published network",
+                    f"{name}, {test}: the {ours} is ahead of the networks of arXiv 2405.10779",
                     holds=found is not None and found < values[best],
                     evidence=f"{_mv(found)} against {values[best]} ({best})",
                 )
