@@ -114,6 +114,14 @@ def test_variants_run_after_the_rows_at_their_rate_and_only_where_the_row_runs()
     ]
 
 
+def test_a_variant_may_name_its_own_rate_and_start():
+    config = replace(table_one.QUICK, models=("assoc",), tasks=("sc",), variants=("assoc_random",), rates=(1e-3,))
+    finished = [Finished({"model": "assoc", "task": "sc", "rate": 1e-3, "seed": 0}, {"validation_loss": 0.3}, 1.0)]
+    assert table_one.more_units(config, finished)[1:] == [{"variant": "assoc_random", "rate": 3e-3, "seed": 0}]
+    assert variants.build_variant(variants.VARIANTS["assoc_random"]).start == "random"
+    assert variants.build_variant(variants.VARIANTS["assoc_window_20"]).start == "previous"
+
+
 @pytest.mark.parametrize("field", ["models", "tasks", "variants"])
 def test_a_name_that_is_unknown_is_refused_before_anything_runs(field, tmp_path):
     config = replace(table_one.QUICK, **{field: ("nonsense",)})

@@ -35,6 +35,10 @@ class Variant:
         The network stands behind a linear readout as wide as a token, in place of seeing all coefficients.
     token_alone
         The salience sees no summary of the memory.
+    random_start
+        Addresses and gates of the associative memory begin as any linear layer does.
+    rate
+        The learning rate, in place of the row's.
     """
 
     model: str
@@ -46,6 +50,8 @@ class Variant:
     window: float | None = None
     network_behind: bool = False
     token_alone: bool = False
+    random_start: bool = False
+    rate: float | None = None
 
 
 VARIANTS: dict[str, Variant] = {
@@ -57,6 +63,10 @@ VARIANTS: dict[str, Variant] = {
     "salience_token": Variant("salience", "ar", "salience from the token alone", token_alone=True),
     "assoc_window_8": Variant("assoc", "sc", "window of 8 samples, not 2", window=8.0),
     "assoc_window_20": Variant("assoc", "sc", "window of 20 samples, not 2", window=20.0),
+    "assoc_random": Variant("assoc", "sc", "random start, rate 3e-3", random_start=True, rate=3e-3),
+    "assoc_window_20_random": Variant(
+        "assoc", "sc", "window of 20 samples, random start, rate 3e-3", window=20.0, random_start=True, rate=3e-3
+    ),
     "lstm_all_outputs": Variant("lstm", "sc", "loss on all outputs", all_outputs=True),
     "lstm_batch_32": Variant("lstm", "sc", "batches of 32, not 64", batch=32),
     "lstm_steps": Variant("lstm", "sc", "three times the steps", steps=3),
@@ -90,10 +100,11 @@ def build_variant(variant: Variant) -> nn.Module | None:
         return NetworkBehind(size, LegT(16, window))
     if variant.token_alone:
         return SalienceModel(size, size, LegT(256, window), summary=0)
+    if variant.model == "assoc":
+        start = "random" if variant.random_start else "previous"
+        return AssociativeMemory(size, system=LegT(32, variant.window or 2.0), hidden=290, start=start)
     if variant.window is None:
         return None
-    if variant.model == "assoc":
-        return AssociativeMemory(size, system=LegT(32, window), hidden=290)
     return VanillaMLP(size, size, LegT(16, window), width=16, hidden=86)
 
 

@@ -173,7 +173,7 @@ def units(config: Config) -> list[dict[str, Any]]:
 
 
 def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]:
-    """The other seeds, each row at its own rate; after them the variants, at that rate, with the first seed."""
+    """The other seeds, each row at its own rate; then the variants, at that rate or their own, with the first seed."""
     seeds = [
         {"model": model, "task": task, "rate": config.chosen_rate(finished, model=model, task=task), "seed": seed}
         for model in config.models
@@ -183,7 +183,8 @@ def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]
     variants = [
         {
             "variant": name,
-            "rate": config.chosen_rate(finished, model=VARIANTS[name].model, task=VARIANTS[name].task),
+            "rate": VARIANTS[name].rate
+            or config.chosen_rate(finished, model=VARIANTS[name].model, task=VARIANTS[name].task),
             "seed": seed,
         }
         for name in asked_variants(config)
@@ -339,7 +340,7 @@ def table(result: Result) -> str:
     if missing:
         lines.append(f"Rows not run here: {', '.join(missing)}.")
     if metrics["variants"]:
-        lines += ["", f"One thing changed, at the rate of the row, seed {config.seeds[0]}:", ""]
+        lines += ["", f"One thing changed, at the rate of the row unless another is named, seed {config.seeds[0]}:", ""]
         lines += [
             "| model | task | change | parameters | as in the table | changed | paper |",
             "|---|---|---|---|---|---|---|",
