@@ -1,6 +1,7 @@
 """Tables of the user's own: every cell is read under its name and with its meaning, or refused with its row."""
 
 import gzip
+import re
 
 import numpy as np
 import pandas as pd
@@ -223,3 +224,134 @@ def test_a_packed_file_is_read_and_half_of_one_refused(tmp_path):
     assert len(rows.values) == 3
     with pytest.raises(TableError, match=r"half\.csv\.gz is no whole gzip file"):
         read_table(tmp_path / "half.csv.gz", time="when")
+
+
+HOURS = [f"2024-01-{day:02d} {hour:02d}:00" for day in range(1, 8) for hour in range(24)]
+
+
+def stack(times, *more):
+    """A table of times, of what stands beside them, and of a column of numbers."""
+    names = ",".join(["when", *(f"c{n}" for n in range(len(more))), "load"])
+    return "\n".join([names, *(",".join(map(str, row)) for row in zip(times, *more, range(len(times)), strict=True))])
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (stack(HOURS), "when"),
+        (stack(HOURS).replace("-", ""), "when"),
+        (stack([f"{n:02d}.02.2024" for n in range(1, 20)]), "when"),
+        (stack([f"{year}{month:02d}15" for year in (2023, 2024) for month in range(1, 13)]), "when"),
+        (stack([f"{year}Q{n}" for year in (2023, 2024) for n in range(1, 5)]), "when"),
+        (stack(range(168), HOURS), "c0"),
+        (stack(HOURS, ["2024-01-31"] * 168), "when"),  # the date of an export
+        (stack(HOURS, HOURS[::-1]), "when"),
+        (stack(HOURS).replace("when", ""), "Unnamed: 0"),
+        (stack(range(168)), None),
+        (stack([20240131, 20240132, 20240133]), None),
+        (stack(["may", "june", "a"]), None),
+        (stack(["10-20-30", "11-20-30", "12-20-30"]), None),
+        (stack(["00:15", "00:30", "00:45"]), None),
+    ],
+)
+def test_the_column_of_dates_is_the_time_where_there_is_one(read, text, name):
+    table, times, _ = read(text, find_time=True)
+    assert table.time == name
+    assert (times is None) == (name is None)
+    assert "load" in table.columns
+    assert name not in (*table.columns, *table.left_out)
+    # Nothing is taken for the time unless that is asked for.
+    plain, times, _ = read(text)
+    assert plain.time is times is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (stack(HOURS, HOURS), "the columns 'when', 'c0' hold dates that rise; name the one of the times with --time, "),
+        (stack(HOURS[::-1], HOURS[::-1]), "the columns 'when', 'c0' hold dates, and none rises .* pass --no-time to"),
+        (stack([*HOURS, "Total"]), "row 169, column 'when': 'Total' is not a date.*delete the row.*, and --no-time "),
+        (stack([*HOURS, ""]), "row 169, column 'when': '' is not a date.*delete the row .* .blank, a total"),
+        (
+            stack(["1/2/2024", "1/3/2024"]),
+            "does not say which number is the day.*--no-time takes the rows as even steps",
+        ),
+        (stack([day for day in HOURS for _ in "AB"]), "row 2, .*the same time.*stacks several series, give each a col"),
+        (stack(2 * HOURS), "row 169, .*an earlier time.*stacks several series.*Column 'when' was taken for the times"),
+        (
+            stack([h[:10] for h in HOURS], [h[11:] for h in HOURS]),
+            "row 2.*column 'c0' holds times of day: join the two",
+        ),
+    ],
+)
+def test_dates_that_are_no_times_are_told_with_the_way_on(read, text, message):
+    with pytest.raises(TableError, match=message):
+        read(text, find_time=True)
+
+
+def test_a_column_that_is_to_be_forecast_is_no_time(read):
+    table, times, _ = read("day,load\n20240131,1\n20240201,2\n", columns=["day"], find_time=True)
+    assert times is table.time is None
+
+
+PUT_BACK = ["2024-10-27 01:00", "2024-10-27 02:00", "2024-10-27 02:00", "2024-10-27 03:00"]
+HALVES = ["2024-10-27 02:00", "2024-10-27 02:30", "2024-10-27 02:00", "2024-10-27 02:30", "2024-10-27 03:00"]
+
+
+@pytest.mark.parametrize("chunk_rows", [2, 3, 1000])
+@pytest.mark.parametrize(
+    ("times", "row", "advice", "not_said"),
+    [
+        ([*range(5), 2, *range(5, 9)], 6, "correct its time, or sort the rows by time if it came late", "series"),
+        ([3, 4, 5, 1, 6, 7], 4, "the next row goes on after that one; correct its time, or delete the row", "sort"),
+        ([3, 4, 99, 5, 6, 7], 4, "correct the time of the row before, or delete that row", "sort"),
+        (range(9, 0, -1), 2, "the rows run backwards; sort them by time, the oldest first", "series"),
+        ([*range(5), *range(5)], 6, "sort the rows by time, or, if the table stacks several series", "correct"),
+        ([0, 1, 1, 2], 3, "keep one row per time, or, if the table stacks several series, give each a", "offset"),
+        (PUT_BACK, 3, r"if clocks were put back here, write times with their offset, as 2024-10-27 02:00\+02", "sort"),
+        (HALVES, 3, "if clocks were put back here", "sort"),
+        ([time for time in PUT_BACK[::3] for _ in "AB"], 2, "if the table stacks several series", "clocks"),
+    ],
+)
+def test_times_that_do_not_rise_are_told_what_is_likely_wrong(read, times, row, advice, not_said, chunk_rows):
+    with pytest.raises(TableError, match=f"row {row}, column 'when'") as problem:
+        read(stack(list(times)), time="when", chunk_rows=chunk_rows)
+    if chunk_rows == 1000:  # what comes after a row is seen only where it is in the same chunk
+        assert re.search(advice, str(problem.value))
+        assert not_said not in str(problem.value)
+
+
+@pytest.mark.parametrize("chunk_rows", [2, 1000])
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_rows_of_separators_below_a_table_are_no_rows(read, separator, chunk_rows):
+    below = f"{separator}{separator}\n"
+    text = PLAIN.replace(",", separator)
+    table, times, values = read(text + 3 * below, time="when", chunk_rows=chunk_rows)
+    _, expected_times, expected = read(PLAIN, time="when")
+    assert_array_equal(values, expected)
+    assert_array_equal(times, expected_times)
+    assert table.notes == ["3 blank rows at the end of the table skipped"]
+    # Between rows they may be samples without values.
+    _, _, values = read(f"a{separator}b\n1{separator}2\n{separator}\n3{separator}4\n", chunk_rows=chunk_rows)
+    assert_array_equal(values, [[1, 2], [np.nan, np.nan], [3, 4]])
+
+
+def test_text_far_down_in_a_column_that_nobody_named_leads_to_naming_columns(read):
+    text = stack([str(n) for n in range(60)] + ["X"])
+    with pytest.raises(TableError, match=r"row 61, column 'when': 'X' is not a number.*name .* with --column"):
+        read(text)
+    with pytest.raises(TableError, match=r"'X' is not a number(?!.*--column)"):
+        read(text, columns=["when"])
+
+
+@pytest.mark.parametrize("options", [{}, {"columns": ["load"]}])
+def test_a_table_cut_at_blanks_is_told_where_columns_are_cut(read, options):
+    with pytest.raises(TableError, match="Columns are cut at commas, semicolons or tabs"):
+        read("load temp\n1 2\n3 4\n", "txt", **options)
+
+
+def test_the_index_that_pandas_writes_into_a_csv_file_is_no_column_to_forecast(read):
+    table, _, _ = read(",load\n0,5\n1,6\n")
+    assert table.columns == ("load",)
+    assert "name it with --column" in table.left_out["Unnamed: 0"]
+    assert read(",load\n0,5\n7,6\n")[0].columns == ("Unnamed: 0", "load")

@@ -7,7 +7,7 @@ import gzip
 import io
 import shlex
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,16 @@ _SPELLED = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 _LOOKED_AT = 50
 
 
-def open_csv(pandas: Any, path: Path, chunk_rows: int) -> tuple[str, Iterator[tuple[Any, int]]]:
-    """What separates the columns, and frames of text, each with the number of bytes read so far."""
-    chunks = _chunks(pandas, path, chunk_rows)
+def open_csv(pandas: Any, path: Path, chunk_rows: int, notes: list[str]) -> tuple[str, Iterator[tuple[Any, int]]]:
+    """What separates the columns, and frames of text, each with the number of bytes read so far.
+
+    What was skipped is added to `notes`.
+    """
+    chunks = _chunks(pandas, path, chunk_rows, notes)
     return str(next(chunks)), chunks
 
 
-def _chunks(pandas: Any, path: Path, chunk_rows: int) -> Iterator[Any]:
+def _chunks(pandas: Any, path: Path, chunk_rows: int, notes: list[str]) -> Iterator[Any]:
     try:
         with path.open("rb") as raw:
             unpacked = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
@@ -41,8 +44,7 @@ def _chunks(pandas: Any, path: Path, chunk_rows: int) -> Iterator[Any]:
             header = _names(next((record for record in reader if record), []))
             if not header:
                 raise TableError(f"{path} holds blank lines only; pass a table with a header and rows.")
-            # A blank line is no row; in a table of one column a row without a value is written "".
-            filled = (record for record in reader if record and (len(header) == 1 or record != [""]))
+            filled = _without_blank_end(reader, len(header), notes)
             row = 1
             while records := list(islice(filled, chunk_rows)):
                 _fit(path, records, header, separator, row)
@@ -91,6 +93,24 @@ def _names(header: list[str]) -> list[str]:
             name = f"{plain}.{again}"
         names.append(name)
     return names
+
+
+def _without_blank_end(records: Iterable[list[str]], width: int, notes: list[str]) -> Iterator[list[str]]:
+    """Without blank lines, and without the rows of separators that spreadsheets write below a table.
+
+    Between other rows such a row is one without values, as in a table of one column a row that is written "".
+    """
+    held = 0
+    for record in records:
+        if width > 1 and record and not any(field.strip() for field in record):
+            held += record != [""]
+        elif record:
+            yield from ([""] * width for _ in range(held))
+            held = 0
+            yield record
+    if held:
+        rows = "a blank row" if held == 1 else f"{held} blank rows"
+        notes.append(f"{rows} at the end of the table skipped")
 
 
 def _fit(path: Path, records: list[list[str]], header: list[str], separator: str, row: int) -> None:

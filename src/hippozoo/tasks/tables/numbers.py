@@ -11,7 +11,7 @@ import numpy as np
 from hippozoo._arguments import shorten
 from hippozoo.tasks.tables.problem import TableError
 
-__all__ = ["Numbers", "why_no_numbers"]
+__all__ = ["Numbers", "filled_cells", "why_no_numbers"]
 
 # As spreadsheets, databases, R and Python write that there is no value; in any case.
 _MISSING = frozenset({"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"})
@@ -34,14 +34,19 @@ def _text(cells: Any) -> tuple[Any, Any]:
     return text, cells.isna() | text.str.lower().isin(_MISSING)
 
 
+def filled_cells(cells: Any) -> Any:
+    """The first cells that are not empty, as text: enough to say what a column holds."""
+    text, missing = _text(cells)
+    return text[~missing].head(_LOOKED_AT)
+
+
 def why_no_numbers(pandas: Any, cells: Any, separator: str) -> str:
     """Why a column's first rows are not numbers; empty where they are."""
     if _is_numeric(cells):
         return ""
     if cells.dtype.kind in "mM":
         return "it holds times"
-    text, missing = _text(cells)
-    filled = text[~missing].head(_LOOKED_AT)
+    filled = filled_cells(cells)
     if not len(filled):
         return f"it holds no value in its first {len(cells)} rows"
     if separator != ",":
@@ -62,6 +67,7 @@ class Numbers:
     pandas: Any
     path: Path
     separator: str
+    named: bool = True  # whether the columns were chosen by name
     mark: str = ""  # unknown until a number has one
 
     def read(self, cells: Any, name: str, row: int) -> np.ndarray:
@@ -69,9 +75,11 @@ class Numbers:
         values, wrong = self.parse(cells, name, row)
         if wrong.any():
             at = int(wrong.argmax())
+            others = "" if self.named else ", or name the columns to forecast with --column"
             raise TableError(
                 f"{self.path}, row {row + at}, column {name!r}: {shorten(cells.iloc[at])} is not a number; correct it, "
-                f"or leave the cell empty if the value is missing."
+                f"leave the cell empty if the value is missing, delete the row if it is no sample (a total, a unit)"
+                f"{others}."
             )
         self._check_size(values, name, row)
         return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from jaxtyping import Float
 from hippozoo._arguments import shorten
 from hippozoo.tasks.tables.csv_file import open_csv
 from hippozoo.tasks.tables.numbers import Numbers, why_no_numbers
+from hippozoo.tasks.tables.order import order_problem
 from hippozoo.tasks.tables.parquet_file import NAMELESS_INDEX, open_parquet
 from hippozoo.tasks.tables.problem import TableError
-from hippozoo.tasks.tables.times import Times, times_for
+from hippozoo.tasks.tables.time_column import time_column
+from hippozoo.tasks.tables.times import Times, holds_times_of_day, times_for
 
 __all__ = ["CHUNK_ROWS", "Rows", "Table", "read_table"]
 
@@ -67,6 +70,10 @@ class Table:
         Its rows, chunk by chunk, each with the bytes read so far.
     left_out
         The columns that nobody named and that hold no numbers, and why they are left out.
+    time
+        The column of times, if there is one.
+    notes
+        What was skipped; complete once all chunks were read.
 
     Examples
     --------
@@ -79,6 +86,8 @@ class Table:
     size: int
     chunks: Iterator[tuple[Rows, int]]
     left_out: Mapping[str, str] = field(default_factory=dict)
+    time: str | None = None
+    notes: list[str] = field(default_factory=list)
 
 
 def read_table(
@@ -86,6 +95,8 @@ def read_table(
     columns: Sequence[str] = (),
     time: str | None = None,
     chunk_rows: int = CHUNK_ROWS,
+    *,
+    find_time: bool = False,
 ) -> Table:
     r"""Open a table; its chunks come with the number of bytes read so far, and a file may be larger than memory.
 
@@ -101,6 +112,8 @@ def read_table(
         as 1/2/2024 are refused unless the rows say which number is the day.
     chunk_rows
         Rows per chunk.
+    find_time
+        Where no `time` is named, take the column of dates for it, if the table has one and no other like it.
 
     Examples
     --------
@@ -122,8 +135,9 @@ def read_table(
     kind = _SUFFIXES.get(path.suffix.lower())
     if kind is None:
         raise TableError(f"{path}: files ending in {path.suffix!r} are not read; pass a .csv or .parquet file.")
+    notes: list[str] = []
     if kind == "csv":
-        separator, frames = open_csv(pandas, path, chunk_rows)
+        separator, frames = open_csv(pandas, path, chunk_rows, notes)
     else:
         separator, frames = ",", open_parquet(path, chunk_rows)
     first, progress = next(frames, (None, 0))
@@ -132,19 +146,24 @@ def read_table(
     names = [str(name) for name in first.columns]
     for name in (*columns, *([time] if time else [])):
         if name not in names:
-            raise TableError(f"{path} has no column {name!r}; it has {', '.join(map(repr, names[:20]))}.")
+            uncut = _uncut(names, kind)
+            raise TableError(f"{path} has no column {name!r}; it has {', '.join(map(repr, names[:20]))}.{uncut}")
+    numbers = Numbers(pandas, path, separator, named=bool(columns))
+    found = time is None and find_time
+    if found:
+        time = time_column(pandas, path, first, [name for name in names if name not in columns], numbers)
     left_out = {} if columns else _without_numbers(pandas, first, [name for name in names if name != time], separator)
     chosen = tuple(columns) or tuple(name for name in names if name != time and name not in left_out)
     if not chosen:
         raise TableError(
             f"{path} has no column of numbers under its header {', '.join(map(repr, names[:20]))}: "
-            f"{'; '.join(f'{name!r}: {why}' for name, why in list(left_out.items())[:5])}. Correct these cells, or the "
-            f"header if it is none."
+            f"{'; '.join(f'{name!r}: {why}' for name, why in list(left_out.items())[:5])}. Correct these cells, delete "
+            f"rows that are no samples (units), or correct the header if it is none.{_uncut(names, kind)}"
         )
-    numbers = Numbers(pandas, path, separator)
-    times = None if time is None else times_for(pandas, path, time, first[time], numbers)
-    chunks = _chunks(first, progress, frames, chosen, numbers, times)
-    return Table(chosen, times is not None and times.dates, path.stat().st_size, chunks, left_out)
+    with _told_how_found(time if found else None):
+        times = None if time is None else times_for(pandas, path, time, first[time], numbers)
+    chunks = _chunks(first, progress, frames, chosen, numbers, times, found)
+    return Table(chosen, times is not None and times.dates, path.stat().st_size, chunks, left_out, time, notes)
 
 
 def _chunks(
@@ -154,15 +173,23 @@ def _chunks(
     columns: tuple[str, ...],
     numbers: Numbers,
     times: Times | None,
+    found: bool,
 ) -> Iterator[tuple[Rows, int]]:
-    row, last = 1, -np.inf
+    row, before = 1, np.empty(0)
+    time_of_day = "" if times is None else next((n for n in map(str, frame) if holds_times_of_day(frame[n])), "")
     while frame is not None:
-        values = np.column_stack([numbers.read(frame[name], name, row) for name in columns])
         moments = offsets = None
         if times is not None:
-            moments, offsets = times.read(frame[times.name], row)
-            _check_order(numbers.path, moments, frame[times.name], times.name, row, last)
-            last = float(moments[-1])
+            with _told_how_found(times.name if found else None):
+                moments, offsets = times.read(frame[times.name], row)
+                wall_clock = times.dates and offsets is None
+                problem = order_problem(moments, before, wall_clock=wall_clock, time_of_day=time_of_day)
+                if problem:
+                    at, said = problem
+                    cell = shorten(str(frame[times.name].iloc[at]))
+                    raise TableError(f"{numbers.path}, row {row + at}, column {times.name!r}: {cell} {said}")
+            before = np.concatenate([before, moments])[-2:]
+        values = np.column_stack([numbers.read(frame[name], name, row) for name in columns])
         yield Rows(row, moments, values, offsets), done
         row += len(frame)
         frame, done = next(frames, (None, 0))
@@ -176,23 +203,35 @@ def _pandas() -> Any:
     return pandas
 
 
+@contextmanager
+def _told_how_found(name: str | None) -> Iterator[None]:
+    """Add to what is wrong with a column of times that nobody named it, and how to go on without it."""
+    try:
+        yield
+    except TableError as error:
+        if name is None:
+            raise
+        raise TableError(
+            f"{error} Column {name!r} was taken for the times because it holds dates; --time names another, and "
+            f"--no-time takes the rows as even steps."
+        ) from None
+
+
+def _uncut(names: list[str], kind: str) -> str:
+    told = " Columns are cut at commas, semicolons or tabs, and its header has none of them."
+    return told if kind == "csv" and len(names) == 1 and len(names[0].split()) > 1 else ""
+
+
 def _without_numbers(pandas: Any, frame: Any, names: list[str], separator: str) -> dict[str, str]:
     reasons = {
         name: "it is an index of pandas; name it with --column to forecast it"
-        if name.startswith(NAMELESS_INDEX)
+        if name.startswith(NAMELESS_INDEX) or _counts_rows(name, frame[name])
         else why_no_numbers(pandas, frame[name], separator)
         for name in names
     }
     return {name: why for name, why in reasons.items() if why}
 
 
-def _check_order(path: Path, times: np.ndarray, cells: Any, name: str, row: int, last: float) -> None:
-    steps = np.diff(times, prepend=last)
-    if (steps > 0).all():
-        return
-    at = int((steps <= 0).argmax())
-    what = "the same time as" if steps[at] == 0 else "an earlier time than"
-    advice = "keep one row per time" if steps[at] == 0 else "sort the rows by time"
-    raise TableError(
-        f"{path}, row {row + at}, column {name!r}: {shorten(str(cells.iloc[at]))} is {what} the row before; {advice}."
-    )
+def _counts_rows(name: str, cells: Any) -> bool:
+    """Whether it is what pandas writes into a CSV file before the first column, without a name: 0, 1, 2."""
+    return name == "Unnamed: 0" and cells.astype(str).str.strip().tolist() == list(map(str, range(len(cells))))

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from hippozoo._arguments import shorten
-from hippozoo.tasks.tables.numbers import Numbers, why_no_numbers
+from hippozoo.tasks.tables.numbers import Numbers, filled_cells, why_no_numbers
 from hippozoo.tasks.tables.problem import TableError
 
-__all__ = ["Times", "times_for"]
+__all__ = ["Times", "holds_dates", "holds_times_of_day", "times_for"]
 
 Kind = Literal["numbers", "digits", "dates", "day first", "month first"]
 
@@ -25,6 +25,8 @@ _SENSIBLE = (1800, 2200)
 _SHORT = re.compile(r"^(\d{1,2})(\.\s?|[/ -])(\d{1,2})(?:\.\s?|[/ -])(\d{4}|\d{2})(?!\d)(.*)$")
 _SHORT_ANYWHERE = r"\b\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})\b"
 _CLOCK = re.compile(r"^\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s*[apAP][mM])?$")
+_YEAR = r"(?<!\d)(?:1[89]|20|21)\d\d"
+_NO_SAMPLE = "delete the row if it is no sample (blank, a total, a unit)"
 # A moment up to its time of day, and the zone after it.
 _ZONED = r"(?i)^(.*\d:\d\d[\d:.,]*(?:\s*[ap]m)?)\s*(?:Z|UTC|GMT|(?:UTC|GMT)?[+-]\d\d(?::?\d\d)?)$"
 
@@ -50,7 +52,7 @@ class Times:
         """Seconds since 1970 (or plain numbers), and how many seconds local time is ahead of them, if it says so."""
         if self.kind == "numbers":
             numbers, _ = self.numbers.parse(cells, self.name, row)
-            why = "is not a number like those before; correct the time of this row."
+            why = f"is not a number like those before; correct the time of this row, or {_NO_SAMPLE}."
             self._refuse(~np.isfinite(numbers), cells, row, why)
             return numbers, None
         if cells.dtype.kind == "M":
@@ -64,7 +66,7 @@ class Times:
             self._refuse(zoned != self.zoned, cells, row, f"{said}; write all times alike.")
             moments = self._parse(text)
             local = self._parse(bare) if self.zoned else None
-        why = "is not a date, or not written like those before; write it as 2024-01-31 12:00."
+        why = f"is not a date, or not written like those before; write it as 2024-01-31 12:00, or {_NO_SAMPLE}."
         self._refuse(moments.isna().to_numpy(), cells, row, why)
         seconds = _seconds(moments)
         return seconds, None if local is None else np.rint(_seconds(local) - seconds)
@@ -123,9 +125,36 @@ def times_for(pandas: Any, path: Path, name: str, cells: Any, numbers: Numbers) 
         return Times(pandas, path, name, numbers, "digits" if digits else "numbers", digits)
     place = f"{path}, row 1, column {name!r}: {shorten(begin)}"
     if _CLOCK.match(begin):
-        raise TableError(f"{place} is a time of day without a date; write it as 2024-01-31 12:00, or leave --time out.")
+        raise TableError(
+            f"{place} is a time of day without a date; write it as 2024-01-31 12:00, or name another column by --time."
+        )
     kind = _order(text, place) if _SHORT.match(begin) else "dates"
     return Times(pandas, path, name, numbers, kind, zoned=bool(re.match(_ZONED, begin)))
+
+
+def holds_dates(pandas: Any, path: Path, name: str, cells: Any, numbers: Numbers) -> bool:
+    """Whether most cells of a column are dates; its readers say what is wrong with the others."""
+    if cells.dtype.kind == "M":
+        return True
+    if not why_no_numbers(pandas, cells, numbers.separator):
+        # A few rows first: most columns of numbers are none of days.
+        return all(_digits(pandas, _plain(part)) for part in (cells.head(9), cells))
+    text = filled_cells(cells)
+    if not len(text):
+        return False
+    parts = text.str.extract(_SHORT)
+    small = parts[[0, 2]].fillna(99).astype(int)
+    short = (small.max(axis=1) <= 31) & (small.min(axis=1) <= 12)
+    short &= (parts[3].str.len() == 4) | parts[1].isin(["/", "."])  # 10-20-30 may be anything
+    # Without a year pandas makes dates of much that is none.
+    moments = Times(pandas, path, name, numbers, "dates")._parse(text)
+    return bool((short | (moments.notna() & text.str.contains(_YEAR))).mean() > 0.5)
+
+
+def holds_times_of_day(cells: Any) -> bool:
+    """Whether most cells of a column are times of day without a date."""
+    text = filled_cells(cells)
+    return bool(len(text) and text.str.fullmatch(_CLOCK).mean() > 0.5)
 
 
 def _digits(pandas: Any, text: Any) -> str:

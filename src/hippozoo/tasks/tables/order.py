@@ -1,0 +1,76 @@
+"""Where times do not rise, and what to do about it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["order_problem"]
+
+_DAY, _HOUR = 86_400.0, 3600.0
+_STACKED = "if the table stacks several series, give each a column of its own or pass one at a time"
+
+
+def order_problem(
+    times: np.ndarray, before: np.ndarray, *, wall_clock: bool = False, time_of_day: str = ""
+) -> tuple[int, str] | None:
+    """The first time that is not later than the one before it, and what to say of it; None where all rise.
+
+    Parameters
+    ----------
+    times
+        Seconds since 1970, or plain numbers.
+    before
+        The times of the last rows before these, at most two.
+    wall_clock
+        Whether they are dates that name no zone, which come again when clocks are put back.
+    time_of_day
+        A column that holds times of day, if the table has one.
+
+    Examples
+    --------
+    >>> at, said = order_problem(np.array([5.0, 6.0, 1.0, 7.0]), before=np.array([4.0]))
+    >>> at, said[-36:]
+    (2, 'correct its time, or delete the row.')
+    """
+    known = np.concatenate([before, times])
+    steps = np.diff(known)
+    late = np.flatnonzero(steps <= 0) + 1
+    if not len(late):
+        return None
+    at = int(late[0])
+    relation = "the same time as" if steps[at - 1] == 0 else "an earlier time than"
+    if wall_clock and _clocks_put_back(known, late):
+        advice = (
+            "; if clocks were put back here, write times with their offset, as 2024-10-27 02:00+02:00, or in UTC; "
+            "else keep one row per time"
+        )
+    elif steps[at - 1] == 0:
+        advice = f"; keep one row per time, or, {_STACKED}"
+        if time_of_day:
+            advice = f"; column {time_of_day!r} holds times of day: join the two into one column"
+    else:
+        advice = _advice_on_going_back(known, at)
+    return at - len(before), f"is {relation} the row before{advice}."
+
+
+def _clocks_put_back(known: np.ndarray, late: np.ndarray) -> bool:
+    """Whether one hour comes twice, early on a Sunday, and nothing else within half a day."""
+    now, ago = known[late[0]], known[late[0] - 1]
+    early_on_sunday = (np.floor(now / _DAY) + 4) % 7 == 0 and now % _DAY < 4 * _HOUR  # 1970 began on a Thursday
+    near = np.abs(known[late] - now) < _DAY / 2
+    return bool(early_on_sunday and ago - now < _HOUR and near.sum() == 1)
+
+
+def _advice_on_going_back(known: np.ndarray, at: int) -> str:
+    after = known[at + 1 :]
+    if (np.diff(known) < 0).all() and len(known) > 2:
+        return ": the rows run backwards; sort them by time, the oldest first"
+    if len(after) and after[0] > known[at - 1]:
+        # A row before all others would be sorted to the front, and what follows it would be one long gap.
+        advice = "correct its time, or delete the row"
+        if known[at] > known[0]:
+            advice = "correct its time, or sort the rows by time if it came late"
+        return f", and the next row goes on after that one; {advice}"
+    if at > 1 and known[at] > known[at - 2] and len(after) and after.max() < known[at - 1]:
+        return ", and so are all after it; correct the time of the row before, or delete that row"
+    return f"; sort the rows by time, or, {_STACKED}"
