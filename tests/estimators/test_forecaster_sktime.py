@@ -104,3 +104,105 @@ def test_columns_may_share_a_map(y):
     both = pd.DataFrame({"a": y, "b": 2 * y})
     forecast = HippoForecaster(together="shared", season=24).fit(both, fh=[1, 2, 3]).predict()
     np.testing.assert_allclose(forecast["b"], 2 * forecast["a"], rtol=0.2)
+
+
+INDICES = {
+    "integers": pd.RangeIndex(100, 900),
+    "hours": pd.date_range("2024-01-01", periods=800, freq="h"),
+    "hours over summer time": pd.date_range("2024-03-20", periods=800, freq="h", tz="Europe/Berlin"),
+    "months": pd.date_range("1960-01-01", periods=800, freq="MS"),
+    "working days": pd.date_range("2020-01-01", periods=800, freq="B"),
+    "periods of hours": pd.period_range("2024-01-01", periods=800, freq="h"),
+    "periods of quarters": pd.period_range("1900-01", periods=800, freq="3M"),
+}
+
+
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
+def test_missing_rows_are_missing_values(y, index):
+    y = y.set_axis(index)
+    holes = y.copy()
+    holes.iloc[[310, 311, 312, 650, *range(780, 791)]] = np.nan
+    rows = holes.dropna()
+    expected = HippoForecaster(season=24).fit(holes, fh=[1, 2, 24])
+    parts = HippoForecaster(season=24).fit(rows.iloc[:300], fh=[1, 2, 24])
+    parts.update(rows.iloc[300:310]).update(rows.iloc[310:776]).update(rows.iloc[776:])  # a gap lies between two
+    wholes = [parts]
+    if not isinstance(index, pd.DatetimeIndex):  # of which sktime asks a freq
+        wholes.append(HippoForecaster(season=24).fit(rows, fh=[1, 2, 24]))
+    for found in wholes:
+        assert found.state_.time == expected.state_.time == 800
+        pd.testing.assert_series_equal(found.predict(), expected.predict(), rtol=1e-6)
+        pd.testing.assert_frame_equal(found.predict_var(), expected.predict_var(), rtol=1e-6)
+
+
+def test_a_frequency_of_the_horizon_tells_of_missing_rows_too(y):
+    from sktime.forecasting.base import ForecastingHorizon
+
+    rows = y.drop(y.index[400:411])
+    assert rows.index.freq is None
+    fh = ForecastingHorizon(y.index[-1:] + pd.Timedelta("1h"), is_relative=False, freq="h")
+    assert HippoForecaster(horizon=4).fit(rows, fh=fh).state_.time == 800
+
+
+def test_rows_without_a_frequency_are_taken_as_evenly_spaced(y):
+    rows = y.drop(y.index[400:411])
+    assert HippoForecaster(horizon=4).fit(rows).state_.time == 789
+
+
+BAD_ROWS = {
+    "backwards": (lambda y: y[100:200], r"end at 2024-01-09 07:00:00, but rows until .* does not run backwards; pass"),
+    "twice": (lambda y: y.iloc[[310, 311, 311, 312]], r"has 2024-01-13 23:00:00 more than once; keep one row"),
+    "between": (lambda y: y[310:320].shift(freq="7min"), r"lies between the steps of freq='h' that follow .*; move it"),
+    "numbers": (lambda y: y[310:320].reset_index(drop=True), r"cannot be compared .*; pass an index like the one"),
+    "time zone": (lambda y: y[310:320].tz_localize("UTC"), r"cannot be compared .*; pass an index like the one"),
+    "far away": (
+        lambda y: y[310:320].shift(2_000_000, freq="h"),
+        r"steps of freq='h', but only 10 rows; give the rows",
+    ),
+    "infinite": (lambda y: y[310:320] * np.inf, r"at 2024-01-13 22:00:00 in column .* is infinite; pass finite"),
+}
+
+
+@pytest.mark.parametrize(("bad", "words"), BAD_ROWS.values(), ids=BAD_ROWS)
+def test_rows_that_do_not_go_on_are_refused_and_change_nothing(y, bad, words):
+    forecaster = HippoForecaster(horizon=4).fit(y[:310])
+    before, cutoff = forecaster.predict(fh=[1, 2]), forecaster.cutoff
+    with pytest.raises((TypeError, ValueError), match=words):
+        forecaster.update(bad(y))
+    assert forecaster.cutoff.equals(cutoff)
+    pd.testing.assert_series_equal(forecaster.predict(fh=[1, 2]), before)
+    untouched = HippoForecaster(horizon=4).fit(y[:310]).update(y[310:330])
+    pd.testing.assert_series_equal(forecaster.update(y[310:330]).predict(fh=[1, 2]), untouched.predict(fh=[1, 2]))
+
+
+def test_rows_given_twice_are_refused_by_fit(y):
+    with pytest.raises(ValueError, match=r"more than once; keep one row for each step"):
+        HippoForecaster(horizon=4).fit(y.reset_index(drop=True).iloc[[0, 1, 1, 2, 3]])
+
+
+def test_integers_that_count_nanoseconds_are_refused(y):
+    with pytest.raises(ValueError, match=r"steps of 1, but only 800 rows; .*reset_index"):
+        HippoForecaster(horizon=4).fit(y.set_axis(y.index.as_unit("ns").asi8))
+
+
+def test_a_horizon_of_its_own_leaves_the_steps_to_predict(y):
+    ahead = list(range(1, 41))
+    forecaster = HippoForecaster(horizon=12, season=24).fit(y)
+    whole = HippoForecaster(horizon=12, season=24).fit(y, fh=ahead).predict()
+    for steps in ([1], [1, 40], [13, 14], ahead):
+        expected = whole.iloc[np.array(steps) - 1]
+        pd.testing.assert_series_equal(forecaster.predict(fh=steps), expected, check_freq=False)
+    # Beyond the horizon: what a forecaster says that took the first forecasts for data.
+    own = whole.iloc[:12]
+    gone_on = forecaster.clone().fit(y).update(own, update_params=False).predict(fh=range(1, 13))
+    np.testing.assert_allclose(gone_on, whole.iloc[12:24], rtol=1e-6)
+
+
+def test_the_horizon_decides_whether_fit_needs_steps(y):
+    for forecaster in (HippoForecaster(horizon=4), HippoForecaster().set_params(horizon=4)):
+        assert not forecaster.get_tag("requires-fh-in-fit")
+        assert forecaster.clone().get_params() == forecaster.get_params()
+        assert not forecaster.clone().get_tag("requires-fh-in-fit")
+    assert HippoForecaster(horizon=4).set_params(horizon=None).get_tag("requires-fh-in-fit")
+    with pytest.raises(ValueError, match="must be passed to `fit`"):
+        HippoForecaster().fit(y)

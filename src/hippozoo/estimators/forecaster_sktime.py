@@ -9,7 +9,8 @@ import pandas as pd
 from scipy.special import ndtri
 from sktime.forecasting.base import BaseForecaster
 
-from hippozoo._arguments import positive_number, whole_number
+from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo.estimators._missing_rows import check_rows, spacing_of, with_missing_rows
 from hippozoo.zoo.forecasting import Forecast, Forecaster, ForecasterState, forecaster_for, lead_basis
 
 __all__ = ["HippoForecaster"]
@@ -19,14 +20,18 @@ class HippoForecaster(BaseForecaster):
     """Forecasts by Forecasting HiPPO: one pass, closed form, with predictive intervals.
 
     ``fit(y[:n])`` then ``update(y[n:])`` equals ``fit(y)`` to rounding, for the same horizon: learning goes on where
-    it stopped. ``update(..., update_params=False)`` moves the present without learning. Rows are taken to be evenly
-    spaced; missing values hold the last one seen.
+    it stopped. ``update(..., update_params=False)`` moves the present without learning; it never goes back, and rows
+    that are handed over twice are learnt once.
+
+    Missing values hold the last one seen. So do missing rows: an integer index counts steps, and a PeriodIndex or a
+    DatetimeIndex with a ``freq`` (of its own, or one that sktime infers from the rows given to `fit`) says which rows
+    there could have been. The rows of a DatetimeIndex without one are taken to be evenly spaced.
 
     Parameters
     ----------
     horizon : int or None
-        How many steps ahead can be forecast; by default the furthest of the ``fh`` given to `fit`. Further ahead the
-        forecaster goes on from its own forecasts.
+        How many steps ahead are learnt; `fit` then needs no ``fh``, and `predict` takes any: further ahead the
+        forecaster goes on from its own forecasts. By default the furthest of the ``fh`` given to `fit`, which stays.
     season : float or None
         A period that the data may have, in steps.
     windows : float, tuple of float or None
@@ -59,6 +64,12 @@ class HippoForecaster(BaseForecaster):
     >>> error = forecaster.predict() - y[[576, 587, 599]]
     >>> bool(error.abs().max() < 0.1)
     True
+
+    With a horizon of its own it is asked for other steps at any time.
+
+    >>> forecaster = HippoForecaster(horizon=24, season=24).fit(y[:576])
+    >>> forecaster.predict(fh=[1]).index.tolist(), forecaster.predict(fh=[2, 40]).index.tolist()
+    ([576], [577, 615])
     """
 
     _tags = {  # noqa: RUF012 (sktime's own convention)
@@ -105,23 +116,36 @@ class HippoForecaster(BaseForecaster):
         # Where sktime keeps data if a user switches that on again (config remember_data).
         self._y = None
         self._X = None
+        self._seen_until = None
+        self._spacing = None
+        if horizon is not None:
+            self.set_tags(**{"requires-fh-in-fit": False})
 
     def _fit(self, y: pd.DataFrame, X: Any = None, fh: Any = None) -> HippoForecaster:
         if self.horizon is None:
             steps = max(int(max(fh.to_relative(self.cutoff))), 1)
         else:
             steps = whole_number("horizon", self.horizon, why="how many steps ahead can be forecast")
+        spacing = spacing_of(y.index, self.cutoff, fh)
+        rows = with_missing_rows(y, y.index[0], spacing)
         self.forecaster_ = self._build(steps)
-        self.state_ = self._take_in(self.forecaster_.initial_state(y.shape[1]), y)
-        self._seen_until = y.index[-1]
+        self.state_ = self._take_in(self.forecaster_.initial_state(y.shape[1]), rows)
+        self._seen_until, self._spacing = y.index[-1], spacing
         return self
 
+    def _update_y_X(self, y: Any, X: Any = None, enforce_index_type: Any = None) -> None:
+        # Here sktime moves the present on, before `_update`: rows that will be refused are refused before that.
+        if isinstance(y, pd.DataFrame) and not isinstance(y.index, pd.MultiIndex):
+            check_rows(y)
+            if self._seen_until is not None:
+                self._fresh(y)
+        super()._update_y_X(y, X, enforce_index_type)
+
     def _update(self, y: pd.DataFrame, X: Any = None, update_params: bool = True) -> HippoForecaster:
-        # Sliding windows hand the same rows over again; each is learnt from once.
-        fresh = y.loc[y.index > self._seen_until]
+        fresh = self._fresh(y)
         if len(fresh):
             self.state_ = self._take_in(self.state_, fresh, learn=update_params)
-            self._seen_until = fresh.index[-1]
+            self._seen_until = y.index[-1]
         return self
 
     def _predict(self, fh: Any, X: Any = None) -> pd.DataFrame:
@@ -186,9 +210,26 @@ class HippoForecaster(BaseForecaster):
         histories = tuple(kind(int(min(most, max(2, window))), window) for window in windows)
         return forecaster_for(steps, season=self.season, history=histories, **choices)
 
+    def _fresh(self, y: pd.DataFrame) -> pd.DataFrame:
+        """The rows after the last one seen, missing ones included; sliding windows hand the others over again."""
+        seen = self._seen_until
+        try:
+            backwards, fresh = bool(y.index[-1] < seen), y.loc[y.index > seen]
+        except (TypeError, ValueError) as error:  # numbers and dates, days and months, with and without a time zone
+            raise type(error)(
+                f"the rows to update with have the index {shorten(y.index[-1])}, those seen so far end at "
+                f"{shorten(seen)}, and the two cannot be compared ({error}); pass an index like the one given to fit."
+            ) from None
+        if backwards:
+            raise ValueError(
+                f"the rows to update with end at {y.index[-1]}, but rows until {seen} were seen already, and a stream "
+                "does not run backwards; pass rows that go on from there, or call fit to begin anew."
+            )
+        return with_missing_rows(fresh, seen, self._spacing) if len(fresh) else fresh
+
     def _take_in(self, state: ForecasterState, y: pd.DataFrame, learn: bool = True) -> ForecasterState:
         values = y.to_numpy(dtype=float)
-        mask = np.isfinite(values)
+        mask = ~np.isnan(values)
         gaps = None if mask.all() else mask
         take = self.forecaster_.learn if learn else self.forecaster_.follow
         return take(state, values, mask=gaps)

@@ -1,0 +1,119 @@
+"""Rows that a table of pandas could have had: its index says which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.tseries.frequencies import to_offset
+
+__all__ = ["check_rows", "spacing_of", "with_missing_rows"]
+
+# More rows than this missing at once are rather an index that counts something else, such as nanoseconds.
+_MOST_MISSING = 1_000_000
+
+
+def check_rows(y: pd.DataFrame) -> None:
+    """Refuses two rows for one step, and infinite values.
+
+    Examples
+    --------
+    >>> check_rows(pd.DataFrame({"load": [1.0, 2.0]}, index=[7, 7]))
+    Traceback (most recent call last):
+    ...
+    ValueError: the index has 7 more than once; keep one row for each step, for example y[~y.index.duplicated()].
+    """
+    if not y.index.is_unique:
+        raise ValueError(
+            f"the index has {y.index[y.index.duplicated()][0]} more than once; keep one row for each step, for example "
+            "y[~y.index.duplicated()]."
+        )
+    wrong = np.isinf(y.to_numpy(dtype=float))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"the value at {y.index[row]} in column {y.columns[column]!r} is infinite; pass finite numbers, or NaN "
+            "where one is missing."
+        )
+
+
+def spacing_of(index: pd.Index, *others: Any) -> Any:
+    """From one row to the next: a frequency, 1 for integers, None where the index does not say.
+
+    Parameters
+    ----------
+    index
+        Of the rows.
+    others
+        What else may have a ``freq``, if the index has none: sktime infers one for its cutoff where all rows are
+        there, and a horizon may bring one.
+
+    Examples
+    --------
+    >>> spacing_of(pd.period_range("2024-01", periods=3, freq="3M"))
+    <3 * MonthEnds>
+    >>> spacing_of(pd.Index([3, 4, 9]))
+    1
+    >>> spacing_of(pd.DatetimeIndex(["2024-01-01", "2024-01-05"])) is None
+    True
+    """
+    if not isinstance(index, (pd.PeriodIndex, pd.DatetimeIndex)):
+        return 1 if index.dtype.kind in "iu" else None
+    found = next((one.freq for one in (index, *others) if getattr(one, "freq", None) is not None), None)
+    return None if found is None else to_offset(found)
+
+
+def with_missing_rows(y: pd.DataFrame, begin: Any, spacing: Any) -> pd.DataFrame:
+    """Rows at every step, of NaN where y has none; the steps are those from `begin` on, or after it.
+
+    Parameters
+    ----------
+    y
+        At least one row.
+    begin
+        The first row of y, or the row seen before it.
+    spacing
+        As `spacing_of` tells it; None leaves the rows as they are.
+
+    Examples
+    --------
+    >>> y = pd.DataFrame({"load": [1.0, 2.0]}, index=[7, 9])
+    >>> with_missing_rows(y, begin=5, spacing=1).load.to_dict()
+    {6: nan, 7: 1.0, 8: nan, 9: 2.0}
+    """
+    if spacing is None:
+        return y
+    end = y.index[-1]
+    count = _count(y.index, begin, end, spacing)
+    if count - len(y) > _MOST_MISSING:
+        raise ValueError(
+            f"from {begin} to {end} there are {count:.3g} steps of {_words(spacing)}, but only {len(y)} rows; give the "
+            "rows an index that counts their steps, for example y.reset_index(drop=True), or call fit to begin anew."
+        )
+    if isinstance(y.index, pd.PeriodIndex):
+        steps = pd.period_range(begin, end, freq=spacing)
+    elif isinstance(y.index, pd.DatetimeIndex):
+        steps = pd.date_range(begin, end, freq=spacing)
+    else:
+        steps = pd.RangeIndex(begin, end + 1)
+    off = ~y.index.isin(steps)
+    if off.any():
+        raise ValueError(
+            f"the row at {y.index[off][0]} lies between the steps of {_words(spacing)} that follow {begin}; move it to "
+            "one of them, or call fit to begin anew."
+        )
+    return y.reindex(steps if y.index[0] == begin else steps[1:])
+
+
+def _count(index: pd.Index, begin: Any, end: Any, spacing: Any) -> float:
+    """About how many steps, without making them."""
+    if isinstance(index, pd.PeriodIndex):
+        return (end.ordinal - begin.ordinal) / spacing.n
+    if isinstance(index, pd.DatetimeIndex):
+        return (end - begin) / (begin + spacing - begin)
+    return float(end - begin)
+
+
+def _words(spacing: Any) -> str:
+    return "1" if spacing == 1 else f"freq={spacing.freqstr!r}"
