@@ -102,3 +102,35 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(monkeypatch, n
 def test_an_unknown_estimator_is_an_attribute_error():
     with pytest.raises(AttributeError, match=r"it has .*MemoryFeatures"):
         importlib.import_module("hippozoo.estimators").Nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"order": 6}, r"order was 4 and is now 6, "),
+        ({"timescale": 9.0}, r"timescale was 4.0 and is now 9.0, "),
+        ({"system": "legs"}, r"system was 'legt' and is now 'legs', "),
+        ({"dt": 0.5}, r"dt was 1.0 and is now 0.5, "),
+        ({"degree": 3}, r"degree was 2 and is now 3, "),
+        ({"learner": "nlms"}, r"learner was 'rls' and is now 'nlms', "),
+        ({"learner": "nlms", "rank": 2}, r"rank was None and is now 2, learner was "),
+        ({"ridge": 1.0}, r"ridge was 0.001 and is now 1.0, "),  # it is in what was learnt from the first row on
+    ],
+)
+def test_what_was_learnt_is_not_read_under_other_settings(rng, changed, words):
+    X, y = rng.normal(size=(40, 1)), rng.normal(size=40)
+    model = SklearnVolterraRegressor().fit(X, y)
+    before = model.predict(X)
+    model.set_params(**changed)
+    with pytest.raises(ValueError, match=words + r".*call fit to begin anew"):
+        model.partial_fit(X, y)
+    assert_allclose(model.predict(X), before)
+    assert_allclose(model.fit(X, y).predict(X), SklearnVolterraRegressor(**changed).fit(X, y).predict(X))
+
+
+def test_the_rate_may_fall_while_learning(rng):
+    X, y = rng.normal(size=(40, 1)), rng.normal(size=40)
+    model = SklearnVolterraRegressor(learner="nlms", rate=0.5).partial_fit(X, y)
+    parameters = model.state_.learnt.parameters.copy()
+    model.set_params(rate=1e-12, passes=3, random_state=1).partial_fit(X, y)
+    assert_allclose(model.state_.learnt.parameters, parameters, atol=1e-9)

@@ -1,4 +1,4 @@
-"""From plain constructor arguments, as estimators have them, to a memory and a learner."""
+"""From plain constructor arguments, as estimators have them, to a memory and a learner, and back."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hippozoo.memory import Memory
 from hippozoo.systems import FouT, HippoSystem, LagT, LegS, LegT
 from hippozoo.zoo.volterra import NLMS, SGD, Learner, RidgeRLS
 
-__all__ = ["learner_named", "memory_named", "system_named"]
+__all__ = ["learner_named", "memory_named", "name_of_learner", "name_of_system", "system_named"]
 
 _SYSTEMS: dict[str, type[HippoSystem]] = {"legt": LegT, "legs": LegS, "lagt": LagT, "fout": FouT}
-_LEARNERS = ("nlms", "sgd", "rls")
+_LEARNERS: dict[str, type[Learner]] = {"nlms": NLMS, "sgd": SGD, "rls": RidgeRLS}
 
 
 def system_named(system: str, order: int, timescale: float) -> HippoSystem:
@@ -26,6 +26,17 @@ def system_named(system: str, order: int, timescale: float) -> HippoSystem:
     if system not in _SYSTEMS:
         raise ValueError(f"system={shorten(system)} is unknown; pass one of {', '.join(map(repr, _SYSTEMS))}.")
     return _SYSTEMS[system](order, timescale)
+
+
+def name_of_system(system: HippoSystem) -> str:
+    """The name by which `system_named` knows it.
+
+    Examples
+    --------
+    >>> name_of_system(LegS(8, 5.0))
+    'legs'
+    """
+    return next(name for name, kind in _SYSTEMS.items() if type(system) is kind)
 
 
 def memory_named(system: str, order: int, timescale: float, dt: float) -> Memory:
@@ -53,3 +64,14 @@ def learner_named(learner: str, rate: float | None, ridge: float) -> Learner:
         return RidgeRLS(ridge)
     chosen: dict[str, Any] = {"nlms": NLMS, "sgd": SGD}
     return chosen[learner]() if rate is None else chosen[learner](rate)
+
+
+def name_of_learner(learner: Learner) -> str:
+    """The name by which `learner_named` knows it.
+
+    Examples
+    --------
+    >>> name_of_learner(RidgeRLS(0.1))
+    'rls'
+    """
+    return next(name for name, kind in _LEARNERS.items() if type(learner) is kind)

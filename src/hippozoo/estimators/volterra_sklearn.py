@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hippozoo._arguments import whole_number
-from hippozoo.estimators._settings import learner_named, memory_named
-from hippozoo.zoo.volterra import VolterraModel, VolterraState
+from hippozoo.estimators._settings import learner_named, memory_named, name_of_learner, name_of_system
+from hippozoo.zoo.volterra import RidgeRLS, VolterraModel, VolterraState
 
 __all__ = ["VolterraRegressor"]
 
@@ -90,7 +90,7 @@ class VolterraRegressor(RegressorMixin, BaseEstimator):
         return self._learnt(X, y, None, passes)
 
     def partial_fit(self, X: Any, y: Any) -> VolterraRegressor:
-        """Learn from the rows that follow those seen before."""
+        """Learn from the rows that follow those seen before; of the settings only `rate` may change in between."""
         begun = hasattr(self, "state_")
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, reset=not begun)
         return self._learnt(X, y, self.state_ if begun else None, 1)
@@ -120,6 +120,8 @@ class VolterraRegressor(RegressorMixin, BaseEstimator):
         model = VolterraModel(memory, self.degree, self.rank, learner, channels=X.shape[1])
         if state is None:
             state = model.initial_state(np.random.default_rng(self.random_state))
+        else:
+            _check_unchanged(self.model_, model)
         for number in range(passes):
             if number:
                 state = state._replace(memory=memory.initial_state(X.shape[1]))
@@ -127,3 +129,31 @@ class VolterraRegressor(RegressorMixin, BaseEstimator):
         self.model_ = model
         self.state_ = state
         return self
+
+
+def _check_unchanged(old: VolterraModel, new: VolterraModel) -> None:
+    """What was learnt has a meaning under the settings that it was learnt with, and under no others."""
+    was, now = _settings(old), _settings(new)
+    changed = [
+        f"{name} was {was[name]!r} and is now {now[name]!r}" for name in was if was[name] != now.get(name, was[name])
+    ]
+    if changed:
+        raise ValueError(
+            f"{', '.join(changed)}, and what was learnt before cannot be carried over; set it back to go on, or call "
+            "fit to begin anew."
+        )
+
+
+def _settings(model: VolterraModel) -> dict[str, Any]:
+    system, learner = model.memory.system, model.learner
+    settings = {
+        "order": system.order,
+        "timescale": system.timescale,
+        "system": name_of_system(system),
+        "dt": model.memory.dt,
+        "degree": model.degree,
+        "rank": model.rank,
+        "learner": name_of_learner(learner),
+    }
+    # A learning rate may fall as learning goes on; a ridge is in the covariance from the first row on.
+    return settings | ({"ridge": learner.ridge} if isinstance(learner, RidgeRLS) else {})
