@@ -59,3 +59,28 @@ def test_steps_are_whole(horizon, words):
 def test_missing_targets_let_time_pass():
     values = [None if t % 50 == 7 else float(np.sin(t / 4)) for t in range(1000)]
     np.testing.assert_allclose(fed(values, horizon=8).forecast(8), np.sin(np.arange(1000, 1008) / 4), atol=0.15)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("warm", r"y='warm' is not one number; pass a finite number, or None if it is missing"),
+        ([1.0, 2.0], r"y=\[1.0, 2.0\] is not one number"),
+        (1j, r"y=1j is not one number"),
+        (float("inf"), r"y=inf is infinite or too large"),
+        (-1e200, r"y=-1e\+200 is infinite or too large; pass a number below 1e\+100"),
+    ],
+    ids=str,
+)
+def test_a_value_that_is_none_is_refused_and_changes_nothing(value, words):
+    model = fed(np.sin(np.arange(300) / 4), horizon=8)
+    before = model.forecast(8)
+    with pytest.raises((TypeError, ValueError), match=words):
+        model.learn_one(value)
+    assert model.forecast(8) == before
+
+
+@pytest.mark.parametrize("coverage", ["most", 0, 1, 90, None], ids=str)
+def test_a_band_covers_a_part(coverage):
+    with pytest.raises((TypeError, ValueError), match=r"coverage=.*pass a number between 0 and 1"):
+        RiverHippoForecaster(horizon=4).forecast_band(2, coverage=coverage)

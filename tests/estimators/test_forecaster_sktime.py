@@ -159,7 +159,8 @@ BAD_ROWS = {
         lambda y: y[310:320].shift(2_000_000, freq="h"),
         r"steps of freq='h', but only 10 rows; give the rows",
     ),
-    "infinite": (lambda y: y[310:320] * np.inf, r"at 2024-01-13 22:00:00 in column .* is infinite; pass finite"),
+    "infinite": (lambda y: y[310:320] * np.inf, r"at 2024-01-13 22:00:00 in column .* is infinite or too"),
+    "too large": (lambda y: y[310:320] * 1e200, r"is infinite or too large; pass numbers below 1e\+100"),
 }
 
 

@@ -107,6 +107,15 @@ def test_a_time_that_is_none_is_refused_and_changes_nothing(time, begun):
         (lambda: RiverVolterraRegressor().kernel(1), r"nothing has been learnt yet"),
         (lambda: RiverVolterraRegressor().learn_one({"a": "red"}, 1.0), r"x\['a'\]='red' is not one finite number"),
         (lambda: RiverVolterraRegressor().learn_one({"a": float("nan")}, 1.0), r"not one finite number"),
+        (
+            lambda: RiverVolterraRegressor().predict_one({"a": None}),
+            r"x\['a'\]=None .*leave out a feature that is missing",
+        ),
+        (lambda: RiverVolterraRegressor().learn_one({"a": 1.0}, None), r"^y=None is not one finite number; leave out"),
+        (lambda: RiverVolterraRegressor().learn_one({"a": 1.0}, "red"), r"^y='red' is not one finite number"),
+        (lambda: RiverVolterraRegressor().learn_one({"a": 1.0}, [1.0]), r"^y=\[1.0\] is not one finite number"),
+        (lambda: RiverVolterraRegressor(system=["legt"]), r"system=\['legt'\] is unknown; pass one of 'legt'"),
+        (lambda: RiverVolterraRegressor(learner=["sgd"]), r"learner=\['sgd'\] is unknown; pass one of 'nlms'"),
     ],
 )
 def test_errors_say_what_to_do(call, words):

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from pandas.tseries.frequencies import to_offset
 
+from hippozoo.estimators._settings import LARGEST
+
 __all__ = ["check_rows", "spacing_of", "with_missing_rows"]
 
 # More rows than this missing at once are rather an index that counts something else, such as nanoseconds.
@@ -15,7 +17,7 @@ _MOST_MISSING = 1_000_000
 
 
 def check_rows(y: pd.DataFrame) -> None:
-    """Refuses two rows for one step, and infinite values.
+    """Refuses two rows for one step, and values that are infinite or nearly so.
 
     Examples
     --------
@@ -29,12 +31,12 @@ def check_rows(y: pd.DataFrame) -> None:
             f"the index has {y.index[y.index.duplicated()][0]} more than once; keep one row for each step, for example "
             "y[~y.index.duplicated()]."
         )
-    wrong = np.isinf(y.to_numpy(dtype=float))
+    wrong = np.abs(y.to_numpy(dtype=float)) > LARGEST
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         raise ValueError(
-            f"the value at {y.index[row]} in column {y.columns[column]!r} is infinite; pass finite numbers, or NaN "
-            "where one is missing."
+            f"the value at {y.index[row]} in column {y.columns[column]!r} is infinite or too large; pass numbers below "
+            f"{LARGEST:g}, or NaN where one is missing."
         )
 
 

@@ -9,7 +9,10 @@ from hippozoo.memory import Memory
 from hippozoo.systems import FouT, HippoSystem, LagT, LegS, LegT
 from hippozoo.zoo.volterra import NLMS, SGD, Learner, RidgeRLS
 
-__all__ = ["learner_named", "memory_named", "name_of_learner", "name_of_system", "system_named"]
+__all__ = ["LARGEST", "learner_named", "memory_named", "name_of_learner", "name_of_system", "system_named"]
+
+# Forecasters learn from squares: a value beyond this would overflow them and spoil all that was learnt.
+LARGEST = 1e100
 
 _SYSTEMS: dict[str, type[HippoSystem]] = {"legt": LegT, "legs": LegS, "lagt": LagT, "fout": FouT}
 _LEARNERS: dict[str, type[Learner]] = {"nlms": NLMS, "sgd": SGD, "rls": RidgeRLS}
@@ -23,7 +26,7 @@ def system_named(system: str, order: int, timescale: float) -> HippoSystem:
     >>> system_named("legs", 8, 5.0)
     LegS(order=8, timescale=5.0)
     """
-    if system not in _SYSTEMS:
+    if not isinstance(system, str) or system not in _SYSTEMS:
         raise ValueError(f"system={shorten(system)} is unknown; pass one of {', '.join(map(repr, _SYSTEMS))}.")
     return _SYSTEMS[system](order, timescale)
 
@@ -58,7 +61,7 @@ def learner_named(learner: str, rate: float | None, ridge: float) -> Learner:
     >>> learner_named("nlms", rate=0.1, ridge=1.0).rate
     0.1
     """
-    if learner not in _LEARNERS:
+    if not isinstance(learner, str) or learner not in _LEARNERS:
         raise ValueError(f"learner={shorten(learner)} is unknown; pass one of {', '.join(map(repr, _LEARNERS))}.")
     if learner == "rls":
         return RidgeRLS(ridge)

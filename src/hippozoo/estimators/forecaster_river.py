@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
 from river.time_series.base import Forecaster as RiverForecaster
 
-from hippozoo._arguments import whole_number
+from hippozoo._arguments import shorten, whole_number
+from hippozoo.estimators._settings import LARGEST
 from hippozoo.zoo.forecasting import Forecaster, ForecasterState, forecaster_for
 
 __all__ = ["HippoForecaster", "RiverHippoForecaster"]
@@ -58,9 +60,16 @@ class RiverHippoForecaster(RiverForecaster):
 
     def learn_one(self, y: float | None, x: dict | None = None) -> None:
         """Take in one value."""
-        value = math.nan if y is None else float(y)
-        if math.isinf(value):
-            raise ValueError(f"y={y} is infinite; pass a finite number, or None if it is missing.")
+        try:
+            value = math.nan if y is None else float(y)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise type(error)(
+                f"y={shorten(y)} is not one number; pass a finite number, or None if it is missing."
+            ) from None
+        if abs(value) > LARGEST:
+            raise ValueError(
+                f"y={y} is infinite or too large; pass a number below {LARGEST:g}, or None if it is missing."
+            )
         self._waiting.append(value)
         if len(self._waiting) >= _WAITING:
             self._state, self._waiting = self._learnt(), []
@@ -73,8 +82,8 @@ class RiverHippoForecaster(RiverForecaster):
         """Lower and upper bounds of the next `horizon` values."""
         from scipy.special import ndtri
 
-        if not 0 < coverage < 1:
-            raise ValueError(f"coverage={coverage}; pass a number between 0 and 1, for example 0.8.")
+        if not isinstance(coverage, numbers.Real) or not 0 < coverage < 1:
+            raise ValueError(f"coverage={shorten(coverage)}; pass a number between 0 and 1, for example 0.8.")
         reach = float(ndtri((1 + coverage) / 2))
         return [(mean - reach * spread, mean + reach * spread) for mean, spread in self._ahead(horizon)]
 

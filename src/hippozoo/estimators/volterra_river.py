@@ -100,10 +100,11 @@ class VolterraRegressor(base.Regressor):
     def learn_one(self, x: dict[Any, Any], y: float, t: float | None = None) -> None:
         """Take in one sample, then learn from its target; `t` is its time."""
         _check_time(t)
+        target = _number("y", y, "leave out samples without a target")
         names, held, model, state = self._prepared(x)
         if model is None:
             return
-        _, state = model.learn(state, held, y, self._duration(t))
+        _, state = model.learn(state, held, target, self._duration(t))
         self._names, self._held, self._model, self._state = names, held, model, state
         self._time = t if t is not None else self._time
 
@@ -133,7 +134,10 @@ class VolterraRegressor(base.Regressor):
 
     def _prepared(self, x: dict[Any, Any]) -> tuple[dict[Any, int], np.ndarray, Any, Any]:
         """Names, values (with gaps held), model and state for this sample, all features of it included."""
-        values = {name: _number(name, value) for name, value in x.items()}
+        values = {
+            name: _number(f"x[{name!r}]", value, "encode it, or leave out a feature that is missing")
+            for name, value in x.items()
+        }
         # Names in an order that does not depend on that of the keys.
         new = sorted(
             (name for name in values if name not in self._names), key=lambda name: (str(type(name)), str(name))
@@ -166,8 +170,11 @@ def _check_time(t: Any) -> None:
     raise wrong(f"t={shorten(t)}: the time of a sample; pass one finite number, or leave t out for steps of dt.")
 
 
-def _number(name: Any, value: Any) -> float:
+def _number(name: str, value: Any, what_to_do: str) -> float:
     try:
-        return float(real_array(f"x[{name!r}]", value).reshape(()))
+        array = real_array(name, value)
+        if array.ndim:
+            raise ValueError(array.shape)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"x[{name!r}]={shorten(value)} is not one finite number; encode it first.") from None
+        raise type(error)(f"{name}={shorten(value)} is not one finite number; {what_to_do}.") from None
+    return float(array)
