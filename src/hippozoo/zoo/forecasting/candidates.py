@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +13,7 @@ from hippozoo.zoo.forecasting.grouping import Together, channel_scales, group_ro
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap, reduced_rank
 from hippozoo.zoo.forecasting.state import ForecasterState
+from hippozoo.zoo.forecasting.unvalidated import Caution
 
 __all__ = ["Anchor", "Candidate", "Solver", "without_level"]
 
@@ -46,8 +48,12 @@ class Solver:
         The kinds of statistics that are kept, (history, anchor): where a candidate finds its own.
     orders
         Coefficients of each history system.
+    latest
+        For each history system, how its latest value is read.
     future_order
         Coefficients of System 1.
+    caution
+        How wrong forecasts may be before any was compared with what came.
     together, intercept, future_metric
         As the forecaster has them.
     """
@@ -55,7 +61,9 @@ class Solver:
     candidates: tuple[Candidate, ...]
     learnt_as: tuple[tuple[int, Anchor], ...]
     orders: tuple[int, ...]
+    latest: tuple[Float[np.ndarray, " _"], ...]
     future_order: int
+    caution: Caution
     together: Together
     intercept: bool
     future_metric: Float[np.ndarray, "order order"] | None
@@ -103,15 +111,22 @@ class Solver:
         return found
 
     def covariance(
-        self, state: ForecasterState, maps: tuple[ForecastMap, ...], chosen: tuple[Candidate, ...]
+        self,
+        state: ForecasterState,
+        maps: tuple[ForecastMap, ...],
+        chosen: tuple[Candidate, ...],
+        coefficients: Float[np.ndarray, "channels order"],
     ) -> Float[np.ndarray, "channels order order"]:
-        """Of the errors, for every channel: on unseen data where there were some, else on the learnt."""
+        """Of the errors of the forecast `coefficients`: on unseen data where there were some, else with `caution`."""
         order, channels = self.future_order, state.channels
         covariance = np.empty((channels, order, order))
         for g, (fitted, candidate) in enumerate(zip(maps, chosen, strict=True)):
             weight = state.validation.weight[g]
-            scored = state.validation.errors[g, self.candidates.index(candidate)]
-            errors = scored / weight if weight else fitted.residual
+            if not weight:
+                for c, cautious in self._cautious(state, g, fitted, candidate, coefficients):
+                    covariance[c] = cautious
+                continue
+            errors = state.validation.errors[g, self.candidates.index(candidate)] / weight
             if self.together == "joint":
                 blocks = errors.reshape(channels, order, channels, order)
                 covariance[:] = blocks[np.arange(channels), :, np.arange(channels)]
@@ -120,6 +135,45 @@ class Solver:
             else:
                 covariance[g] = errors
         return covariance
+
+    def _cautious(
+        self,
+        state: ForecasterState,
+        g: int,
+        fitted: ForecastMap,
+        candidate: Candidate,
+        coefficients: Float[np.ndarray, "channels order"],
+    ) -> Iterator[tuple[int, Float[np.ndarray, "order order"]]]:
+        """The channels of group g, and the covariance of the errors of each, as long as no stretch was scored."""
+        place, inputs = self._place(candidate), self.orders[candidate.history]
+        known, stretch = (one[g] for one in (state.validation.learnt_then, state.validation.stretch))
+        errors, weight = None, stretch[place].weight
+        if known[place].weight and weight:
+            then = self.solve(known, candidate, state.channels)
+            errors = stretch[place].errors_of(then.forecast_map, then.intercept) / weight
+        # To go on with the last value, or with the mean of the past; a constant fills the first coefficient.
+        anchored, first = candidate.anchor == "last", np.eye(self.future_order)[0]
+        simple = [np.zeros(inputs) if anchored else self.latest[candidate.history], np.eye(inputs)[0]]
+        for c in [g] if self.together == "independent" else range(state.channels):
+            moments, residual, scored = state.learnt[g][place], fitted.residual, errors
+            if self.together == "joint":
+                x, y = (slice(c * size, (c + 1) * size) for size in (inputs, self.future_order))
+                moments, residual = moments.part(x, y), residual[y, y]
+                scored = None if errors is None else errors[y, y]
+            past = state.aligned[candidate.history][c]
+            levels = [state.held[c] if anchored else simple[0] @ past, past[0]]
+            yield (
+                c,
+                self.caution.covariance(
+                    moments,
+                    residual,
+                    fitted.freedom,
+                    simple,
+                    [coefficients[c] - level * first for level in levels],
+                    None if scored is None else (scored, weight),
+                    sharing=state.channels if self.together == "shared" else 1,
+                ),
+            )
 
     def apply(
         self,

@@ -23,11 +23,13 @@ from hippozoo.zoo.forecasting.delay import DelayLine
 from hippozoo.zoo.forecasting.detail import Detail, cell_count, missed_detail
 from hippozoo.zoo.forecasting.forecast import Forecast
 from hippozoo.zoo.forecasting.future import lead_basis
+from hippozoo.zoo.forecasting.gaps import cross_gap, long_gaps
 from hippozoo.zoo.forecasting.grouping import Together, group_count, group_pairs
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap
 from hippozoo.zoo.forecasting.state import ForecasterState, Learnt, Validation
-from hippozoo.zoo.forecasting.systems_in_motion import move
+from hippozoo.zoo.forecasting.systems_in_motion import move, observed_time
+from hippozoo.zoo.forecasting.unvalidated import Caution
 
 __all__ = ["Forecaster"]
 
@@ -36,8 +38,8 @@ Delay = Literal["exact", "endpoint"]
 
 # Rows per block: large enough for the matrix products, small enough for the cache of two cores.
 _BLOCK = 4096
-# Each stretch of validation is this share of the time before it, and halves the weight of older errors: a map of
-# the first hours says little about one of the whole year.
+# Each stretch of validation is this share of what was observed before it, and halves the weight of older errors: a
+# map of the first hours says little about one of the whole year.
 _GROWTH = 0.25
 _FADE = 0.5
 
@@ -212,7 +214,9 @@ class Forecaster(Immutable):
             self.candidates,
             tuple(product(range(len(self.histories)), self.anchors)),
             tuple(system.order for system in self.histories),
+            tuple(system.basis(0.0) for system in self.histories),
             self.future.order,
+            Caution(self.future.order, self.dt / self.horizon),
             self.together,
             self.intercept,
             self.future_metric,
@@ -238,6 +242,7 @@ class Forecaster(Immutable):
         return ForecasterState(
             single=channels is None,
             time=0.0,
+            seen=0.0,
             begun=np.zeros(count, bool),
             age=nothing,
             held=nothing,
@@ -288,12 +293,19 @@ class Forecaster(Immutable):
         """
         values, steps, observed = self._checked(state, signal, dt, mask)
         state, begin = wait_for_a_sample(state, steps, observed)
+        # System 1's own reading of the past, which the endpoint is, is not constant when the past is.
+        gaps = {} if self.delay == "endpoint" else long_gaps(state, steps, observed, self.horizon + self.dt)
         while begin < len(values):
             state = begin_channels(state, values[begin], observed[begin])
+            if begin in gaps and not state.line.observed.any():
+                state = self._cross(state, float(steps[begin : gaps[begin]].sum()))
+                begin = gaps[begin]
+                continue
             end = self._block_end(state, steps, observed, begin)
+            end = min([end, *(one for one in gaps if one > begin)])
             block = slice(begin, end)
             state = self._advance(state, values[block], steps[block], observed[block])
-            if state.time >= state.validation.boundary:
+            if state.seen >= state.validation.boundary:
                 state = self._validate(state)
             begin = end
         return state
@@ -364,6 +376,33 @@ class Forecaster(Immutable):
         """
         return self._solver.scores(state)
 
+    def until_validated(self, state: ForecasterState) -> float:
+        """How much more must be observed before the bands of all channels are measured on unseen data; 0 if they are.
+
+        Until then bands are those of simple forecasts, widened (see `Caution`). Gaps do not count.
+
+        Examples
+        --------
+        >>> forecaster, wave = Forecaster(LegT(8, 20.0), horizon=4.0), np.cos(np.arange(21) / 3)
+        >>> state = forecaster.learn(forecaster.initial_state(), wave[:10])
+        >>> forecaster.until_validated(state)
+        11.0
+        >>> forecaster.until_validated(forecaster.learn(state, wave[10:]))
+        0.0
+        """
+        validation = state.validation
+        # Not begun, or too young for a pair of a past and its future: the first pair is still to come.
+        missing = self.horizon + self.warmup - np.where(state.begun, state.age, 0.0)
+        oldest = {"independent": missing, "shared": [missing.min()], "joint": [missing.max()]}[self.together]
+        ends = [state.seen]
+        for g in np.flatnonzero(validation.weight == 0):
+            first, end = state.seen + max(float(oldest[g]), 0.0), validation.boundary
+            then, before = (bool(one[g][0].weight) for one in (validation.learnt_then, validation.learnt_before))
+            while not then or first >= end:
+                then, before, end = before, first < end, self._next_boundary(end + self.dt / 2)
+            ends.append(end)
+        return math.ceil((max(ends) - state.seen) / self.dt - 1e-9) * self.dt
+
     def chosen(self, state: ForecasterState) -> tuple[Candidate, ...]:
         """The candidate that each group forecasts by; the first one as long as nothing could be compared."""
         scores = np.nan_to_num(self.scores(state), nan=np.inf)
@@ -415,7 +454,7 @@ class Forecaster(Immutable):
         maps = self.maps(state, candidate)
         pasts = tuple(past[None] for past in state.aligned)
         coefficients = self._solver.apply(maps, candidates, pasts, state.held[None])[0]
-        covariance = self._solver.covariance(state, maps, candidates)
+        covariance = self._solver.covariance(state, maps, candidates, coefficients)
         unlearnt = np.repeat([not group[0].weight for group in state.learnt], state.channels // len(state.learnt))
         coefficients[unlearnt] = state.held[unlearnt, None] * (np.arange(self.future.order) == 0)
         covariance[unlearnt] = np.diag(np.where(np.arange(self.future.order) == 0, np.inf, 0.0))
@@ -498,6 +537,20 @@ class Forecaster(Immutable):
             detail=state.detail.merge(missed, kept),
         )
 
+    def _cross(self, state: ForecasterState, duration: float) -> ForecasterState:
+        """Let a gap pass in one step: nothing is learnt, and what was learnt may fade."""
+        moved = cross_gap(state, self._recent, self._pasts, duration)
+        if self.forgetting is None:
+            return moved
+        kept = math.exp(-duration / self.forgetting)
+        nothing = Detail(np.zeros_like(state.detail.squares), np.zeros_like(state.detail.weight))
+        return replace(
+            moved,
+            learnt=_faded(state.learnt, kept),
+            validation=replace(state.validation, stretch=_faded(state.validation.stretch, kept)),
+            detail=state.detail.merge(nothing, kept),
+        )
+
     def _block_end(self, state: ForecasterState, steps: np.ndarray, observed: np.ndarray, begin: int) -> int:
         """A block ends at its full size, before a channel begins, and with the sample that completes a stretch."""
         end = min(begin + _BLOCK, len(steps))
@@ -505,14 +558,15 @@ class Forecaster(Immutable):
             starting = observed[begin + 1 : end, ~state.begun].any(axis=1)
             if starting.any():
                 end = begin + 1 + int(starting.argmax())
-        clock = state.time + np.cumsum(steps[begin:end])
+        # By the time that was observed: a gap makes no stretch longer, and is none.
+        clock = state.seen + observed_time(steps[begin:end], observed[begin:end])
         return begin + min(end - begin, int(np.searchsorted(clock, state.validation.boundary)) + 1)
 
     # -- validation -------------------------------------------------------------------------------------------------
 
-    def _next_boundary(self, time: float) -> float:
+    def _next_boundary(self, seen: float) -> float:
         longest = math.inf if self.forgetting is None else max(self.forgetting, self.horizon)
-        end = time + max(self.horizon, min(_GROWTH * time, longest))
+        end = seen + max(self.horizon, min(_GROWTH * seen, longest))
         # Half a step off the samples, so that rounding of the clock decides nothing.
         return (math.floor(end / self.dt) + 0.5) * self.dt
 
@@ -526,7 +580,7 @@ class Forecaster(Immutable):
             weight[g] += stretch[0].weight
             errors[g] += self._solver.errors(known, stretch, state.channels)
         nothing = tuple(tuple(one.faded(0.0) for one in group) for group in before.stretch)
-        boundary = self._next_boundary(state.time)
+        boundary = self._next_boundary(state.seen)
         return replace(
             state,
             validation=Validation(boundary, nothing, before.learnt_before, state.learnt, errors, weight),

@@ -34,6 +34,9 @@ class ForecastMap:
         The columns :math:`\Sigma^{1/2} v_i` as rows: what these numbers mean as parts of x.
     residual
         Covariance of the errors on the moments themselves.
+    freedom
+        Degrees of freedom of the map before its rank was limited: how many numbers of x it may follow, a ridge held
+        against each.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class ForecastMap:
     directions: Float[np.ndarray, "rank inputs"]
     patterns: Float[np.ndarray, "rank inputs"]
     residual: Float[np.ndarray, "outputs outputs"]
+    freedom: float
 
     @property
     def rank(self) -> int:
@@ -130,7 +134,8 @@ def reduced_rank(
     axes[still] = 0.0
     floor = _ROUNDING * max(float(variance[-1]), 0.0)
     used = variance > floor
-    variance = np.where(used, variance, 0.0) + float(penalty) * np.trace(cov_xx) / inputs
+    own = np.where(used, variance, 0.0)
+    variance = own + float(penalty) * np.trace(cov_xx) / inputs
     kept = used if not penalty else variance > 0
     # Directions without variance get no weight in either direction: a pseudo-inverse.
     root = np.where(kept, np.sqrt(variance), 0.0)
@@ -144,7 +149,8 @@ def reduced_rank(
     forecast_map = (W_inverse_root @ U[:, :d] * S[:d]) @ directions
     shift = moments.mean_y - forecast_map @ moments.mean_x if intercept else np.zeros(outputs)
     errors = moments.errors_of(forecast_map, shift)
-    return ForecastMap(forecast_map, shift, S, directions, patterns, errors / max(moments.weight, 1e-300))
+    freedom = float(np.sum(own[kept] / variance[kept])) + bool(intercept)
+    return ForecastMap(forecast_map, shift, S, directions, patterns, errors / max(moments.weight, 1e-300), freedom)
 
 
 def _roots(metric: np.ndarray | None, outputs: int) -> tuple[np.ndarray, np.ndarray]:

@@ -23,7 +23,7 @@ class Validation:
     Parameters
     ----------
     boundary
-        When the present stretch ends.
+        When the present stretch ends, by the time that was observed.
     stretch
         Moments of the present stretch: [group][history].
     learnt_then
@@ -55,6 +55,8 @@ class ForecasterState:
         Whether samples are single numbers; arrays have a channel axis of length 1 then.
     time
         The present: how much time has passed since the beginning.
+    seen
+        How much of it was observed, in any channel: gaps do not count.
     begun, age
         Which channels have had their first sample, and how long ago.
     held
@@ -77,6 +79,7 @@ class ForecasterState:
 
     single: bool
     time: float
+    seen: float
     begun: Bool[np.ndarray, " channels"]
     age: Float[np.ndarray, " channels"]
     held: Float[np.ndarray, " channels"]

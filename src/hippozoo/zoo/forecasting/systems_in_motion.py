@@ -11,7 +11,7 @@ from hippozoo.memory import Memory
 from hippozoo.zoo.forecasting.detail import cell_count, probe_rows
 from hippozoo.zoo.forecasting.state import ForecasterState
 
-__all__ = ["Pairs", "move"]
+__all__ = ["Pairs", "move", "observed_time"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,13 @@ class Pairs:
     probes: np.ndarray
     readings: Float[np.ndarray, "probes channels cells"]
     begins: Float[np.ndarray, " probes"]
+
+
+def observed_time(
+    steps: Float[np.ndarray, " time"], observed: Float[np.ndarray, "time channels"]
+) -> Float[np.ndarray, " time"]:
+    """How much time of these samples was observed in any channel, up to each of them."""
+    return np.cumsum(steps * observed.any(axis=1))
 
 
 def move(
@@ -82,6 +89,7 @@ def move(
     moved = replace(
         state,
         time=state.time + float(elapsed[-1]),
+        seen=state.seen + float(observed_time(steps, observed)[-1]),
         age=np.where(state.begun, age[-1], 0.0),
         held=values[-1],
         recent=futures[-1],
