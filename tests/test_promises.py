@@ -70,6 +70,11 @@ MEMBERS = {
         lambda: VolterraLayer(LegT(4, timescale=9.0), channels=2, outputs=3, degree=3, dtype=torch.float64),
         {"n_steps": 100},
     ),
+    # Its scales are irrational: converted, they must not stay as rounded as they were.
+    "volterra-layer-quartic": (
+        lambda: VolterraLayer(LegT(6, timescale=9.0), channels=2, degree=4, dtype=torch.float64),
+        {},
+    ),
     "volterra-layer-low-rank": (lambda: VolterraLayer(LegS(5, timescale=9.0), channels=2, rank=2), {"n_steps": 100}),
     "lstm": (lambda: LSTM(3, 2, width=8, layers=2, dtype=torch.float64), {}),
     "lstm-float32": (lambda: LSTM(3, 2, width=8), {}),

@@ -67,10 +67,28 @@ def real_tensor(name: str, value: Any, dtype: torch.dtype) -> Tensor:
     return value
 
 
-def samples(x: Any, dtype: torch.dtype, channels: int | None, axes: str, hint: str) -> None:
+def on_device(name: str, value: Tensor, device: torch.device | None) -> None:
+    """A tensor where the layer is; torch itself computes with a tensor of no values and says nothing."""
+    if device is None or value.device == device:
+        return
+    if device.type == "meta":
+        raise ValueError(
+            f"{name} is on {value.device}, but this layer is on meta, where numbers have no values; give it some by "
+            f"layer.to_empty(device={str(value.device)!r}) and layer.load_state_dict(...)."
+        )
+    move = (
+        "make it there, since on meta numbers have no values" if value.is_meta else f"pass {name}.to({str(device)!r})"
+    )
+    raise ValueError(f"{name} is on {value.device}, but this layer is on {device}; {move}.")
+
+
+def samples(
+    x: Any, dtype: torch.dtype, channels: int | None, axes: str, hint: str, device: torch.device | None = None
+) -> None:
     """A sequence or a sample of the shape that `axes` names, with at least one number and the right last axis."""
     refuse_low_precision(dtype)
     real_tensor("x", x, dtype)
+    on_device("x", x, device)
     if x.ndim != axes.count(",") + 1:
         raise ValueError(f"x has shape {tuple(x.shape)}, expected {axes}; pass {hint}.")
     if 0 in x.shape:
@@ -89,7 +107,7 @@ def finite_samples_and_state(
     """Finite samples, and a finite state of the expected shape or none; `begin` is how to make one."""
     finite_samples(x)
     if state is not None:
-        finite_state("state", state, dtype, expected, f"{axes} = ", begin)
+        finite_state("state", state, dtype, expected, f"{axes} = ", begin, x.device)
 
 
 def finite_samples(x: Tensor) -> None:
@@ -97,9 +115,18 @@ def finite_samples(x: Tensor) -> None:
     finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
 
 
-def finite_state(name: str, state: Any, dtype: torch.dtype, expected: tuple[int, ...], axes: str, begin: str) -> None:
+def finite_state(
+    name: str,
+    state: Any,
+    dtype: torch.dtype,
+    expected: tuple[int, ...],
+    axes: str,
+    begin: str,
+    device: torch.device | None = None,
+) -> None:
     """A state, or a part of one, that a layer can go on from."""
     real_tensor(name, state, dtype)
+    on_device(name, state, device)
     if tuple(state.shape) != expected:
         raise ValueError(
             f"{name} has shape {tuple(state.shape)}, expected {axes}{expected}; "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +23,7 @@ from hippozoo.memory._torch_arguments import (
     without_padding,
 )
 from hippozoo.memory._torch_blocks import BlockTables, all_states, block_tables, fixed_tables, levels_needed, readouts
+from hippozoo.memory._torch_tables import WithTables
 from hippozoo.memory._torch_updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
 from hippozoo.systems import HippoSystem
 
@@ -36,7 +36,7 @@ Outputs = Float[Tensor, "batch time channels order"] | Float[Tensor, "batch time
 Output = Float[Tensor, "batch channels order"] | Float[Tensor, "batch outputs"]
 
 
-class MemoryLayer(nn.Module):
+class MemoryLayer(WithTables):
     """Keeps the past of every channel as coefficients; gives the states, or a learnt linear readout of them.
 
     The state is explicit: it goes in and comes out, is never changed in place, and ``state.detach()`` cuts the
@@ -130,7 +130,7 @@ class MemoryLayer(nn.Module):
         else:
             for name in ("A_d", "b_d", "_within", "_carries"):
                 self.register_buffer(name, place, persistent=False)
-            self._fill_tables()
+            self._fill_tables(place)
         if self.outputs and self.channels:
             size = self.channels * system.order
             self.readout = nn.Linear(size, self.outputs, self.bias, place.device, place.dtype)
@@ -168,7 +168,7 @@ class MemoryLayer(nn.Module):
             raise ValueError("channels=None, and this layer takes any number of them; pass channels.")
         if self.channels and channels != self.channels:
             raise ValueError(f"channels={channels}, but this layer has {self.channels}; leave channels out.")
-        return torch.zeros(batch, channels, self.system.order, dtype=self.dtype, device=self._place.device)
+        return torch.zeros(batch, channels, self.system.order, dtype=self.dtype, device=self._home(None))
 
     def update_rule(self, dt: Steps | None = None) -> tuple[Tensor, Tensor]:
         """A_d and b_d as they are now, for the layer's own step or for others; a tensor of steps gives a stack.
@@ -335,30 +335,27 @@ class MemoryLayer(nn.Module):
         tables = block_tables(*self._updates(steps, torch.float64), block, levels_needed(n_steps))
         return BlockTables(*(table.to(self.dtype) for table in tables))
 
-    def _fill_tables(self) -> None:
-        place = self._place
+    @property
+    def _table(self) -> Tensor | None:
+        return None if self.trainable_timescale else self.b_d
+
+    @property
+    def _parameter(self) -> Tensor | None:
+        if self.trainable_timescale:
+            return self.log_timescale
+        return self.readout.weight if self.outputs else None
+
+    def _compute_tables(self, place: Tensor) -> None:
         A_d, b_d = (torch.from_numpy(rule) for rule in discretise(self.system, self.dt, self.method))
         self.A_d, self.b_d = A_d.to(place), b_d.to(place)
         self._within, self._carries = fixed_tables(A_d, b_d, self._block, place)
-        self._filled_for = place.dtype
-
-    def _refresh_tables(self) -> None:
-        # Some convert buffers behind the layer's back (tensor.data = …); what was rounded must not be widened.
-        if self._filled_for != self.dtype and not torch.compiler.is_compiling():
-            self._fill_tables()
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> MemoryLayer:
-        before = self._place
-        super()._apply(fn, recurse)
-        after = self._place
-        if not self.trainable_timescale and (before.dtype, before.device) != (after.dtype, after.device):
-            self._fill_tables()
-        return self
 
     # -- checks ----------------------------------------------------------------------------------------------
 
     def _check_shapes(self, x: Tensor, axes: str, hint: str) -> None:
-        samples(x, self.dtype, self.channels, axes, hint)
+        home = self._home(x)
+        samples(x, self.dtype, self.channels, axes, hint, home)
+        self._refresh_tables(home)
 
     def _check_values(self, x: Tensor, state: Tensor | None) -> None:
         expected = (x.shape[0], x.shape[-1], self.system.order)

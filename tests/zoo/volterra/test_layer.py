@@ -67,3 +67,24 @@ def test_it_learns_by_backpropagation():
         loss.backward()
         optimiser.step()
     assert loss < 0.15 * target.var()
+
+
+def test_a_converted_readout_is_as_precise_as_one_made_so(rng):
+    parameters, states = rng.normal(size=35), rng.normal(size=(5, 3))
+    module = VolterraReadout(3, degree=4).double()
+    module.set_parameters(parameters)
+    ours = module(torch.from_numpy(states)).detach().numpy()
+    assert_allclose(ours[:, 0], PolynomialReadout(3, 4).predict(parameters, states), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rank", [None, 2])
+def test_autocast_leaves_the_polynomial_in_its_own_precision(rank):
+    layer = VolterraLayer(LegT(4, timescale=9.0), channels=2, outputs=3, degree=3, rank=rank)
+    torch.nn.init.normal_(layer.readout.weight)
+    x = torch.randn(2, 7, 2)
+    wanted, state = layer(x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found, _ = layer(x)
+        stepped, _ = layer.step(x[:, 0], state)
+    assert found.dtype == stepped.dtype == torch.float32
+    assert torch.equal(found, wanted)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from hippozoo._arguments import shorten, whole_number
-from hippozoo.memory._torch_arguments import finite_values, real_tensor, within
+from hippozoo.memory._torch_arguments import finite_values, on_device, real_tensor, within
+from hippozoo.memory._torch_tables import WithTables
 from hippozoo.polynomials import Legendre, OrthonormalFamily
 from hippozoo.zoo.associative._delta_rule import by_stretches, one_by_one, read_at, written
 
@@ -24,7 +24,7 @@ Bank = Float[Tensor, "batch channels coefficients"]
 STRETCH = 64
 
 
-class PolynomialBank(nn.Module):
+class PolynomialBank(WithTables):
     r"""Stores values at addresses between 0 and 1: one function per channel, read anywhere, written with least change.
 
     Channel j holds the function :math:`m_j(x) = \langle C_j, \varphi(x)\rangle` in an orthonormal polynomial basis.
@@ -89,7 +89,7 @@ class PolynomialBank(nn.Module):
         if place.dtype not in (torch.float32, torch.float64):
             raise TypeError(f"dtype={place.dtype}: a bank needs float32 or float64.")
         self.register_buffer("_cosines", place, persistent=False)
-        self._fill()
+        self._fill_tables(place)
 
     # -- what it is ------------------------------------------------------------------------------------------
 
@@ -120,6 +120,7 @@ class PolynomialBank(nn.Module):
         >>> bool(np.allclose(bank.features(torch.tensor([0.5])), [[1, 0, -np.sqrt(5) / 2]], atol=1e-6))
         True
         """
+        self._refresh_tables(self._home(address))
         self._check_address("address", address)
         return self._features(address)
 
@@ -142,6 +143,7 @@ class PolynomialBank(nn.Module):
         >>> bank.read(state, where).round(decimals=4).tolist()
         [[1.0, -1.0]]
         """
+        self._refresh_tables(self._home(address))
         self._check_state(state)
         batch = len(state)
         self._check_address("address", address, (batch,))
@@ -160,6 +162,7 @@ class PolynomialBank(nn.Module):
         >>> bank.read(bank.initial_state(3), torch.rand(3, 5)).shape
         torch.Size([3, 5, 2])
         """
+        self._refresh_tables(self._home(address))
         self._check_state(state)
         self._check_address("address", address)
         if address.ndim not in (1, 2) or len(address) != len(state):
@@ -189,6 +192,7 @@ class PolynomialBank(nn.Module):
         state
             The bank to go on from; without it, the empty one.
         """
+        self._refresh_tables(self._home(write_address))
         batch, n_steps = self._check_sequence(write_address, value, read_address)
         write_gate = torch.ones_like(write_address) if write_gate is None else write_gate
         self._check("write_gate", write_gate, (batch, n_steps))
@@ -247,30 +251,30 @@ class PolynomialBank(nn.Module):
 
     # -- tables and checks -----------------------------------------------------------------------------------
 
-    def _fill(self) -> None:
-        self._cosines = torch.from_numpy(cosine_coefficients(self.family)).to(self._cosines)
+    @property
+    def _table(self) -> Tensor:
+        return self._cosines
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> PolynomialBank:
-        before = self._cosines
-        super()._apply(fn, recurse)
-        if self._cosines.dtype != before.dtype:
-            self._fill()  # what was rounded must not be widened
-        return self
+    def _compute_tables(self, place: Tensor) -> None:
+        self._cosines = torch.from_numpy(cosine_coefficients(self.family)).to(place)
 
     def _check(self, name: str, value: Tensor, shape: tuple[int, ...]) -> None:
         real_tensor(name, value, self.dtype)
+        on_device(name, value, self._cosines.device)
         if tuple(value.shape) != shape:
             raise ValueError(f"{name} has shape {tuple(value.shape)}, expected {shape}.")
         finite_values(name, value, what_to_do="the bank keeps what it is given.")
 
     def _check_address(self, name: str, address: Tensor, shape: tuple[int, ...] | None = None) -> None:
         real_tensor(name, address, self.dtype)
+        on_device(name, address, self._cosines.device)
         if shape is not None and tuple(address.shape) != shape:
             raise ValueError(f"{name} has shape {tuple(address.shape)}, expected {shape}.")
         within(name, address, 0.0, 1.0, what_to_do="map scores through a sigmoid first.")
 
     def _check_state(self, state: Tensor, batch: int | None = None) -> None:
         real_tensor("state", state, self.dtype)
+        on_device("state", state, self._cosines.device)
         expected = self.channels, self.family.order
         if state.ndim != 3 or tuple(state.shape[1:]) != expected or batch not in (None, len(state)):
             raise ValueError(
@@ -282,6 +286,7 @@ class PolynomialBank(nn.Module):
 
     def _check_sequence(self, write_address: Tensor, value: Tensor, read_address: Tensor) -> tuple[int, int]:
         real_tensor("value", value, self.dtype)
+        on_device("value", value, self._cosines.device)
         if value.ndim != 3 or value.shape[-1] != self.channels or 0 in value.shape:
             raise ValueError(
                 f"value has shape {tuple(value.shape)}, expected (batch, time, channels) with "

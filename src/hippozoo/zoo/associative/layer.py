@@ -191,6 +191,7 @@ class AssociativeMemory(nn.Module):
 
     def initial_state(self, batch: int) -> AssociativeState:
         """No past, and nothing stored."""
+        self._refresh_tables()
         return AssociativeState(self.memory.initial_state(batch), self.bank.initial_state(batch))
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
@@ -263,7 +264,8 @@ class AssociativeMemory(nn.Module):
         self, x: Tensor, state: AssociativeState | None, dt: Steps | None, lengths: Tensor | None
     ) -> tuple[Signals, Tensor, Tensor | None]:
         """The signals, the memory after the last sample, and which samples are real."""
-        samples(x, self.dtype, self.channels, "(batch, time, channels)", "x[None] for one sequence")
+        samples(x, self.dtype, self.channels, "(batch, time, channels)", "x[None] for one sequence", self._device)
+        self._refresh_tables()
         x, lengths, real = without_padding(x, lengths)
         self._check_values(x, state)
         projected = self.project(x)
@@ -306,7 +308,9 @@ class AssociativeMemory(nn.Module):
         return output_gate[..., None] * self.readout(reads), AssociativeState(memory, bank)
 
     def _take(self, x: Tensor, state: AssociativeState, dt: Steps | None) -> tuple[Tensor, AssociativeState]:
-        samples(x, self.dtype, self.channels, "(batch, channels)", "x[:, 0] for the first sample of a sequence")
+        hint = "x[:, 0] for the first sample of a sequence"
+        samples(x, self.dtype, self.channels, "(batch, channels)", hint, self._device)
+        self._refresh_tables()
         if state is None:
             raise TypeError("state=None: step goes on from a state; pass layer.initial_state(batch).")
         self._check_values(x, state)
@@ -317,7 +321,16 @@ class AssociativeMemory(nn.Module):
         reads = self.bank._read(bank, signals.read_address)
         return signals.output_gate[..., None] * self.readout(reads), AssociativeState(memory, bank)
 
-    # -- checks ----------------------------------------------------------------------------------------------
+    # -- tables and checks -----------------------------------------------------------------------------------
+
+    @property
+    def _device(self) -> torch.device:
+        return self.project.weight.device
+
+    def _refresh_tables(self) -> None:
+        """Memory and bank learn nothing: weights that were put in their place do not tell them where they are."""
+        self.memory._refresh_tables(self._device)
+        self.bank._refresh_tables(self._device)
 
     def _check_values(self, x: Tensor, state: Any) -> None:
         finite_samples(x)
@@ -329,5 +342,5 @@ class AssociativeMemory(nn.Module):
                 "or initial_state(batch)."
             )
         expected, begin = (len(x), self.width, self.system.order), f"initial_state({len(x)})"
-        finite_state("state.memory", state.memory, self.dtype, expected, "(batch, width, order) = ", begin)
+        finite_state("state.memory", state.memory, self.dtype, expected, "(batch, width, order) = ", begin, x.device)
         self.bank._check_state(state.bank, len(x))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from hippozoo.memory._torch_arguments import (
     steps_of_time,
     without_padding,
 )
+from hippozoo.memory._torch_tables import WithTables
 from hippozoo.memory._torch_updates import MATRIX_BUDGET, augmented_generator, updates
 from hippozoo.zoo.multiscale._torch_blocks import (
     BankTables,
@@ -46,7 +47,7 @@ Output = Float[Tensor, "batch *output"]
 _BLOCK = 32
 
 
-class MultiscaleLayer(nn.Module):
+class MultiscaleLayer(WithTables):
     """Keeps the past of every channel at all timescales; gives states, coefficients at chosen horizons, or a readout.
 
     The state, (batch, channels, order, scales), goes in and comes out and is never changed in place. A whole sequence,
@@ -119,7 +120,7 @@ class MultiscaleLayer(nn.Module):
         self._generator = augmented_generator(memory.system)
         for name in ("_A_d", "_b_d", "_powers", "_responses", "_reading"):
             self.register_buffer(name, place, persistent=False)
-        self._fill_tables()
+        self._fill_tables(place)
         if self.outputs and self.channels:
             size = self.channels * self._features
             self.readout = nn.Linear(size, self.outputs, self.bias, place.device, place.dtype)
@@ -157,7 +158,7 @@ class MultiscaleLayer(nn.Module):
             raise ValueError("channels=None, and this layer takes any number of them; pass channels.")
         if self.channels and channels != self.channels:
             raise ValueError(f"channels={channels}, but this layer has {self.channels}; leave channels out.")
-        return torch.zeros(batch, channels, *self._shape, dtype=self.dtype, device=self._b_d.device)
+        return torch.zeros(batch, channels, *self._shape, dtype=self.dtype, device=self._home(None))
 
     # -- the state in motion ---------------------------------------------------------------------------------
 
@@ -280,8 +281,15 @@ class MultiscaleLayer(nn.Module):
         windows = torch.from_numpy(self.memory.windows.copy()).to(steps.device)
         return updates(steps[..., None] / windows, self._generator, "zoh", self.dtype)
 
-    def _fill_tables(self) -> None:
-        place = self._b_d
+    @property
+    def _table(self) -> Tensor:
+        return self._b_d
+
+    @property
+    def _parameter(self) -> Tensor | None:
+        return self.readout.weight if self.outputs else None
+
+    def _compute_tables(self, place: Tensor) -> None:
         system, windows = self.memory.system, self.memory.windows
         rules = zero_order_hold(self.memory.layout.plain_system(1.0), self.dt / windows)
         A_d, b_d = (torch.from_numpy(rule) for rule in rules)
@@ -291,24 +299,13 @@ class MultiscaleLayer(nn.Module):
         if self.horizons is not None:
             reading = np.concatenate([self.memory.reading(horizon) for horizon in self.horizons])
             self._reading = torch.from_numpy(reading).reshape(-1, system.order, len(windows)).to(place)
-        self._filled_for = place.dtype
-
-    def _refresh_tables(self) -> None:
-        # Some convert buffers behind the layer's back (tensor.data = …); what was rounded must not be widened.
-        if self._filled_for != self.dtype and not torch.compiler.is_compiling():
-            self._fill_tables()
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> MultiscaleLayer:
-        before = self._b_d
-        super()._apply(fn, recurse)
-        if (before.dtype, before.device) != (self._b_d.dtype, self._b_d.device):
-            self._fill_tables()
-        return self
 
     # -- checks ----------------------------------------------------------------------------------------------
 
     def _check_shapes(self, x: Tensor, axes: str, hint: str) -> None:
-        samples(x, self.dtype, self.channels, axes, hint)
+        home = self._home(x)
+        samples(x, self.dtype, self.channels, axes, hint, home)
+        self._refresh_tables(home)
 
     def _check_values(self, x: Tensor, state: Tensor | None) -> None:
         expected = (x.shape[0], x.shape[-1], *self._shape)

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from hippozoo._arguments import real_array, whole_number
 from hippozoo.discretise import Method
 from hippozoo.memory import MemoryLayer
-from hippozoo.memory._torch_arguments import silent_in_padding, without_padding
+from hippozoo.memory._torch_arguments import in_own_precision, on_device, silent_in_padding, without_padding
+from hippozoo.memory._torch_tables import WithTables
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.volterra.low_rank import LowRankReadout
 from hippozoo.zoo.volterra.monomials import multi_indices
@@ -22,7 +23,7 @@ from hippozoo.zoo.volterra.polynomial import PolynomialReadout
 __all__ = ["VolterraLayer", "VolterraReadout"]
 
 
-class VolterraReadout(nn.Module):
+class VolterraReadout(WithTables):
     """A learnt polynomial of its inputs, full or of low rank, for any number of outputs.
 
     The parameters are those of `PolynomialReadout` or `LowRankReadout`, one row per output; `set_parameters` takes
@@ -70,18 +71,10 @@ class VolterraReadout(nn.Module):
         self.rank = None if rank is None else whole_number("rank", rank)
         place = torch.empty((), device=device, dtype=dtype)
         self.weight = nn.Parameter(place.new_zeros(self.outputs, self.readout.n_parameters))
-        scale = np.ones(1)
-        if isinstance(self.readout, PolynomialReadout):
-            scale = np.sqrt(self.readout.products.multiplicity)
-            for k in range(2, self.degree + 1):
-                rows = multi_indices(self.inputs, k)
-                before = multi_indices(self.inputs, k - 1)
-                # Which product of one degree less, times which input: looked up once.
-                digits = self.inputs ** np.arange(k - 1)[::-1]
-                parents = np.searchsorted(before @ digits, rows[:, :-1] @ digits)
-                self.register_buffer(f"_parent_{k}", torch.from_numpy(parents).to(place.device), persistent=False)
-                self.register_buffer(f"_last_{k}", torch.from_numpy(rows[:, -1]).to(place.device), persistent=False)
-        self.register_buffer("_scale", torch.as_tensor(scale).to(place), persistent=False)
+        degrees = range(2, self.degree + 1) if rank is None else ()
+        for name in (*(f"_{what}_{k}" for k in degrees for what in ("parent", "last")), "_scale"):
+            self.register_buffer(name, place, persistent=False)
+        self._fill_tables(place)
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
@@ -97,13 +90,7 @@ class VolterraReadout(nn.Module):
         """The polynomial of each row."""
         if states.shape[-1] != self.inputs:
             raise ValueError(f"states has shape {tuple(states.shape)}; this readout reads (..., {self.inputs}).")
-        if self.rank is not None:
-            return self._low_rank(states)
-        products = [torch.ones_like(states[..., :1]), states]
-        for k in range(2, self.degree + 1):
-            parent, last = getattr(self, f"_parent_{k}"), getattr(self, f"_last_{k}")
-            products.append(products[-1][..., parent] * states[..., last])
-        return (torch.cat(products, dim=-1) * self._scale) @ self.weight.mT
+        return in_own_precision(self.weight.dtype, self._polynomial, states)
 
     def set_parameters(self, parameters: Float[np.ndarray, "..."]) -> None:
         """Take over parameters learnt online: (parameters,) for all outputs alike, or (outputs, parameters)."""
@@ -112,11 +99,13 @@ class VolterraReadout(nn.Module):
             raise ValueError(
                 f"parameters has shape {rows.shape}; {self.readout!r} has {self.readout.n_parameters} for each output."
             )
+        self._refresh_tables(self.weight.device)
         with torch.no_grad():
             self.weight.copy_(torch.from_numpy(rows).to(self.weight) * self._scale)
 
     def parameters_of(self, output: int = 0) -> Float[np.ndarray, " parameters"]:
         """The parameters of one output as the NumPy readout has them, for kernels and pictures."""
+        self._refresh_tables(self.weight.device)
         return (self.weight[output].detach() / self._scale).double().cpu().numpy()
 
     def configuration(self) -> dict[str, Any]:
@@ -126,6 +115,39 @@ class VolterraReadout(nn.Module):
     def extra_repr(self) -> str:
         """What stands in the parentheses when the module is printed."""
         return ", ".join(f"{name}={value}" for name, value in self.configuration().items())
+
+    @property
+    def _table(self) -> Tensor:
+        return self._scale
+
+    @property
+    def _parameter(self) -> Tensor:
+        return self.weight
+
+    def _compute_tables(self, place: Tensor) -> None:
+        scale = np.ones(1)
+        if isinstance(self.readout, PolynomialReadout):
+            scale = np.sqrt(self.readout.products.multiplicity)
+            for k in range(2, self.degree + 1):
+                rows = multi_indices(self.inputs, k)
+                before = multi_indices(self.inputs, k - 1)
+                # Which product of one degree less, times which input: looked up once.
+                digits = self.inputs ** np.arange(k - 1)[::-1]
+                parents = np.searchsorted(before @ digits, rows[:, :-1] @ digits)
+                setattr(self, f"_parent_{k}", torch.from_numpy(parents).to(place.device))
+                setattr(self, f"_last_{k}", torch.from_numpy(rows[:, -1]).to(place.device))
+        self._scale = torch.from_numpy(scale).to(place)
+
+    def _polynomial(self, states: Tensor) -> Tensor:
+        on_device("states", states, self.weight.device)
+        self._refresh_tables(self.weight.device)
+        if self.rank is not None:
+            return self._low_rank(states)
+        products = [torch.ones_like(states[..., :1]), states]
+        for k in range(2, self.degree + 1):
+            parent, last = getattr(self, f"_parent_{k}"), getattr(self, f"_last_{k}")
+            products.append(products[-1][..., parent] * states[..., last])
+        return (torch.cat(products, dim=-1) * self._scale) @ self.weight.mT
 
     def _low_rank(self, states: Tensor) -> Tensor:
         N, rank = self.inputs, self.rank or 1
@@ -209,6 +231,7 @@ class VolterraLayer(nn.Module):
 
     def initial_state(self, batch: int) -> Float[Tensor, "batch channels order"]:
         """The memory of nothing."""
+        self.memory._refresh_tables(self.readout.weight.device)
         return self.memory.initial_state(batch)
 
     def forward(
