@@ -383,10 +383,10 @@ class Forecaster(Immutable):
 
         Examples
         --------
-        >>> forecaster, wave = Forecaster(LegT(8, 20.0), horizon=4.0), np.cos(np.arange(21) / 3)
+        >>> forecaster, wave = Forecaster(LegT(8, 20.0), horizon=4.0), np.cos(np.arange(23) / 3)
         >>> state = forecaster.learn(forecaster.initial_state(), wave[:10])
         >>> forecaster.until_validated(state)
-        11.0
+        13.0
         >>> forecaster.until_validated(forecaster.learn(state, wave[10:]))
         0.0
         """
