@@ -207,3 +207,11 @@ def test_the_horizon_decides_whether_fit_needs_steps(y):
     assert HippoForecaster(horizon=4).set_params(horizon=None).get_tag("requires-fh-in-fit")
     with pytest.raises(ValueError, match="must be passed to `fit`"):
         HippoForecaster().fit(y)
+
+
+def test_covariances_come_for_every_column(y):
+    both = pd.DataFrame({"a": y, "b": 3 * y + np.cos(np.arange(800) / 5)})
+    found = HippoForecaster(horizon=4).fit(both).predict_var(fh=[1, 2, 9], cov=True)
+    for name in both:
+        alone = HippoForecaster(horizon=4).fit(both[[name]]).predict_var(fh=[1, 2, 9], cov=True)
+        pd.testing.assert_frame_equal(found[name], alone, rtol=1e-6)

@@ -186,7 +186,9 @@ class HippoForecaster(BaseForecaster):
         rows = self._steps(fh) - 1
         chosen = whole[:, rows][:, :, rows]
         if cov:
-            return pd.DataFrame(chosen[0], index=index, columns=index)
+            tables = [pd.DataFrame(one, index=index, columns=index) for one in chosen]
+            # Columns of several variables are (variable, step), by sktime's rules.
+            return tables[0] if len(tables) == 1 else pd.concat(tables, axis=1, keys=self._get_varnames())
         return pd.DataFrame(np.diagonal(chosen, axis1=1, axis2=2).T.copy(), index=index, columns=columns)
 
     # -- between sktime and the forecaster --------------------------------------------------------------------------
