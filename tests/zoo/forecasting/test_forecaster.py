@@ -438,6 +438,32 @@ def test_eigenfunctions_are_orthonormal_under_the_weight(signal):
     assert (np.diff(values) <= 0).all()
 
 
+def test_eigenfunctions_are_those_of_the_history_kernel(signal):
+    # As the appendix draws them: Q in time is an integral operator, and these are its leading eigenfunctions.
+    forecaster = Forecaster(LegT(12, 20.0), horizon=5.0, rank=3, ridge=1e-3)
+    seen = explain(forecaster, learn(forecaster, signal))
+    node, mass = np.polynomial.legendre.leggauss(16)
+    lags = 10.0 * (node + 1)
+    values, functions = seen.eigenfunctions(lags, count=3)
+    assert_allclose((functions * mass / 2) @ seen.history_kernel(lags), values[:, None] * functions, atol=1e-9)
+    everything = np.linalg.eigvalsh(np.sqrt(mass / 2)[:, None] * seen.history_kernel(lags) * np.sqrt(mass / 2))
+    assert_allclose(values, everything[::-1][:3], atol=1e-9)  # none leads before them
+
+
+def test_the_predictive_memory_is_the_likeliest_past_with_the_same_forecast(signal):
+    # "Minimum-norm, whitened": of all pasts that T forecasts alike, the one with the least x' cov_xx^-1 x.
+    forecaster = Forecaster(LegT(6, 20.0), horizon=5.0, rank=2, ridge=0.0, intercept=False)
+    state = learn(forecaster, signal)
+    seen = explain(forecaster, state)
+    cov_xx = forecaster.moments(state, seen.candidate)[0].covariances(centred=False)[0]
+    root = np.linalg.cholesky(cov_xx)
+    forecast = seen.fitted.forecast_map @ seen.past
+    likeliest = root @ np.linalg.lstsq(seen.fitted.forecast_map @ root, forecast, rcond=1e-9)[0]
+    lags = np.linspace(0.0, 20.0, 41)
+    assert_allclose(seen.predictive_memory(lags), seen.system.reconstruct(likeliest, lags), atol=1e-9)
+    assert np.abs(seen.memory(lags) - seen.predictive_memory(lags)).max() > 0.1  # and it is not all of the past
+
+
 def test_the_median_is_the_mean_also_before_anything_was_learnt():
     forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
     forecast = forecaster.forecast(forecaster.learn(forecaster.initial_state(), np.array([1.0, 2.0])))
