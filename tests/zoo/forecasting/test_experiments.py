@@ -10,15 +10,25 @@ from hippozoo.tasks.long_term import split_series
 def test_the_forecasting_experiment_reports_every_number_that_was_asked_for(tmp_path):
     document = reproduce("forecasting", quick=True, out=tmp_path)
     metrics = document["metrics"]
-    for method in ("delay", "endpoint", "persistence", "gp"):
+    for method in ("exact", "endpoint", "persistence", "gp"):
         assert set(metrics["mse"][method]) == {"H4", "H32"}
     for horizon in ("H4", "H32"):
         assert set(metrics["coverage"][horizon]) == {"80", "95"}
-        assert metrics["mse"]["delay"][horizon]["mean"] < 1.1 * metrics["mse"]["gp"][horizon]["mean"]
+        assert metrics["mse"]["exact"][horizon]["mean"] < 1.1 * metrics["mse"]["gp"][horizon]["mean"]
+        for delay in ("exact", "endpoint"):
+            functions = metrics["eigenfunctions"][delay][horizon]["0.0001"]
+            assert set(functions) == set(metrics["expected"]["eigenfunctions"][delay][horizon]["0.0001"]) == set("123")
+            assert functions["1"]["alike"]["mean"] > 0.9  # at this ridge the first is no noise
     assert metrics["mse"]["endpoint"]["H4"]["mean"] > metrics["mse"]["persistence"]["H4"]["mean"]
-    assert len(document["claims"]) == 9
+    claims = [one["claim"] for one in document["claims"]]
+    assert sum("eigenfunction" in one and "broader for the long" in one for one in claims) == 6
+    # The paper says nothing of persistence, of cells or of ridges.
+    for words in ("persistence", "average of a cell", "at every ridge", "reading and not the objective"):
+        assert [one.startswith("ours: ") for one in claims if words in one] == [True]
     for name in ("a-schematic", "b-predictive-memory", "c-geometry", "c-history-kernel"):
         assert (tmp_path / "forecasting" / f"{name}.png").stat().st_size > 10_000
+    for name in ("b-predictive-memory-endpoint", "c-geometry-endpoint"):
+        assert "as printed" in (tmp_path / "forecasting" / f"{name}.svg").read_text()
 
 
 @pytest.fixture

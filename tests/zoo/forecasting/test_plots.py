@@ -45,6 +45,9 @@ def test_memories_patterns_and_eigenfunctions_are_those_of_the_explanation(learn
     assert_allclose([line.get_ydata() for line in ax.lines], seen.patterns(lags)[:2])
     ax = plots.plot_eigenfunctions(seen, lags, count=2, ax=Figure().subplots())
     assert_allclose([line.get_ydata() for line in ax.lines], seen.eigenfunctions(lags, 2)[1])
+    values = seen.eigenfunctions(lags, 2)[0]
+    labels = [f"eigenfunction {number}, eigenvalue {value:.2g}" for number, value in enumerate(values, start=1)]
+    assert [line.get_label() for line in ax.lines] == labels
     assert "0.001" in ax.get_title(loc="left") + ax.get_title()
 
 

@@ -63,11 +63,11 @@ def plot_predictive_memory(
     ax: Axes | None = None,
 ) -> Axes:
     """What the forecast keeps of the past, and the whole of System 3's memory where `whole` asks for it."""
-    from hippozoo.plotting import axes_or_new, ink
+    from hippozoo.plotting import axes_or_new
 
     ax = axes_or_new(ax)
     if whole:
-        ax.plot(-lags, explanation.memory(lags), color=ink(), linewidth=0.9, alpha=0.7, label="all of the memory")
+        ax.plot(-lags, explanation.memory(lags), color="C3", linewidth=1.0, label="all that System 3 holds")
     ax.plot(-lags, explanation.predictive_memory(lags), color=color, label=label)
     ax.set(xlabel="time from the present", ylabel="signal")
     return ax
@@ -95,7 +95,7 @@ def plot_eigenfunctions(
     ax = axes_or_new(ax)
     values, functions = explanation.eigenfunctions(lags, count)
     for number, (value, function) in enumerate(zip(values, functions, strict=True)):
-        ax.plot(lags, function, color=f"C{number}", label=f"{value:.2g}")
+        ax.plot(lags, function, color=f"C{number}", label=f"eigenfunction {number + 1}, eigenvalue {value:.2g}")
     ax.set(xlabel="lag", ylabel="eigenfunction of Q", title=f"ridge {explanation.candidate.ridge:g}")
     return ax
 

@@ -1,0 +1,206 @@
+"""How far back an objective looks: eigenfunctions of Q that streams taught, beside those of the process itself.
+
+An eigenfunction at the far end of the window may be a feature or noise. Second-order statistics of a Gaussian process
+are known without a sample, so each learnt eigenfunction is held against the one that an endless stream would teach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import toeplitz
+
+from hippozoo.experiments import Claim
+from hippozoo.memory import Memory
+from hippozoo.systems import LegT
+from hippozoo.tasks.gp_mixture import GaussianMixture
+from hippozoo.zoo.forecasting import Explanation, Forecaster, Moments, reduced_rank
+
+# How System 2 is fed, and what each is called in a claim.
+DELAYS = {"exact": "exact delay", "endpoint": "endpoint of System 1, as printed"}
+# "The leading eigenfunctions": the paper does not say how many.
+LEADING = 3
+# By this factor further back counts as broader; this much of the square in common counts as the same function.
+BROADER, ALIKE = 1.2, 0.5
+
+
+def expected_moments(
+    process: GaussianMixture, forecaster: Forecaster, reading: LegT | None = None, count: int = 1024
+) -> Moments:
+    """What an endless stream of the process teaches: both systems are weights of samples whose covariance is known.
+
+    Parameters
+    ----------
+    process
+        Where the samples come from.
+    forecaster
+        Systems 1 and 2, and how System 2 is fed.
+    reading
+        The system whose endpoint System 2 is fed with, in place of System 1; held back until it is as late.
+    count
+        Samples after which nothing of one is left.
+    """
+    future, history = forecaster.future, forecaster.histories[0]
+    impulse = np.zeros(count)
+    impulse[0] = 1.0
+    if forecaster.delay == "exact":
+        fed = np.roll(impulse, int(future.timescale))
+    else:
+        source = future if reading is None else reading
+        # Read before the sample enters, hence one later.
+        late = 1 + int(future.timescale - source.timescale)
+        fed = np.roll(Memory(source).scan(impulse) @ source.basis(source.timescale), late)
+    x, y = Memory(history).scan(fed), Memory(future).scan(impulse)
+    covariance = toeplitz(process.covariance(np.arange(count)))
+    return Moments(
+        1.0,
+        np.zeros(history.order),
+        np.zeros(future.order),
+        x.T @ covariance @ x,
+        y.T @ covariance @ x,
+        y.T @ covariance @ y,
+        np.zeros(1),
+    )
+
+
+def open_moments(forecaster: Forecaster, moments: Moments) -> dict[float, Explanation]:
+    """The maps that the forecaster would learn from these moments around zero, by ridge; no past is known."""
+    history = forecaster.histories[0]
+    nothing, metric = np.zeros(history.order), forecaster.horizon * np.eye(forecaster.future.order)
+    return {
+        float(one.ridge): Explanation(
+            history,
+            reduced_rank(moments, one.rank, one.ridge, intercept=False),
+            one,
+            nothing,
+            0.0,
+            nothing,
+            metric,
+            forecaster,
+        )
+        for one in forecaster.candidates
+    }
+
+
+def fine_lags(window: float, count: int = 4000) -> Float[np.ndarray, " count"]:
+    """The middles of equal cells, so that a mean over them is an integral over the window."""
+    return (np.arange(count) + 0.5) * window / count
+
+
+def shapes(explanation: Explanation) -> dict[str, dict[str, float]]:
+    """For each leading eigenfunction the lag before which half of its square lies, and how gradually it varies.
+
+    The length scale is the root of the ratio of the squares of the function and of its slope.
+    """
+    lags = fine_lags(explanation.system.timescale)
+    found = {}
+    for number, function in enumerate(explanation.eigenfunctions(lags, LEADING)[1], start=1):
+        mass = np.cumsum(function**2)
+        slope = np.diff(function) / (lags[1] - lags[0])
+        found[str(number)] = {
+            "half_mass_lag": float(lags[np.searchsorted(mass, mass[-1] / 2)]),
+            "length_scale": float(np.sqrt(np.square(function).mean() / np.square(slope).mean())),
+        }
+    return found
+
+
+def shapes_beside(learnt: Explanation, expected: Explanation) -> dict[str, dict[str, float]]:
+    """`shapes` of what was learnt, and how much of its square each function has in common with the expected one."""
+    lags = fine_lags(learnt.system.timescale)
+    # Functions have norm 1 under the window's weight, so this mean is a cosine.
+    cosines = (learnt.eigenfunctions(lags, LEADING)[1] * expected.eigenfunctions(lags, LEADING)[1]).mean(axis=1)
+    return {
+        number: shape | {"alike": float(cosine**2)}
+        for (number, shape), cosine in zip(shapes(learnt).items(), cosines, strict=True)
+    }
+
+
+def likeness(explanations: Iterable[Explanation]) -> dict[str, float]:
+    """Least agreement (absolute cosine) of the first pattern, and of the first eigenfunction, over all ridges."""
+    given = list(explanations)
+    lags = fine_lags(given[0].system.timescale)
+    found = {
+        "patterns": np.stack([one.patterns(lags)[0] for one in given]),
+        "eigenfunctions": np.stack([one.eigenfunctions(lags, 1)[1][0] for one in given]),
+    }
+    directions = {name: one / np.linalg.norm(one, axis=1, keepdims=True) for name, one in found.items()}
+    return {name: float(np.abs(one @ one.T).min()) for name, one in directions.items()}
+
+
+def geometry_claims(metrics: Mapping[str, Any], short: str, long: str) -> list[Claim]:
+    """The paper's sentence about the leading eigenfunctions, one by one, for both ways to feed System 2; and ours."""
+    found = [
+        broader_claim(metrics, delay, str(number), short, long) for delay in DELAYS for number in range(1, LEADING + 1)
+    ]
+    expected = metrics["expected"]["eigenfunctions"]
+    first = {
+        ridge: [
+            expected[source][horizon][ridge]["1"]["half_mass_lag"]
+            for source, horizon in (("endpoint", short), ("endpoint", long), ("endpoint_read_alike", long))
+        ]
+        for ridge in _where_broader(metrics, "endpoint", "1", short, long)
+    }
+    found.append(
+        Claim(
+            "ours: what broadens the first eigenfunction is the endpoint's reading and not the objective: with System "
+            "2 fed by the short horizon's reading, the long horizon's is as narrow",
+            bool(first) and all(alike < 1.1 * near for near, _, alike in first.values()),
+            "half-mass lag of the process's own, short, long, long with the short one's reading: "
+            + "; ".join(f"ridge {ridge}: {', '.join(f'{lag:.2f}' for lag in lags)}" for ridge, lags in first.items()),
+        )
+    )
+    steady = metrics["likeness_over_ridges"]
+    pairs = [
+        (f"{delay} {horizon}", *(steady[delay][horizon][kind]["mean"] for kind in ("patterns", "eigenfunctions")))
+        for delay in DELAYS
+        for horizon in (short, long)
+    ]
+    found.append(
+        Claim(
+            "ours: the first pattern of the past is the same at every ridge, where the first eigenfunction is not",
+            all(pattern > 0.99 > function for _, pattern, function in pairs),
+            ", ".join(
+                f"{name}: least cosine {pattern:.4f} against {function:.4f}" for name, pattern, function in pairs
+            ),
+        )
+    )
+    return found
+
+
+def broader_claim(metrics: Mapping[str, Any], delay: str, number: str, short: str, long: str) -> Claim:
+    where = _where_broader(metrics, delay, number, short, long)
+    learnt, expected = metrics["eigenfunctions"][delay], metrics["expected"]["eigenfunctions"][delay]
+
+    def lags(horizon: str, ridge: str) -> str:
+        spread = learnt[horizon][ridge][number]["half_mass_lag"]
+        about = "" if spread["sem"] is None else f" ± {spread['sem']:.2g}"
+        return f"{spread['mean']:.2f}{about} (expected {expected[horizon][ridge][number]['half_mass_lag']:.2f})"
+
+    return Claim(
+        f"eigenfunction {number} of Q is broader for the long horizon ({DELAYS[delay]}; at some ridge, with every seed "
+        "and by theory)",
+        bool(where),
+        (f"at ridge {' and '.join(where)}" if where else "at none")
+        + "; half-mass lag, short -> long: "
+        + "; ".join(f"ridge {ridge}: {lags(short, ridge)} -> {lags(long, ridge)}" for ridge in learnt[short]),
+    )
+
+
+def _where_broader(metrics: Mapping[str, Any], delay: str, number: str, short: str, long: str) -> list[str]:
+    """The ridges at which it is broader with every seed and by theory, and the seeds' functions are the theory's.
+
+    Without the last, noise at the far end of the window would count as a long memory.
+    """
+    learnt, expected = metrics["eigenfunctions"][delay], metrics["expected"]["eigenfunctions"][delay]
+
+    def broader_at(ridge: str) -> bool:
+        near, far = (learnt[horizon][ridge][number] for horizon in (short, long))
+        pairs = list(zip(near["half_mass_lag"]["seeds"], far["half_mass_lag"]["seeds"], strict=True))
+        pairs.append(tuple(expected[horizon][ridge][number]["half_mass_lag"] for horizon in (short, long)))
+        alike = min(near["alike"]["mean"], far["alike"]["mean"])
+        return alike > ALIKE and all(there > BROADER * here for here, there in pairs)
+
+    return [ridge for ridge in learnt[short] if broader_at(ridge)]
