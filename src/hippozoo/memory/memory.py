@@ -28,6 +28,8 @@ _DTYPES = ("float64", "float32")
 # The O(order) bilinear sweep beats matrix products from here on (benchmarks/README.md).
 _SWEEP_CHANNELS = 4
 _SWEEP_ORDER = 128
+# Samples whose states are held at once where only what is read from them is asked for.
+_PIECE = 4096
 
 
 @dataclass(frozen=True)
@@ -350,14 +352,13 @@ class Memory(Immutable):
         steps: np.ndarray,
         before: np.ndarray,
         weights: np.ndarray,
-        piece: int = 4096,
     ) -> np.ndarray:
         rows, single = as_channels(values)
         outputs = np.empty((*rows.shape, weights.shape[1]), self.dtype)
         state = np.atleast_2d(before)
-        for begin in range(0, len(rows), piece):
-            states = self._varying.scan(rows[begin : begin + piece], steps[begin : begin + piece], state)
-            outputs[begin : begin + piece] = states @ weights
+        for begin in range(0, len(rows), _PIECE):
+            states = self._varying.scan(rows[begin : begin + _PIECE], steps[begin : begin + _PIECE], state)
+            outputs[begin : begin + _PIECE] = states @ weights
             state = states[-1]
         return outputs[:, 0] if single else outputs
 
