@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from hippozoo.checkpoint import load, save
 from hippozoo.memory import MemoryLayer
 from hippozoo.systems import LegT
 from hippozoo.training import Plan, choose_rate, detached, seeded, train, train_online
@@ -104,6 +105,19 @@ def test_a_killed_run_goes_on_to_the_same_result(tmp_path, monkeypatch):
     found = train(resumed, batch, loss, PLAN, validate=validate, checkpoint=path)
     assert found.looks == expected.looks
     assert found.best_step == expected.best_step
+    assert torch.equal(weights(resumed), weights(whole))
+
+
+def test_a_file_from_before_models_were_described_still_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop_module, "SECONDS_BETWEEN_SAVES", -1.0)
+    whole, resumed, path = fresh(), fresh(), tmp_path / "run.safetensors"
+    train(whole, batch, loss, PLAN, validate=validate)
+    with pytest.raises(KilledError):
+        train(fresh(), killed_at(20), loss, PLAN, validate=validate, checkpoint=path)
+    found = load(path)
+    del found["description"]
+    save(path, found)
+    train(resumed, batch, loss, PLAN, validate=validate, checkpoint=path)
     assert torch.equal(weights(resumed), weights(whole))
 
 
@@ -241,6 +255,54 @@ def test_the_validation_sees_the_model_without_dropout_or_gradients():
     train(model, batch, loss, PLAN, validate=look)
     assert set(seen) == {(False, False)}
     assert not model.training  # as it was before
+
+
+def test_what_was_put_into_evaluation_mode_by_itself_stays_there():
+    inner = nn.Sequential(nn.BatchNorm1d(3), nn.Dropout(0.5))
+    model = nn.Sequential(inner, nn.Dropout(0.1), nn.Linear(3, 1))
+    inner.eval()
+    inner[1].train()  # whatever was said of the parts of a part still holds
+    modes, seen = [part.training for part in model.modules()], []
+
+    def watched(model, data):
+        seen.append([part.training for part in model.modules()])
+        return loss(model, data)
+
+    train(model, batch, watched, Plan(steps=3, validate_every=1), validate=validate)
+    assert inner[0].running_mean.tolist() == [0.0] * 3
+    assert seen == [modes] * 3
+    assert [part.training for part in model.modules()] == modes
+
+
+def test_a_model_in_evaluation_mode_is_trained_and_left_as_it_was():
+    model, seen = fresh().eval(), []
+    model.layers[0].train()
+    modes = [part.training for part in model.modules()]
+
+    def watched(model, data):
+        seen.append({part.training for part in model.modules()})
+        return loss(model, data)
+
+    train(model, batch, watched, Plan(steps=2))
+    assert seen == [{True}] * 2
+    assert [part.training for part in model.modules()] == modes
+
+
+@pytest.mark.parametrize(("threads", "during"), [(1, 1), (2, 2), (None, 3)])
+def test_a_run_has_the_threads_it_asks_for(threads, during):
+    before, seen = torch.get_num_threads(), set()
+
+    def watched(model, data):
+        seen.add(torch.get_num_threads())
+        return loss(model, data)
+
+    torch.set_num_threads(3)
+    try:
+        train(fresh(), batch, watched, Plan(steps=2), threads=threads)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert seen == {during}
 
 
 def test_a_rate_is_chosen_by_validation_and_divergence_never_wins():

@@ -16,10 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from hippozoo import checkpoint as checkpoints
-from hippozoo._arguments import shorten
+from hippozoo._arguments import shorten, whole_number
 from hippozoo._nests import map_leaves
+from hippozoo.checkpoint.nest import encode
 from hippozoo.training.plan import Plan
 from hippozoo.training.progress import OnProgress, Pace
+from hippozoo.training.resuming import demand_a_place, demand_this_run, description
 from hippozoo.training.seeds import NOISE, step_rng, torch_seed
 from hippozoo.training.trained import Ending, Look, Trained
 
@@ -40,13 +42,16 @@ def train(
     on_progress: OnProgress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     optimiser: Callable[[list[nn.Parameter], Plan], torch.optim.Optimizer] | None = None,
+    threads: int | None = 1,
 ) -> Trained:
     """Train on minibatches; the model is changed, and at the end holds the best weights seen on validation.
 
     Parameters
     ----------
     model
-        Any torch module; what has no gradient is left as it is.
+        Any torch module; what has no gradient is left as it is. It is trained in training mode, except what was put
+        into evaluation mode by itself, inside something that was not: a frozen batch norm stays frozen. In the end
+        every part has the mode that it had before.
     batch
         ``batch(step, rng)`` gives the data of one step. `rng` depends on seed and step alone, so that a resumed run
         sees what it would have seen; for a finite data set see `Epochs`.
@@ -60,11 +65,16 @@ def train(
     on_progress
         Called a few times a second with a `Progress`; see `report_to`.
     checkpoint
-        A file. If a run of the same plan was killed, the same call goes on from there to the same result; a finished
-        one is not run again. Its folder must exist.
+        A file. If a run was killed, the same call goes on from there to the same result; a finished one is not run
+        again. A file of another plan, model or optimiser is refused; models are compared part by part, by class, dtypes
+        and ``configuration()`` (or ``extra_repr()``), and what neither tells, as `batch` and `loss`, is not compared.
+        The folder must exist.
     optimiser
         ``optimiser(parameters, plan)``; AdamW by default. The rate of every group follows the plan's schedule, in
         proportion to what it was at the start.
+    threads
+        Torch threads while the run lasts; None leaves them as they are. For loops of small operations more than one
+        are slower, and they add in another order: only with one are the numbers those of every machine of this kind.
 
     Returns
     -------
@@ -88,7 +98,7 @@ def train(
     def stateless(model: nn.Module, batch: Any, _: Any) -> tuple[Tensor, None]:
         return loss(model, batch), None
 
-    return _run(model, batch, stateless, plan, None, validate, on_progress, checkpoint, optimiser)
+    return _run(model, batch, stateless, plan, None, validate, on_progress, checkpoint, optimiser, threads)
 
 
 def train_online(
@@ -102,18 +112,20 @@ def train_online(
     on_progress: OnProgress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     optimiser: Callable[[list[nn.Parameter], Plan], torch.optim.Optimizer] | None = None,
+    threads: int | None = 1,
 ) -> Trained:
     """Train along an endless stream, chunk by chunk: the state goes on, the gradient ends at the chunk.
 
     Parameters
     ----------
-    model, plan, validate, on_progress, checkpoint, optimiser
+    model, plan, validate, on_progress, checkpoint, optimiser, threads
         As in `train`.
     chunk
         ``chunk(step, rng)`` gives the next piece of the stream, one gradient step each.
     loss
         ``loss(model, chunk, state)`` gives the loss and the state after the chunk: any nest of tensors. It is detached
-        before the next chunk.
+        before the next chunk. With `checkpoint`, NamedTuples and dataclasses of your own in it must be registered
+        (`hippozoo.checkpoint.register`).
     state
         Before the first chunk; None by default, which our layers take as the memory of nothing.
 
@@ -137,7 +149,7 @@ def train_online(
     >>> run.best_loss < 0.01, run.state.shape
     (True, torch.Size([1, 1, 8]))
     """
-    return _run(model, chunk, loss, plan, state, validate, on_progress, checkpoint, optimiser)
+    return _run(model, chunk, loss, plan, state, validate, on_progress, checkpoint, optimiser, threads)
 
 
 def detached(state: Any) -> Any:
@@ -168,14 +180,17 @@ def _run(
     on_progress: OnProgress | None,
     checkpoint: str | os.PathLike[str] | None,
     optimiser: Callable[[list[nn.Parameter], Plan], torch.optim.Optimizer] | None,
+    threads: int | None,
 ) -> Trained:
     if not isinstance(plan, Plan):
         raise TypeError(f"plan={shorten(plan)}; pass a Plan, such as Plan(steps=1000, rate=1e-3).")
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not parameters:
         raise ValueError(f"{type(model).__name__} has no parameters to train; pass a model that has some.")
+    if threads is not None:
+        whole_number("threads", threads, why="None leaves torch's own")
     run = _Run(model, (optimiser or adamw)(parameters, plan), plan, state, checkpoint)
-    with _one_thread(), torch.random.fork_rng(devices=[]), _in_training(model):
+    with _so_many_threads(threads), torch.random.fork_rng(devices=[]), _in_training(model):
         run.go(draw, loss, parameters, validate, on_progress)
     return run.trained()
 
@@ -203,8 +218,10 @@ class _Run:
         self.summed = 0
         self.before = 0.0
         self.path = None if checkpoint is None else Path(checkpoint)
-        if self.path is not None and self.path.exists():
-            self._load(self.path)
+        if self.path is not None:
+            demand_a_place(self.path)
+            if self.path.exists():
+                self._load(self.path)
         self.started = time.monotonic()
 
     # -- the loop --------------------------------------------------------------------------------------------
@@ -217,7 +234,7 @@ class _Run:
         validate: Callable[[Any], float] | None,
         on_progress: OnProgress | None,
     ) -> None:
-        plan, saved = self.plan, time.monotonic()
+        plan, saved, first = self.plan, time.monotonic(), self.step + 1
         pace = Pace(on_progress, self.step, plan.steps)
         while self.ending is None:
             self._take_step(draw, loss, parameters)
@@ -225,6 +242,8 @@ class _Run:
             if self.ending is None and due:
                 self._look(validate)
             pace.tell(self.step, self._mean_loss, self.looks[-1].validation if self.looks else None)
+            if self.path is not None and self.step == first and self.ending is None:
+                self._demand_storable(self.path)
             now = time.monotonic()
             if self.ending is not None or now - saved > SECONDS_BETWEEN_SAVES:
                 self._save()
@@ -299,11 +318,10 @@ class _Run:
 
     # -- checkpoints -----------------------------------------------------------------------------------------
 
-    def _save(self) -> None:
-        if self.path is None:
-            return
-        contents = {
+    def _contents(self) -> dict[str, Any]:
+        return {
             "plan": asdict(self.plan),
+            "description": description(self.model, self.optimiser),
             "model": dict(self.model.state_dict()),
             "optimiser": self.optimiser.state_dict(),
             "best": self.best,
@@ -317,24 +335,23 @@ class _Run:
             "ending": self.ending,
             "seconds": self._seconds(),
         }
-        checkpoints.save(self.path, contents)
+
+    def _save(self) -> None:
+        if self.path is not None:
+            checkpoints.save(self.path, self._contents())
+
+    def _demand_storable(self, path: Path) -> None:
+        """Say now, not after the work, that a state or an optimiser cannot stand in a file."""
+        try:
+            encode(self._contents())
+        except checkpoints.CheckpointError as error:
+            raise checkpoints.CheckpointError(f"{path}: {error}") from None
 
     def _load(self, path: Path) -> None:
         found = checkpoints.load(path)
-        if not isinstance(found, dict) or "plan" not in found or "optimiser" not in found:
-            raise ValueError(f"{path} is no checkpoint of a training run; remove it, or pass another file.")
-        other = {name: value for name, value in asdict(self.plan).items() if found["plan"].get(name) != value}
-        if other:
-            name, value = next(iter(other.items()))
-            raise ValueError(
-                f"{path} belongs to a run with {name}={found['plan'].get(name)!r}, this one has {value!r}; "
-                "remove the file to start afresh, or go on with the same plan."
-            )
-        shapes = {name: tuple(value.shape) for name, value in self.model.state_dict().items()}
-        if shapes != {name: tuple(value.shape) for name, value in found["model"].items()}:
-            raise ValueError(f"{path} belongs to another model; remove the file to start afresh.")
-        self.model.load_state_dict(found["model"])
+        demand_this_run(path, found, self.plan, self.model, self.optimiser)
         self.optimiser.load_state_dict(found["optimiser"])
+        self.model.load_state_dict(found["model"])
         device = next(self.model.parameters()).device
         self.state = map_leaves(lambda leaf: leaf.to(device) if isinstance(leaf, Tensor) else leaf, found["state"])
         self.best, self.best_step, self.best_loss = found["best"], found["best_step"], found["best_loss"]
@@ -344,10 +361,9 @@ class _Run:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Two threads are many times slower for loops of small operations, and add in another order."""
+def _so_many_threads(threads: int | None) -> Iterator[None]:
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(before if threads is None else threads)
     try:
         yield
     finally:
@@ -356,18 +372,34 @@ def _one_thread() -> Iterator[None]:
 
 @contextmanager
 def _in_training(model: nn.Module) -> Iterator[None]:
-    before = model.training
-    model.train()
+    before = _modes(model)
+    during = dict.fromkeys(before, True)
+    for parent in before:
+        for part in parent.children():
+            if before[parent] and not before[part]:  # put there by itself: so it stays, with all that it holds
+                during |= {inner: before[inner] for inner in part.modules()}
+    _set_modes(model, during)
     try:
         yield
     finally:
-        model.train(before)
+        _set_modes(model, before)
 
 
 @contextmanager
 def _evaluating(model: nn.Module) -> Iterator[None]:
+    before = _modes(model)
     model.eval()
     try:
         yield
     finally:
-        model.train()
+        _set_modes(model, before)
+
+
+def _modes(model: nn.Module) -> dict[nn.Module, bool]:
+    return {part: part.training for part in model.modules()}
+
+
+def _set_modes(model: nn.Module, modes: dict[nn.Module, bool]) -> None:
+    model.train(modes[model])  # by the front door first: some modules do more there than to note it
+    for part, mode in modes.items():
+        part.training = mode

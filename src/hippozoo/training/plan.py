@@ -73,6 +73,8 @@ class Plan:
         whole_number("validate_every", self.validate_every)
         if self.patience is not None:
             whole_number("patience", self.patience)
+        if self.stop_at is not None and math.isnan(self.stop_at):
+            raise ValueError(f"stop_at={self.stop_at}; pass a number, or None not to stop before the end.")
 
     def rate_at(self, step: int) -> float:
         """The learning rate of one step, counted from 0."""
