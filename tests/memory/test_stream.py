@@ -97,6 +97,20 @@ def test_nobody_reaches_into_a_stream():
     assert stream.held == 1.0
 
 
+def test_a_buffer_that_is_filled_again_leaves_what_was_pushed_as_it_was(rng):
+    memory, values, buffer = Memory(LegT(6, 5.0)), rng.normal(size=(8, 2)), np.empty(2)
+    reused, copied = Stream(memory, channels=2), Stream(memory, channels=2)
+    for time, value in enumerate(values):
+        buffer[:] = value
+        reused.push(buffer, time=float(time))
+        buffer[:] = np.nan  # as a driver does that reads its next sample
+        copied.push(value.copy(), time=float(time))
+    for stream in (reused, copied):
+        stream.advance(9.0)
+    assert np.array_equal(reused.held, values[-1])
+    assert np.array_equal(reused.state, copied.state)
+
+
 @pytest.mark.parametrize("timed", [True, False])
 def test_a_stream_goes_on_from_its_checkpoint(timed, rng, tmp_path):
     times = np.cumsum(rng.uniform(0.1, 2.0, size=40))
