@@ -34,12 +34,13 @@ def test_dropping_the_last_batch_keeps_whole_batches_of_32(rng):
     assert len(data.origins("test", 6, drop_last=True)) == 64
 
 
-def test_illness_is_split_by_shares(tmp_path):
-    rows = "\n".join(f"2002-01-{i},{i},{i * 2}" for i in range(970))
+@pytest.mark.parametrize(("weeks", "ends"), [(966, (676, 773, 966)), (970, (679, 776, 970))])
+def test_illness_is_split_by_shares(weeks, ends, tmp_path):
+    rows = "\n".join(f"2002-01-{i},{i},{i * 2}" for i in range(weeks))
     (tmp_path / "national_illness.csv").write_text("date,a,OT\n" + rows)
     data = load_long_term("illness", tmp_path)
-    assert data.ends == (679, 776, 970)
-    assert data.values.shape == (970, 2)
+    assert data.ends == ends
+    assert data.values.shape == (weeks, 2)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,13 @@ def test_tokens_are_unit_vectors_that_longer_tasks_share(rng):
     assert episodes.inputs.shape == (3, long.length, 32)
 
 
+def test_the_seed_alone_fixes_the_tokens():
+    short, other = SelectiveCopying(seed=3), SelectiveCopying(seed=4)
+    assert not np.isclose(short.vectors, other.vectors).any()
+    for longer in ({"wanted": 15}, {"distractors": 100}, {"delay": 40}):
+        assert np.array_equal(SelectiveCopying(seed=3, **longer).vectors, short.vectors)
+
+
 def test_episodes_depend_on_the_generator_alone():
     task = SelectiveCopying()
     one, two = (task.draw(5, np.random.default_rng(3)) for _ in range(2))
