@@ -93,7 +93,7 @@ def test_the_back_test_scores_against_what_came(wave, tmp_path):
         assert_allclose(one["seasonal-naive"][:, 0], wave[one["step"] - 24 : one["step"]])
     errors = summarise(run)["mean_absolute_error"]["y"]
     assert errors["forecast"] < errors["seasonal-naive"] < errors["persistence"]
-    coverage = summarise(run)["coverage"]
+    coverage = summarise(run)["coverage"]["y"]
     assert abs(coverage["80%"] - 0.8) < 0.1  # early bands are wide: they hold the errors of the first maps
 
 
@@ -137,6 +137,10 @@ def test_the_command_writes_a_table_and_a_page(wave, tmp_path, capsys):
         pd.date_range("1990-01-01", periods=83, freq="ME"),
         pd.date_range("1990-01-15 06:00", periods=83, freq="QS") + pd.Timedelta("14D"),
         pd.date_range("1930-06-30", periods=83, freq="YE-JUN"),
+        pd.bdate_range("2024-01-04", periods=83),
+        # Rows of Thursday, after which comes Sunday: other countries have other weekends.
+        pd.bdate_range("2024-01-07 12:00", periods=83, freq="C", weekmask="Sun Mon Tue Wed Thu"),
+        pd.bdate_range("2024-01-04 17:30", periods=83, tz="Europe/Berlin"),  # the clock is put forward on the way
         # More than two years of months are missing, and 31 days are too long for them.
         pd.date_range("1990-01-01", periods=183, freq="MS").delete(slice(10, 110)),
         1_700_000_000_000 + 60_000 * np.arange(83),
@@ -150,6 +154,9 @@ def test_the_command_writes_a_table_and_a_page(wave, tmp_path, capsys):
         "month-ends",
         "quarters",
         "years",
+        "business-days",
+        "sunday-to-thursday",
+        "business-days-zone",
         "gap",
         "unix-milliseconds",
         "decimals",
@@ -206,7 +213,7 @@ def test_figures_that_nobody_can_know_are_null(rng, tmp_path, capsys):
     values = np.where(np.arange(300) < 40, rng.normal(size=300), np.nan)
     path = write(tmp_path / "dead.csv", pd.DataFrame({"a": values, "b": 1.0}))
     with pytest.raises(SystemExit) as exit_code:
-        main(["forecast", str(path), "--column", "a", "--horizon", "12", "--out", str(tmp_path), "--json"])
+        main(["forecast", str(path), "--horizon", "12", "--out", str(tmp_path), "--json"])
     assert exit_code.value.code == 0
 
     def refuse(constant):
@@ -214,7 +221,7 @@ def test_figures_that_nobody_can_know_are_null(rng, tmp_path, capsys):
 
     found = json.loads(capsys.readouterr().out, parse_constant=refuse)
     assert found["mean_absolute_error"]["a"] == {"forecast": None, "persistence": None}
-    assert found["coverage"] == {"80%": None, "95%": None}
+    assert found["coverage"]["a"] == {"80%": None, "95%": None}
 
 
 def test_a_table_that_is_too_short_is_told_what_would_do(tmp_path):
@@ -235,6 +242,94 @@ def test_a_wrong_year_is_no_gap_to_be_filled(tmp_path):
     path = write(tmp_path / "gap.csv", pd.DataFrame({"when": times, "y": 1.0}))
     with pytest.raises(TableError, match=r"gap\.csv, row 2 is 1,704,067,200 steps after the row before"):
         forecast_table(path, time="when", horizon=3)
+
+
+@pytest.mark.parametrize(("row", "time"), [(0, "2023-12-12"), (300, "2024-02-12")])
+def test_a_gap_longer_than_the_table_is_asked_about(wave, row, time, tmp_path, capsys):
+    times = hourly(300).insert(row, pd.Timestamp(time))
+    path = write(tmp_path / "stray.csv", pd.DataFrame({"when": times, "load": wave[:301]}))
+    with pytest.raises(SystemExit):
+        main(["forecast", str(path), "--horizon", "4", "--season", "24", "--out", str(tmp_path)])
+    after = max(row, 1)
+    steps = (times[after] - times[after - 1]) // pd.Timedelta("1h")
+    asked = f"row {after + 1} is {steps:,} steps after row {after}, and the table has 301 rows; are the times of both"
+    assert asked in capsys.readouterr().err
+    assert (
+        f"the longest: row {after + 1} is {steps:,} steps after the row before" in (tmp_path / "index.html").read_text()
+    )
+
+
+def test_holidays_are_gaps_of_business_days_and_weekends_are_not(tmp_path):
+    days = pd.bdate_range("2024-01-01", periods=120).delete([30, 70, 71])
+    path = write(tmp_path / "days.csv", pd.DataFrame({"day": days, "close": np.arange(117.0)}))
+    run = forecast_table(path, horizon=5)
+    assert (run.steps, run.gaps, run.missing, run.longest_gap) == (120, 2, 3, 3)
+    assert run.step_name == "a day from Monday to Friday"
+    # Days with a hole now and then are days, whatever day of the week they miss.
+    days = pd.date_range("2024-01-01", periods=120).delete([5, 6, 12, 13, 20])
+    run = forecast_table(write(path, pd.DataFrame({"day": days, "close": np.arange(115.0)})), horizon=5)
+    assert (run.steps, run.gaps, run.missing) == (120, 3, 5)
+
+
+def test_the_column_of_dates_is_the_time_and_that_is_said(wave, tmp_path, capsys):
+    frame = pd.DataFrame({"when": hourly(300), "load": wave[:300]}).drop(index=range(200, 250))
+    path = write(tmp_path / "gap.csv", frame)
+    common = ["forecast", str(path), "--column", "load", "--horizon", "6", "--season", "24", "--out", str(tmp_path)]
+
+    def said(*more):
+        with pytest.raises(SystemExit) as exit_code:
+            main([*common, *more, "--json"])
+        assert exit_code.value.code == 0
+        captured = capsys.readouterr()
+        return json.loads(captured.out), captured.err
+
+    found, told = said()
+    assert "times from 'when'; --no-time takes rows as even steps." in told
+    assert found["longest_gap"] == {"steps": 51, "before_row": 201}
+    named, told = said("--time", "when")
+    assert "times from" not in told
+    assert named == found
+    rows, told = said("--no-time")
+    assert "times from" not in told
+    assert (rows["steps"], rows["time"], rows["longest_gap"]) == (250, None, None)
+
+
+def test_times_are_asked_for_where_the_command_needs_them(wave, tmp_path, capsys):
+    path = write(tmp_path / "wave.csv", pd.DataFrame({"load": wave[:99]}))
+    with pytest.raises(SystemExit) as exit_code:
+        main(["forecast", str(path), "--time", "load", "--no-time"])
+    assert exit_code.value.code == 2
+    assert "--time load and --no-time exclude each other" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="time='load' and rows_are_steps=True exclude each other"):
+        forecast_table(path, time="load", rows_are_steps=True)
+    with pytest.raises(ValueError, match="every=60 is a length of time, and the rows have no times; name their column"):
+        forecast_table(path, every=60)
+
+
+def test_blank_rows_that_were_skipped_are_told(wave, tmp_path, capsys):
+    path = write(tmp_path / "wave.csv", pd.DataFrame({"a": wave[:99], "b": wave[:99]}))
+    path.write_text(path.read_text() + ",\n,\n")
+    with pytest.raises(SystemExit):
+        main(["forecast", str(path), "--horizon", "4", "--out", str(tmp_path)])
+    assert "hippozoo: 2 blank rows at the end of the table skipped.\n" in capsys.readouterr().err
+    assert "2 blank rows at the end of the table skipped." in (tmp_path / "index.html").read_text()
+
+
+def test_bands_of_a_column_are_judged_by_that_column(wave, tmp_path):
+    columns = {"id": np.arange(600.0), "load": wave[:600], "constant": np.ones(600)}
+    both = summarise(forecast_table(write(tmp_path / "all.csv", pd.DataFrame(columns)), horizon=6))
+    alone = summarise(forecast_table(tmp_path / "all.csv", ["load"], horizon=6))
+    assert both["season"] == alone["season"] == 24
+    assert both["coverage"]["load"] == alone["coverage"]["load"]
+    assert 0.6 < alone["coverage"]["load"]["80%"] < 0.95 < both["coverage"]["constant"]["80%"]
+
+
+def test_the_clearest_season_of_all_columns_is_found(wave, rng):
+    noisy = np.sin(np.arange(2000) * 2 * np.pi / 7) + 0.5 * rng.normal(size=2000)
+    hidden = np.column_stack([np.arange(2000.0), np.ones(2000), np.full(2000, np.nan), noisy, wave])
+    assert find_season(hidden) == 24
+    assert find_season(hidden[:, :4]) == 7
+    assert find_season(hidden[:, :3]) is None
 
 
 def test_a_season_is_found_and_noise_has_none(rng):

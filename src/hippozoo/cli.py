@@ -190,7 +190,7 @@ def reproduce(
         raise typer.Exit(1)
 
 
-@app.command(epilog="Example: [bold]hippozoo forecast load.csv --time when --column load --horizon 96[/bold]")
+@app.command(epilog="Example: [bold]hippozoo forecast load.csv --column load --time when --horizon 96[/bold]")
 def forecast(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file with a header.")],
     column: Annotated[
@@ -201,8 +201,15 @@ def forecast(
     ] = None,
     time: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The column of times: numbers or dates.", show_default="rows are steps"),
+        typer.Option(
+            metavar="NAME",
+            help="The column of times: numbers or dates.",
+            show_default="the column of dates; without one, rows are steps",
+        ),
     ] = None,
+    no_time: Annotated[
+        bool, _flag("--no-time", help="Take rows as even steps, also beside a column of dates.")
+    ] = False,
     horizon: Annotated[int, typer.Option(metavar="N", min=1, help="How many steps to forecast.")] = 96,
     every: Annotated[
         float | None,
@@ -223,7 +230,13 @@ def forecast(
     """Forecast a table's columns, with bands, and show how good that is."""
     from hippozoo.forecast_command.command import run_forecast
 
-    answer = run_forecast(file, tuple(column or ()), time, horizon, every, season, out)
+    if no_time and time is not None:
+        raise UsageError(f"--time {time} and --no-time exclude each other; pass one of them.")
+    answer = run_forecast(file, tuple(column or ()), time, horizon, every, season, out, rows_are_steps=no_time)
+    if time is None and answer["time"] is not None:
+        _complain(f"times from {answer['time']!r}; --no-time takes rows as even steps.")
+    for note in answer["notes"]:
+        _complain(note if note.endswith("?") else f"{note}.")
     for name, why in answer["left_out"].items():
         _complain(f"left out {name}, because {why}.")
     if as_json:
@@ -233,8 +246,11 @@ def forecast(
     else:
         for name, errors in answer["mean_absolute_error"].items():
             told = ", ".join(f"{method} {'unknown' if one is None else f'{one:.4g}'}" for method, one in errors.items())
+            held = ", ".join(
+                f"{band} {share:.1%}" for band, share in answer["coverage"][name].items() if share is not None
+            )
             if told:
-                typer.echo(f"back-test, mean absolute error of {name}: {told}")
+                typer.echo(f"back-test, mean absolute error of {name}: {told}{f'; bands held: {held}' if held else ''}")
         typer.echo(f"wrote {out / 'forecast.csv'} and {out / 'index.html'}")
 
 

@@ -289,6 +289,19 @@ def test_dates_that_are_no_times_are_told_with_the_way_on(read, text, message):
         read(text, find_time=True)
 
 
+def test_a_first_line_of_data_is_asked_about(read):
+    table, _, _ = read(stack(HOURS).removeprefix("when,load\n"), find_time=True)
+    assert table.notes == ["the first line, '2024-01-01 00:00', '0', was taken for the header; is it a row?"]
+    assert not read(stack(HOURS), find_time=True)[0].notes
+
+
+def test_a_number_missing_in_the_first_row_makes_no_date(tmp_path):
+    frame = pd.DataFrame({"when": HOURS, "load": pd.array([None, *range(167)], dtype="Int64")})
+    frame.to_parquet(tmp_path / "table.parquet")
+    table = read_table(tmp_path / "table.parquet", find_time=True)
+    assert (table.time, table.columns) == ("when", ("load",))
+
+
 def test_a_column_that_is_to_be_forecast_is_no_time(read):
     table, times, _ = read("day,load\n20240131,1\n20240201,2\n", columns=["day"], find_time=True)
     assert times is table.time is None

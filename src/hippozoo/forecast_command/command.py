@@ -19,6 +19,8 @@ def run_forecast(
     every: float | None,
     season: int | None,
     out: Path,
+    *,
+    rows_are_steps: bool = False,
 ) -> dict[str, Any]:
     """Learn, write ``forecast.csv`` and ``index.html`` into `out`, and give the summary."""
     from rich.console import Console
@@ -29,7 +31,14 @@ def run_forecast(
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(f"learning {file.name}", total=1.0)
         run = forecast_table(
-            file, columns, time, horizon, every, season, progress=lambda done: bar.update(task, completed=done)
+            file,
+            columns,
+            time,
+            horizon,
+            every,
+            season,
+            progress=lambda done: bar.update(task, completed=done),
+            rows_are_steps=rows_are_steps,
         )
     out.mkdir(parents=True, exist_ok=True)
     write_csv(run, out / "forecast.csv")

@@ -10,6 +10,7 @@ import numpy as np
 from hippozoo._arguments import positive_number
 from hippozoo.forecast_command.moments import write_dates, write_numbers
 from hippozoo.forecast_command.months import Months, months_for
+from hippozoo.forecast_command.weekdays import Weekdays, weekdays_for
 from hippozoo.tasks.tables import Rows, TableError
 
 __all__ = ["Grid", "grid_for"]
@@ -25,7 +26,8 @@ class Grid:
     """Rows on evenly spaced steps: gaps become missing rows, rows that share a step are averaged.
 
     Without times every row is a step. Where times are nearly regular a row is as many steps after the one before as
-    its time says, rounded; where they are not, steps count from the first time. Calendar months are steps of their own.
+    its time says, rounded; where they are not, steps count from the first time. Calendar months, and days
+    that leave out weekends, are steps of their own.
 
     Examples
     --------
@@ -40,7 +42,7 @@ class Grid:
     step: float | None
     regular: bool = True
     dates: bool = False
-    months: Months | None = None
+    calendar: Months | Weekdays | None = None
     source: str = "the table"
     start: float = math.nan
     last_time: float = math.nan
@@ -48,6 +50,8 @@ class Grid:
     last_step: int = -1
     gaps: int = 0
     first_gap: str = ""
+    longest_gap: int = 0
+    row_after_longest_gap: int = 0
     open_sum: np.ndarray | None = None
     open_count: np.ndarray | None = None
 
@@ -71,12 +75,18 @@ class Grid:
         if self.step is None:
             return None
         ahead = np.arange(1, count + 1)
-        if self.months is not None:
-            return write_dates(self.months.time(self.last_step + ahead), self.last_offset)
+        if self.calendar is not None:
+            return write_dates(self.calendar.time(self.last_step + ahead), self.last_offset)
         # On a regular grid steps follow the rows, on others the rows fall into steps that count from the first time.
         begin, steps = (self.last_time, ahead) if self.regular else (self.start, self.last_step + ahead)
         times = begin + steps * self.step
         return write_dates(times + (self.last_offset or 0.0), self.last_offset) if self.dates else write_numbers(times)
+
+    def describe_step(self) -> str | None:
+        """What a step is, in words; None without times."""
+        if self.step is None:
+            return None
+        return str(self.calendar or (f"{self.step:g} s" if self.dates else f"{self.step:g} in the unit of the times"))
 
     def _steps(self, rows: Rows) -> np.ndarray:
         times, step = rows.times, self.step
@@ -85,8 +95,8 @@ class Grid:
         if math.isnan(self.start):
             self.start = self.last_time = float(times[0])
             self.last_step = 0
-        if self.months is not None:
-            steps = self.months.step(_local(rows))
+        if self.calendar is not None:
+            steps = self.calendar.step(_local(rows))
         elif self.regular:
             ahead = np.maximum(np.rint(np.diff(times, prepend=self.last_time) / step), 1).astype(int)
             if self.open_sum is None:
@@ -113,6 +123,8 @@ class Grid:
             if not self.gaps:
                 self.first_gap = f"row {rows.first + int((jumps > 1).argmax())}"
             self.gaps += int((jumps > 1).sum())
+            if jumps.max() > self.longest_gap:
+                self.longest_gap, self.row_after_longest_gap = int(jumps.max()), rows.first + int(jumps.argmax())
         sums, counts = np.zeros((steps[-1] - begin + 1, columns)), np.zeros((steps[-1] - begin + 1, columns))
         if self.open_sum is not None and self.open_count is not None:
             sums[0], counts[0] = self.open_sum, self.open_count
@@ -138,8 +150,8 @@ def grid_for(first: Rows, every: float | int | None, dates: bool = False, source
         return Grid(None)
     else:
         step = _short(float(np.median(apart)), 4 * float(np.spacing(np.abs(first.times).max())))
-        if dates and (months := months_for(_local(first))):
-            return Grid(step, dates=dates, months=months, source=source)
+        if dates and (calendar := months_for(_local(first)) or weekdays_for(_local(first))):
+            return Grid(step, dates=dates, calendar=calendar, source=source)
     shares = apart / step
     whole = np.maximum(np.rint(shares), 1)
     regular = bool((np.abs(shares - whole) <= _JITTER * whole).mean() > 0.99) if len(shares) else True

@@ -49,6 +49,9 @@ class Months:
         day = np.minimum(self.day, _length(month)) - 1
         return (_first_day(month) + day) * _DAY + self.clock
 
+    def __str__(self) -> str:
+        return "a calendar month" if self.each == 1 else f"{self.each} calendar months"
+
 
 def months_for(times: np.ndarray) -> Months | None:
     """The calendar months on which all times lie, if they lie on such; quarters and years are months too.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hippozoo.forecast_command.backtest import COVERAGES
+from hippozoo.forecast_command.backtest import COVERAGES, BackTest
 from hippozoo.forecast_command.run import ForecastRun
 from hippozoo.zoo.forecasting import Forecast, explain
 
@@ -41,6 +42,10 @@ def summarise(run: ForecastRun) -> dict[str, Any]:
         "steps": run.steps,
         "missing": run.missing,
         "gaps": run.gaps,
+        "longest_gap": {"steps": run.longest_gap, "before_row": run.row_after_longest_gap} if run.gaps else None,
+        "notes": list(run.notes),
+        "time": run.time,
+        "step": run.step_name,
         "left_out": dict(run.left_out),
         "season": run.season,
         "horizon": run.backtest.horizon,
@@ -50,7 +55,7 @@ def summarise(run: ForecastRun) -> dict[str, Any]:
             name: {method: _known_mean(one[:, c]) for method, one in errors.items()}
             for c, name in enumerate(run.columns)
         },
-        "coverage": run.backtest.coverage(),
+        "coverage": {name: _of_column(run.backtest, c).coverage() for c, name in enumerate(run.columns)},
         "chosen": {
             name: {
                 "window": run.forecaster.histories[one.history].timescale,
@@ -61,6 +66,14 @@ def summarise(run: ForecastRun) -> dict[str, Any]:
             for name, one in zip(run.columns, chosen, strict=True)
         },
     }
+
+
+def _of_column(test: BackTest, column: int) -> BackTest:
+    """The back-test of one column: a band that holds ids and constants says nothing about the others."""
+    done = [
+        {key: one if key == "step" else one[:, column : column + 1] for key, one in each.items()} for each in test.done
+    ]
+    return replace(test, done=done)
 
 
 def _known_mean(values: np.ndarray) -> float | None:
@@ -82,18 +95,20 @@ def write_page(run: ForecastRun, folder: Path) -> Path:
             f'alt="Forecast of {escape(name)} with bands, its errors by step ahead, and the weights of past samples">'
             "</section>"
         )
-    covered = ", ".join(
-        f"the {name} band held {'nothing, as nothing came' if value is None else f'{value:.1%}'}"
-        for name, value in summary["coverage"].items()
+    gaps = (
+        f" {run.gaps} gap{'s' if run.gaps > 1 else ''} in the times, the first before {run.first_gap}; the longest: "
+        f"row {run.row_after_longest_gap} is {run.longest_gap:,} steps after the row before."
+        if run.gaps
+        else ""
     )
-    gaps = f" {run.gaps} gaps in the times (the first before {run.first_gap})." if run.gaps else ""
+    times = f" Times from {run.time}; a step is {run.step_name}." if run.time and run.step_name else ""
+    notes = "".join(f" {note[0].upper()}{note[1:]}{'' if note.endswith('?') else '.'}" for note in run.notes)
     left_out = " ".join(f"Left out: {name}, because {why}." for name, why in run.left_out.items())
     told = (
-        f"{run.rows} rows, {run.steps} steps, {run.missing} values missing.{gaps} {left_out} "
+        f"{run.rows} rows, {run.steps} steps, {run.missing} values missing.{times}{gaps}{notes} {left_out} "
         + (f"A season of {run.season} steps was found or given. " if run.season else "No clear season was found. ")
         + (
-            f"Back-test: {summary['origins']} forecasts on the way, each knowing only what had come before it; "
-            f"{covered}."
+            f"Back-test: {summary['origins']} forecasts on the way, each knowing only what had come before it."
             if summary["origins"]
             else "The table is too short for a back-test."
         )
@@ -105,7 +120,7 @@ def write_page(run: ForecastRun, folder: Path) -> Path:
 <style>body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2126}}
 img{{width:100%}}td,th{{padding:.2rem 1rem .2rem 0;text-align:left}}</style></head>
 <body><h1>The next {run.backtest.horizon} steps</h1><p>{escape(told)}</p>
-{_error_table(summary["mean_absolute_error"])}
+{_table(summary["mean_absolute_error"], summary["coverage"])}
 {"".join(sections)}{more}
 <p>Numbers: <a href="forecast.csv">forecast.csv</a>. Written by hippozoo.</p></body></html>
 """
@@ -114,21 +129,23 @@ img{{width:100%}}td,th{{padding:.2rem 1rem .2rem 0;text-align:left}}</style></he
     return path
 
 
-def _error_table(errors: dict[str, dict[str, float | None]]) -> str:
-    """One row per column, one column per method."""
+def _table(errors: dict[str, dict[str, float | None]], coverage: dict[str, dict[str, float | None]]) -> str:
+    """One row per column; the error of each method, and what each band held."""
     from html import escape
 
-    methods = list(next(iter(errors.values()), {}))
+    methods, bands = list(next(iter(errors.values()), {})), list(next(iter(coverage.values()), {}))
     if not methods:
         return ""
-    head = "".join(f"<th scope='col'>{escape(method)}</th>" for method in methods)
+    head = "".join(f"<th scope='col'>{escape(one)}</th>" for one in (*methods, *(f"{band} band" for band in bands)))
     rows = "".join(
         f"<tr><th scope='row'>{escape(name)}</th>"
         + "".join(f"<td>{'unknown' if value is None else f'{value:.4g}'}</td>" for value in one.values())
+        + "".join(f"<td>{'unknown' if value is None else f'{value:.1%}'}</td>" for value in coverage[name].values())
         + "</tr>"
         for name, one in errors.items()
     )
-    return f"<table><caption>Mean absolute error of the back-test</caption><tr><td></td>{head}</tr>{rows}</table>"
+    caption = "Back-test: mean absolute error of each method, and the share of values that each band held"
+    return f"<table><caption>{caption}</caption><tr><td></td>{head}</tr>{rows}</table>"
 
 
 def draw(run: ForecastRun, column: int, path: Path) -> None:

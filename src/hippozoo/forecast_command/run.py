@@ -33,9 +33,13 @@ class ForecastRun:
         Rows read, steps they fill, values missing among them, and gaps in the times.
     left_out
         The columns that nobody named and that hold no numbers, and why.
+    time
+        The column of times; None if rows are steps.
     step
         Time between steps, in seconds or in the unit of the time column (of calendar months, the usual one); None
         without times.
+    step_name
+        The same in words.
     times
         The times of the steps that are forecast, as text; None without times.
     season
@@ -48,6 +52,10 @@ class ForecastRun:
         How forecasts did on the way.
     recent
         The last steps, for pictures.
+    longest_gap, row_after_longest_gap
+        How many steps the row after the longest gap is after the one before it, and its number; 0 without gaps.
+    notes
+        What was skipped, and what looks wrong.
     """
 
     columns: tuple[str, ...]
@@ -57,7 +65,9 @@ class ForecastRun:
     gaps: int
     first_gap: str
     left_out: Mapping[str, str]
+    time: str | None
     step: float | None
+    step_name: str | None
     times: tuple[str, ...] | None
     season: int | None
     forecaster: Forecaster
@@ -65,6 +75,9 @@ class ForecastRun:
     forecast: Forecast
     backtest: BackTest
     recent: np.ndarray
+    longest_gap: int
+    row_after_longest_gap: int
+    notes: tuple[str, ...]
 
 
 def forecast_table(
@@ -76,22 +89,28 @@ def forecast_table(
     season: int | None = None,
     chunk_rows: int = CHUNK_ROWS,
     progress: Callable[[float], None] = lambda fraction: None,
+    *,
+    rows_are_steps: bool = False,
 ) -> ForecastRun:
     r"""Read, check and learn a table in one pass; forecast the `horizon` steps after its end.
 
     Parameters
     ----------
-    path, columns, time, chunk_rows
+    path, columns, chunk_rows
         As of `hippozoo.tasks.tables.read_table`.
+    time
+        The column of times; by default the column of dates, if there is one.
     horizon
         Steps to forecast.
     every
         The length of a step, in seconds (dates) or in the unit of the time column; by default the usual distance of
         two rows.
     season
-        A period in steps; by default the strongest one in the first chunk, if there is one.
+        A period in steps; by default the clearest one in the first chunk, if there is one.
     progress
         Called with the share of the file that was read.
+    rows_are_steps
+        Take the rows as even steps, also where a column holds dates.
 
     Examples
     --------
@@ -105,7 +124,14 @@ def forecast_table(
     True
     """
     steps_ahead = whole_number("horizon", horizon, why="how many steps to forecast")
-    table = read_table(path, columns, time, chunk_rows)
+    if rows_are_steps and time is not None:
+        raise ValueError(f"time={time!r} and rows_are_steps=True exclude each other; pass one of them.")
+    table = read_table(path, columns, time, chunk_rows, find_time=not rows_are_steps)
+    if every is not None and table.time is None:
+        raise ValueError(
+            f"every={every} is a length of time, and the rows have no times; name their column with --time, or leave "
+            f"--every out."
+        )
     first, read = next(table.chunks)
     grid = grid_for(first, every, table.dates, str(path))
     opening = grid.place(first)
@@ -133,7 +159,9 @@ def forecast_table(
         grid.gaps,
         grid.first_gap,
         table.left_out,
+        table.time,
         grid.step,
+        grid.describe_step(),
         grid.times_after(steps_ahead),
         period,
         forecaster,
@@ -141,7 +169,20 @@ def forecast_table(
         forecaster.forecast(state),
         test,
         recent,
+        grid.longest_gap,
+        grid.row_after_longest_gap,
+        (*table.notes, *_doubts(grid, rows)),
     )
+
+
+def _doubts(grid: Grid, rows: int) -> Iterator[str]:
+    """A gap longer than all that was seen is a wrong time more often than a gap."""
+    if grid.longest_gap > rows:
+        row = grid.row_after_longest_gap
+        yield (
+            f"row {row} is {grid.longest_gap:,} steps after row {row - 1}, and the table has {rows:,} rows; are the "
+            f"times of both right?"
+        )
 
 
 def _too_few(steps: int, horizon: int) -> str:

@@ -8,21 +8,30 @@ __all__ = ["find_season"]
 
 # A peak of the autocorrelation below this is no season.
 _CLEAR = 0.3
+# Rows that are looked at: enough for a week of minutes.
+_ROWS = 20_000
 
 
 def find_season(values: np.ndarray) -> int | None:
-    """The period of the first column, in steps, if it has a clear one; else of its changes from step to step.
+    """The clearest period of any column, in steps, if there is a clear one.
 
-    A slow drift hides a season from the values and not from the changes.
+    It is looked for in the values of a column and, where they show none, in their changes from step to step: a slow
+    drift hides a season from the values and not from the changes.
 
     Examples
     --------
-    >>> find_season(np.sin(np.arange(500) * 2 * np.pi / 24)[:, None])
+    >>> wave = np.sin(np.arange(500) * 2 * np.pi / 24)
+    >>> find_season(np.column_stack([np.arange(500), np.ones(500), wave]))
     24
     >>> find_season(np.random.default_rng(0).normal(size=(500, 1))) is None
     True
     """
-    given = values[-20_000:, 0]
+    found = [one for one in map(_season, values[-_ROWS:].T) if one]
+    return max(found, key=lambda one: one[1])[0] if found else None
+
+
+def _season(given: np.ndarray) -> tuple[int, float] | None:
+    """The period of one column, and how clear it is."""
     known = np.flatnonzero(np.isfinite(given))
     if len(known) < 32:
         return None
@@ -36,7 +45,7 @@ def find_season(values: np.ndarray) -> int | None:
     return next((period for period in map(_period, parts) if period), None)
 
 
-def _period(signal: np.ndarray) -> int | None:
+def _period(signal: np.ndarray) -> tuple[int, float] | None:
     power = np.abs(np.fft.rfft(signal, 2 * len(signal))) ** 2
     # Fewer than four periods are no season yet.
     products = np.fft.irfft(power)[: len(signal) // 4]
@@ -49,4 +58,5 @@ def _period(signal: np.ndarray) -> int | None:
     if not len(peaks) or correlation[peaks].max() < _CLEAR:
         return None
     # Two periods resemble the present as much as one: the first peak that is nearly as high as the highest.
-    return int(peaks[correlation[peaks] > 0.9 * correlation[peaks].max()][0])
+    period = int(peaks[correlation[peaks] > 0.9 * correlation[peaks].max()][0])
+    return period, float(correlation[period])

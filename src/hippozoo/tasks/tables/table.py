@@ -18,7 +18,7 @@ from hippozoo.tasks.tables.order import order_problem
 from hippozoo.tasks.tables.parquet_file import NAMELESS_INDEX, open_parquet
 from hippozoo.tasks.tables.problem import TableError
 from hippozoo.tasks.tables.time_column import time_column
-from hippozoo.tasks.tables.times import Times, holds_times_of_day, times_for
+from hippozoo.tasks.tables.times import Times, holds_dates, holds_times_of_day, times_for
 
 __all__ = ["CHUNK_ROWS", "Rows", "Table", "read_table"]
 
@@ -73,7 +73,7 @@ class Table:
     time
         The column of times, if there is one.
     notes
-        What was skipped; complete once all chunks were read.
+        What was skipped, and what looks wrong; complete once all chunks were read.
 
     Examples
     --------
@@ -152,6 +152,8 @@ def read_table(
     found = time is None and find_time
     if found:
         time = time_column(pandas, path, first, [name for name in names if name not in columns], numbers)
+    if time is not None and holds_dates(pandas, path, time, pandas.Series([time]), numbers):
+        notes.append(f"the first line, {', '.join(map(repr, names[:20]))}, was taken for the header; is it a row?")
     left_out = {} if columns else _without_numbers(pandas, first, [name for name in names if name != time], separator)
     chosen = tuple(columns) or tuple(name for name in names if name != time and name not in left_out)
     if not chosen:

@@ -159,8 +159,8 @@ def holds_times_of_day(cells: Any) -> bool:
 
 def _digits(pandas: Any, text: Any) -> str:
     """The format of whole numbers if every one is a date that may well be meant; else none."""
-    length = len(text.iloc[0])
-    if length not in _DIGITS or not text.str.fullmatch(rf"\d{{{length}}}").all():
+    length = len(str(text.iloc[0]))
+    if length not in _DIGITS or not text.str.fullmatch(rf"\d{{{length}}}", na=False).all():
         return ""
     moments = pandas.to_datetime(text, errors="coerce", format=_DIGITS[length])
     sensible = moments.notna().all() and moments.dt.year.between(*_SENSIBLE).all()
