@@ -60,6 +60,25 @@ def test_features_of_a_csv_file_of_ones_own(run, tmp_path):
     assert abs(float(last["a_0"]) - 1) < 0.05
 
 
+def test_features_of_a_spreadsheet_are_those_of_the_same_numbers(run, tmp_path):
+    rows = [(0, "1.5"), (1, "2"), (2.5, ""), (7, "1")]
+    (tmp_path / "plain.csv").write_text("t,a\n" + "".join(f"{time},{cell}\n" for time, cell in rows))
+    run("csv_features.py", "plain.csv", "--time", "t", "--window", 3, "--order", 2)
+    clock = [f"31.01.2024 {int(time):02d}:{60 * time % 60:02.0f}" for time, _ in rows]
+    cells = [cell.replace(".", ",") for _, cell in rows]
+    lines = [f"{time};{cell};x\r\n" for time, cell in zip(clock, cells, strict=True)]
+    (tmp_path / "excel.csv").write_text("\ufeffWann;a;Notiz\r\n" + "".join(lines) + ";;\r\n", encoding="utf-8")
+    _, said = run("csv_features.py", "excel.csv", "--window", 3, "--order", 2)
+    assert "left out Notiz" in said
+    features = {}
+    for name in ("plain", "excel"):
+        with (tmp_path / f"{name}-features.csv").open(encoding="utf-8") as file:
+            features[name] = list(csv.DictReader(file))
+    for one, other in zip(*features.values(), strict=True):
+        assert [one[name] for name in ("a", "a_0", "a_1")] == [other[name] for name in ("a", "a_0", "a_1")]
+    assert features["excel"][2]["Wann"] == "2024-01-31T02:30:00.000"
+
+
 def test_an_electrocardiogram_in_one_state(run, tmp_path):
     pytest.importorskip("wfdb", reason="the record is read by wfdb, of the extra [data]")
     try:
