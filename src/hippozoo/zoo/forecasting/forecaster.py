@@ -17,7 +17,7 @@ from hippozoo._immutable import Immutable
 from hippozoo.discretise import checked_steps
 from hippozoo.memory import Memory, hold_missing
 from hippozoo.systems import HippoSystem, LegT
-from hippozoo.zoo.forecasting.beginning import begin_channels, wait_for_a_sample
+from hippozoo.zoo.forecasting.beginning import begin_channels, rows_that_begin, wait_for_a_sample
 from hippozoo.zoo.forecasting.candidates import Anchor, Candidate, Solver, without_level
 from hippozoo.zoo.forecasting.delay import DelayLine
 from hippozoo.zoo.forecasting.detail import Detail, cell_count, missed_detail
@@ -54,7 +54,8 @@ class Forecaster(Immutable):
     Learning in pieces, of any length, equals learning in one go.
 
     Before its first sample a channel is taken to have been constant at it. Missing samples hold the last value seen,
-    and a future that was partly missing counts by the share that was observed.
+    and a future that was partly missing counts by the share that was observed. After a gap longer than the horizon and
+    twice the longest window (ten timescales of a fading memory) a channel begins anew, keeping what was learnt.
 
     Parameters
     ----------
@@ -209,6 +210,12 @@ class Forecaster(Immutable):
         return tuple(Memory(system, self.dt) for system in self.histories)
 
     @cached_property
+    def _longest_silence(self) -> float:
+        """After a longer one nothing is left in any memory but the last value before it."""
+        reach = (2 * one.window if math.isfinite(one.window) else 10 * one.timescale for one in self.histories)
+        return self.horizon + max(reach)
+
+    @cached_property
     def _solver(self) -> Solver:
         return Solver(
             self.candidates,
@@ -245,6 +252,7 @@ class Forecaster(Immutable):
             seen=0.0,
             begun=np.zeros(count, bool),
             age=nothing,
+            silent=nothing,
             held=nothing,
             recent=self._recent.initial_state(count),
             delayed=tuple(memory.initial_state(count) for memory in self._pasts),
@@ -296,7 +304,7 @@ class Forecaster(Immutable):
         # System 1's own reading of the past, which the endpoint is, is not constant when the past is.
         gaps = {} if self.delay == "endpoint" else long_gaps(state, steps, observed, self.horizon + self.dt)
         while begin < len(values):
-            state = begin_channels(state, values[begin], observed[begin])
+            state = begin_channels(state, values[begin], observed[begin], self._longest_silence)
             if begin in gaps and not state.line.observed.any():
                 state = self._cross(state, float(steps[begin : gaps[begin]].sum()))
                 begin = gaps[begin]
@@ -554,10 +562,9 @@ class Forecaster(Immutable):
     def _block_end(self, state: ForecasterState, steps: np.ndarray, observed: np.ndarray, begin: int) -> int:
         """A block ends at its full size, before a channel begins, and with the sample that completes a stretch."""
         end = min(begin + _BLOCK, len(steps))
-        if not state.begun.all():
-            starting = observed[begin + 1 : end, ~state.begun].any(axis=1)
-            if starting.any():
-                end = begin + 1 + int(starting.argmax())
+        begins = rows_that_begin(state, steps[begin:end], observed[begin:end], self._longest_silence)[1:]
+        if begins.any():
+            end = begin + 1 + int(begins.argmax())
         # By the time that was observed: a gap makes no stretch longer, and is none.
         clock = state.seen + observed_time(steps[begin:end], observed[begin:end])
         return begin + min(end - begin, int(np.searchsorted(clock, state.validation.boundary)) + 1)

@@ -59,6 +59,8 @@ class ForecasterState:
         How much of it was observed, in any channel: gaps do not count.
     begun, age
         Which channels have had their first sample, and how long ago.
+    silent
+        How long ago the last sample of each channel ended.
     held
         The last value seen in each channel.
     recent
@@ -82,6 +84,7 @@ class ForecasterState:
     seen: float
     begun: Bool[np.ndarray, " channels"]
     age: Float[np.ndarray, " channels"]
+    silent: Float[np.ndarray, " channels"]
     held: Float[np.ndarray, " channels"]
     recent: Float[np.ndarray, "channels outputs"]
     delayed: tuple[Float[np.ndarray, "channels _"], ...]

@@ -52,6 +52,17 @@ def observed_time(
     return np.cumsum(steps * observed.any(axis=1))
 
 
+def _silence(
+    before: Float[np.ndarray, " channels"],
+    steps: Float[np.ndarray, " time"],
+    observed: Float[np.ndarray, "time channels"],
+) -> Float[np.ndarray, " channels"]:
+    """How long ago the last sample of each channel ended, after these rows."""
+    left = np.append(np.cumsum(steps[::-1])[::-1], 0.0)
+    after = len(steps) - (observed[::-1] > 0).argmax(axis=0)
+    return np.where(observed.any(axis=0), left[after], before + left[0])
+
+
 def move(
     state: ForecasterState,
     recent: Memory,
@@ -91,6 +102,7 @@ def move(
         time=state.time + float(elapsed[-1]),
         seen=state.seen + float(observed_time(steps, observed)[-1]),
         age=np.where(state.begun, age[-1], 0.0),
+        silent=_silence(state.silent, steps, observed),
         held=values[-1],
         recent=futures[-1],
         delayed=tuple(delayed),
