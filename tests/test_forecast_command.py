@@ -340,6 +340,10 @@ def test_a_season_is_found_and_noise_has_none(rng):
     assert find_season((time * 0.1)[:, None]) is None
 
 
+def test_a_season_is_found_before_a_long_gap(wave):
+    assert find_season(np.concatenate([wave, np.full(50_000, np.nan)])[:, None]) == 24
+
+
 @pytest.mark.parametrize("missing", [np.s_[::5], np.s_[200:260], np.s_[:100], np.s_[1700:]])
 def test_a_season_is_counted_in_steps_also_where_values_are_missing(wave, missing):
     wave[missing] = np.nan

@@ -26,13 +26,14 @@ def find_season(values: np.ndarray) -> int | None:
     >>> find_season(np.random.default_rng(0).normal(size=(500, 1))) is None
     True
     """
-    found = [one for one in map(_season, values[-_ROWS:].T) if one]
+    found = [one for one in map(_season, values.T) if one]
     return max(found, key=lambda one: one[1])[0] if found else None
 
 
 def _season(given: np.ndarray) -> tuple[int, float] | None:
     """The period of one column, and how clear it is."""
     known = np.flatnonzero(np.isfinite(given))
+    known = known[known > known[-1] - _ROWS] if len(known) else known  # up to the last value: a long gap may follow
     if len(known) < 32:
         return None
     # Gaps are bridged and not closed up: a period is counted in steps, also in those without a value.
