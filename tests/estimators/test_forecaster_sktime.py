@@ -44,6 +44,15 @@ def test_rows_handed_over_twice_are_learnt_once(y):
     pd.testing.assert_series_equal(once.predict(), twice.predict())
 
 
+@pytest.mark.parametrize("learning", [True, False])
+def test_updates_may_overlap_each_other(y, learning):
+    once = HippoForecaster().fit(y[:300], fh=[1, 2]).update(y[300:400], update_params=learning).update(y[400:500])
+    slid = HippoForecaster().fit(y[:300], fh=[1, 2]).update(y[300:400], update_params=learning).update(y[350:500])
+    assert once.state_.pairs == slid.state_.pairs
+    pd.testing.assert_series_equal(once.predict(), slid.predict())
+    pd.testing.assert_frame_equal(once.predict_var(), slid.predict_var())
+
+
 def test_update_without_learning_moves_the_present_only(y):
     forecaster = HippoForecaster().fit(y[:300], fh=[1, 2])
     pairs = forecaster.state_.pairs

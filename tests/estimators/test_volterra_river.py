@@ -42,12 +42,13 @@ def test_it_is_the_model_of_the_zoo(rng):
     assert_allclose(ours.kernel(1, 5)["b",], model.kernel(state, 1, 5)[1])
 
 
-def test_predicting_changes_nothing(rng):
+@pytest.mark.parametrize("x", [{"a": 1.0, "b": 2.0}, {"b": 2.0}, {"a": 1.0, "b": 2.0, "new": 3.0}], ids=str)
+def test_predicting_changes_nothing(rng, x):
     model = RiverVolterraRegressor(order=3)
-    for x, y in stream(rng):
-        model.learn_one(x, y)
+    for known, y in stream(rng):
+        model.learn_one(known, y)
     before = pickle.dumps(model)
-    model.predict_one({"a": 1.0, "b": 2.0, "new": 3.0})
+    model.predict_one(x)
     assert pickle.dumps(model) == before
 
 
@@ -62,6 +63,27 @@ def test_a_new_feature_keeps_what_was_learnt(rng, settings):
     assert model.predict_one({**x, "c": 0.0}) == pytest.approx(told, abs=1e-9)
     model.learn_one({**x, "c": 1.0}, 0.5)
     assert np.isfinite(model.predict_one(x))
+
+
+@pytest.mark.parametrize("settings", [{}, {"learner": "sgd", "rate": 0.01}, {"learner": "rls"}], ids=str)
+def test_a_feature_that_comes_later_was_at_zero_until_then(rng, settings):
+    late, always = (RiverVolterraRegressor(order=2, timescale=3.0, **settings) for _ in range(2))
+    for i, (x, y) in enumerate(stream(rng, 90)):
+        whole = {**x, "c": 0.0 if i < 40 else float(rng.normal())}
+        given = x if i < 40 else whole
+        assert late.predict_one(given) == pytest.approx(always.predict_one(whole), rel=1e-6, abs=1e-9)
+        late.learn_one(given, y + whole["c"] ** 2)
+        always.learn_one(whole, y + whole["c"] ** 2)
+
+
+def test_the_seed_alone_decides_where_a_low_rank_readout_starts(rng):
+    models = [RiverVolterraRegressor(order=3, rank=2, seed=seed) for seed in (0, 0, 1)]
+    for x, y in stream(rng, 10):
+        for model in models:
+            model.learn_one(x, y)
+    same, again, other = (model.predict_one({"a": 0.3, "b": -0.2}) for model in models)
+    assert same == again
+    assert same != pytest.approx(other)
 
 
 def test_a_missing_feature_holds_its_last_value(rng):

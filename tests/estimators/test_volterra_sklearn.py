@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from hippozoo import estimators
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
-from hippozoo.zoo.volterra import RidgeRLS, VolterraModel
+from hippozoo.zoo.volterra import NLMS, RidgeRLS, VolterraModel
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed (the extra 'sklearn')")
 
@@ -72,6 +72,25 @@ def test_fitting_goes_through_the_rows_a_whole_number_of_times(rng, passes, word
     model = SklearnVolterraRegressor(passes=passes)  # by scikit-learn's rules a constructor takes anything
     with pytest.raises((TypeError, ValueError), match=words):
         model.fit(rng.normal(size=(20, 1)), rng.normal(size=20))
+
+
+def test_every_pass_begins_with_an_empty_memory_and_what_was_learnt(rng):
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    ours = SklearnVolterraRegressor(order=3, timescale=5.0, learner="nlms", passes=2).fit(X, y)
+    model = VolterraModel(Memory(LegT(3, 5.0)), degree=2, learner=NLMS(), channels=2)
+    _, first = model.learn_many(X, y)
+    _, second = model.learn_many(X, y, first._replace(memory=np.zeros((2, 3))))
+    assert_allclose(ours.state_.learnt.parameters, second.learnt.parameters)
+    assert_allclose(ours.state_.memory, second.memory)
+
+
+def test_the_random_state_alone_decides_where_a_low_rank_readout_starts(rng):
+    X, y = rng.normal(size=(30, 1)), rng.normal(size=30)
+    same, again, other = (
+        SklearnVolterraRegressor(rank=2, learner="nlms", random_state=seed).fit(X, y).predict(X) for seed in (0, 0, 1)
+    )
+    assert_allclose(same, again, rtol=0)
+    assert np.abs(same - other).max() > 1e-3
 
 
 def test_features_are_the_final_state_of_a_memory(rng):
