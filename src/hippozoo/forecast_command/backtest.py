@@ -19,7 +19,11 @@ _ORIGINS = 128
 
 @dataclass
 class BackTest:
-    """Forecasts that were made on the way, and what came: every one knew only what had come before it."""
+    """Forecasts that were made on the way, and what came: every one knew only what had come before it.
+
+    They are made every `stride` steps, the next when `due` steps have been seen. Steps without any value do not count:
+    a long gap is no place to forecast from.
+    """
 
     horizon: int
     season: int | None
@@ -33,14 +37,22 @@ class BackTest:
         """What came after the forecasts that wait."""
         for one in self.waiting:
             one["truth"] = np.concatenate([one["truth"], values[: self.horizon - len(one["truth"])]])
-        finished = [one for one in self.waiting if len(one["truth"]) == self.horizon]
+        # Where a gap came there is nothing to compare with.
+        finished = [
+            one for one in self.waiting if len(one["truth"]) == self.horizon and np.isfinite(one["truth"]).any()
+        ]
         self.waiting = [one for one in self.waiting if len(one["truth"]) < self.horizon]
         self.done += finished
         keep = max(self.season or 1, 1)
         self.recent = np.concatenate([self.recent, values])[-keep:] if self.recent.size else values[-keep:]
 
-    def issue(self, forecast: Forecast, held: np.ndarray, step: int) -> None:
-        """Make a forecast here, and the two that anybody could make."""
+    def steps_until_due(self, known: np.ndarray, seen: int) -> int:
+        """How many of these steps, (steps, columns) with True for a value, to take in before the next forecast."""
+        counted = np.cumsum(known.any(axis=1))
+        return min(int(np.searchsorted(counted, max(self.due - seen, 1))) + 1, len(known))
+
+    def issue(self, forecast: Forecast, held: np.ndarray, step: int, seen: int) -> None:
+        """Make a forecast after `step` steps, `seen` of them with a value, and the two that anybody could make."""
         one: dict[str, Any] = {"step": step, "truth": np.empty((0, len(held)))}
         leads = forecast.leads(self.horizon)
         one["forecast"] = forecast.mean(leads).T
@@ -50,7 +62,7 @@ class BackTest:
             last = np.where(np.isfinite(self.recent[-self.season :]), self.recent[-self.season :], held)
             one["seasonal-naive"] = np.resize(last, (self.horizon, len(held)))
         self.waiting.append(one)
-        self.due = step + self.stride
+        self.due = seen + self.stride
         if len(self.done) + len(self.waiting) > _ORIGINS:
             self.done = self.done[::2]
             self.stride *= 2

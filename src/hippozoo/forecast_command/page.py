@@ -49,6 +49,7 @@ def summarise(run: ForecastRun) -> dict[str, Any]:
         "left_out": dict(run.left_out),
         "season": run.season,
         "horizon": run.backtest.horizon,
+        "rows_until_validated": round(run.forecaster.until_validated(run.state)),
         "origins": len(run.backtest.done),
         # By column, because columns have units of their own.
         "mean_absolute_error": {

@@ -171,7 +171,7 @@ def forecast_table(
         recent,
         grid.longest_gap,
         grid.row_after_longest_gap,
-        (*table.notes, *_doubts(grid, rows)),
+        (*table.notes, *_doubts(grid, rows), *_not_validated(forecaster, state)),
     )
 
 
@@ -185,11 +185,36 @@ def _doubts(grid: Grid, rows: int) -> Iterator[str]:
         )
 
 
+def _not_validated(forecaster: Forecaster, state: ForecasterState) -> Iterator[str]:
+    missing = round(forecaster.until_validated(state))
+    if missing:
+        rows = "1 more row is" if missing == 1 else f"{missing} more rows are"
+        yield f"bands are not validated yet: {rows} needed; until then they are wide"
+
+
 def _too_few(steps: int, horizon: int) -> str:
     what = "1 step is" if steps == 1 else f"{steps} steps are"
     if steps < _FEW:
-        return f"{what} too few to learn from; pass a table of at least {2 * horizon} rows for a horizon of {horizon}."
-    return f"{what} too few to learn a horizon of {horizon}; pass a --horizon of at most {steps // 2}, or more rows."
+        return (
+            f"{what} too few to learn from; pass a table of at least {2 * horizon} rows for a horizon of {horizon}, "
+            f"{_steps_to_validate(horizon)} for validated bands."
+        )
+    validated = f" (bands are validated up to {_validated(steps)})" if _validated(steps) else ""
+    return (
+        f"{what} too few to learn a horizon of {horizon}; pass a --horizon of at most {steps // 2}{validated}, or more "
+        f"rows."
+    )
+
+
+def _validated(steps: int) -> int:
+    """The longest horizon whose bands so many steps validate."""
+    fitting = (h for h in range(steps // 5, 0, -1) if _steps_to_validate(h) <= steps)
+    return next(fitting, 0)
+
+
+def _steps_to_validate(horizon: int) -> int:
+    forecaster = forecaster_for(float(horizon))
+    return round(forecaster.until_validated(forecaster.initial_state()))
 
 
 def _chunks(
@@ -206,16 +231,16 @@ def _chunks(
 
 def _learn(forecaster: Forecaster, state: ForecasterState, test: BackTest, values: np.ndarray) -> ForecasterState:
     """Learn these steps, and make the forecasts of the back-test where they are due."""
-    begin = 0
+    begin, known = 0, np.isfinite(values)
     while begin < len(values):
-        now = round(state.time)
-        end = min(len(values), begin + max(test.due - now, 1)) if now < test.due else begin + 1
+        end = begin + test.steps_until_due(known[begin:], round(state.seen))
         piece = values[begin:end]
-        state = forecaster.learn(state, piece, mask=np.isfinite(piece))
+        state = forecaster.learn(state, piece, mask=known[begin:end])
         test.take_in(piece)
-        if round(state.time) >= test.due and state.pairs:
-            test.issue(forecaster.forecast(state), state.held, round(state.time))
-        elif round(state.time) >= test.due:
+        seen = round(state.seen)
+        if seen >= test.due and state.pairs:
+            test.issue(forecaster.forecast(state), state.held, round(state.time), seen)
+        elif seen >= test.due:
             test.due += test.stride
         begin = end
     return state
