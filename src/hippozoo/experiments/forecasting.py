@@ -63,6 +63,8 @@ class Config:
         return LegT(self.order, float(horizon))
 
 
+# Others look for the exact delay under this name in metrics.json.
+SCORED = {"exact": "delay"}
 QUICK = Config(seeds=(0,), n_steps=3_000, test_steps=5_000, shown_ridges=(0.0, 1e-4), gp_history=256)
 
 
@@ -80,8 +82,8 @@ def run(config: Config, context: Context = QUIET) -> Result:
             arrays = {"opened": opened, "signal": train, "process": process, "config": config}
     metrics = over_seeds(found)
     metrics["expected"] = expected(config, process, theory)
-    metrics["exact_over_gp"] = {
-        f"H{h}": metrics["mse"]["exact"][f"H{h}"]["mean"] / metrics["mse"]["gp"][f"H{h}"]["mean"]
+    metrics["delay_over_gp"] = {
+        f"H{h}": metrics["mse"]["delay"][f"H{h}"]["mean"] / metrics["mse"]["gp"][f"H{h}"]["mean"]
         for h in config.horizons
     }
     return Result(metrics, claims(config, metrics), arrays)
@@ -156,7 +158,7 @@ def one_horizon(
     exact = forecasters["exact"].maps(learnt["exact"])[0].forecast_map
     averages = states[origins] @ exact.T @ cell_averages(config.future(horizon)).T
     return {
-        "mse": {name: float(np.square(one - truth).mean()) for name, one in ahead.items()},
+        "mse": {SCORED.get(name, name): float(np.square(one - truth).mean()) for name, one in ahead.items()},
         "coverage": {name: float((np.abs(ahead["exact"] - truth) < one).mean()) for name, one in half.items()},
         "gp_coverage": {name: float((np.abs(best - truth) < one).mean()) for name, one in gp_half.items()},
         "full_rank": float(np.square(replayed - truth).mean()),
@@ -243,9 +245,9 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
             found = found[key]
         return found["mean"]
 
-    ratios = metrics["exact_over_gp"]
+    ratios = metrics["delay_over_gp"]
     off = {name: max(abs(mean("coverage", h, name) - int(name) / 100) for h in both) for name in ("80", "95")}
-    read = {h: mean("cell_averages", h) / mean("mse", "exact", h) for h in both}
+    read = {h: mean("cell_averages", h) / mean("mse", "delay", h) for h in both}
     return [
         Claim(
             "target: with an exact delay, within 1 % of the Gaussian-process optimum at both horizons",
@@ -267,13 +269,13 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
         Claim(
             "ours: reading the average of a cell in place of its middle changes the error by less than 0.1 %",
             all(abs(ratio - 1) < 1e-3 for ratio in read.values()),
-            ", ".join(f"{h}: {mean('cell_averages', h):.5f} against {mean('mse', 'exact', h):.5f}" for h in both),
+            ", ".join(f"{h}: {mean('cell_averages', h):.5f} against {mean('mse', 'delay', h):.5f}" for h in both),
         ),
         Claim(
             "a low-rank map is enough (exact delay)",
-            all(mean("mse", "exact", h) < 1.01 * mean("full_rank", h) for h in both),
+            all(mean("mse", "delay", h) < 1.01 * mean("full_rank", h) for h in both),
             f"rank {config.rank} over full rank: "
-            + ", ".join(f"{h} {mean('mse', 'exact', h) / mean('full_rank', h):.4f}" for h in both),
+            + ", ".join(f"{h} {mean('mse', 'delay', h) / mean('full_rank', h):.4f}" for h in both),
         ),
         Claim(
             "both forecasters' memories reconstruct the recent history accurately (System 3, lags below 4)",
