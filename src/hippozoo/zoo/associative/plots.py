@@ -259,6 +259,9 @@ def plot_capacity(
 ) -> Axes:
     """Recall error against the load, pairs per coefficient: one colour per layout, one line per number of coefficients.
 
+    Drawn is `CapacityCurve.error`, the squared error over the variance of the values. Theory counts every value in
+    units of its key's length (`CapacityCurve.unit_error`), so it lies a little beside what is measured.
+
     Parameters
     ----------
     curves
@@ -275,23 +278,23 @@ def plot_capacity(
     >>> curve = capacity(Legendre(8), [2, 4, 8], rng=np.random.default_rng(0))
     >>> ax = plot_capacity({"random": {8: curve}})
     >>> [line.get_label() for line in ax.lines][:2]
-    ['random addresses', 'theory for random ones']
+    ['random addresses', 'theory for random keys of one length']
     """
     ax = axes_or_new(ax)
     for number, (layout, sizes) in enumerate(curves.items()):
         for place, (order, curve) in enumerate(sizes.items()):
             fade = 0.35 + 0.65 * (place + 1) / len(sizes)
             name = f"{layout} addresses" if place == len(sizes) - 1 else None
-            error = np.maximum(curve.unit_error, lowest)
+            error = np.maximum(curve.error, lowest)
             ax.plot(curve.pairs / order, error, "o-", color=f"C{number}", alpha=fade, markersize=3, label=name)
         if layout == "random":
             for place, (order, curve) in enumerate(sizes.items()):
-                name = "theory for random ones" if place == 0 else None
+                name = "theory for random keys of one length" if place == 0 else None
                 theory = np.maximum(curve.theory, lowest)
                 ax.plot(curve.pairs / order, theory, ":", color=ink(), linewidth=1.0, label=name)
     ax.axvline(1.0, color=ink(), linewidth=0.8, linestyle="--")
     ax.set(xscale="log", yscale="log", xlabel="pairs stored / coefficients")
-    ax.set_ylabel(f"squared error / variance (drawn from {lowest:g} on)")
+    ax.set_ylabel(f"squared error / variance of the values\n(drawn from {lowest:g} on)")
     ax.set_xticks([0.125, 0.25, 0.5, 1.0, 2.0], ["1/8", "1/4", "1/2", "1", "2"], minor=False)
     ax.set_xticks([], minor=True)
     ax.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
