@@ -1,11 +1,18 @@
 """Associative recall: which B followed this A? Learnt addresses answer, in batches and online (paper, section 3.3).
 
-Beyond the paper: more pairs and many queries than were trained on, a start without prior knowledge, and how many
+Four protocols, all with a mean squared error over every step. ``episodes`` is the appendix's: one episode per step,
+each from an empty memory and bank, rate 1e-3, no schedule. ``minibatch`` is nearer to Table 1's, on fresh episodes.
+Ours are ``online``, one episode per step along a stream whose state is never reset, with a cosine schedule, and
+``random_start``, minibatches without prior knowledge of the task. The weights that were best on validation episodes
+are tested; the accuracy at the last look stands beside theirs.
+
+Beyond the paper: more pairs and many queries than were trained on, what a query leaves behind in the bank, and how many
 pairs a bank holds, measured against theory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +44,14 @@ from hippozoo.zoo.associative import (
 
 PAPER: dict[str, Any] = {"minibatch": {"test_accuracy": 1.0}, "parameters": 25_000, "copy_last": 0.33}
 SELECTS = ("seeds", "protocols", "bank_sizes")
-LABELS = {"minibatch": "batches of 64", "online": "one episode per step", "random_start": "batches, random start"}
+LABELS = {
+    "minibatch": "batches of 64",
+    "episodes": "one episode per step, each from nothing",
+    "online": "one episode per step, in a stream",
+    "random_start": "batches, random start",
+}
+# One episode per step; the first is the paper's protocol, and what its figures show.
+ONE_BY_ONE = {"episodes": "each from nothing, as in the appendix", "online": "along a stream without reset"}
 LAYOUTS = ("gauss", "even", "random")
 SOLVED = 0.999
 
@@ -59,8 +73,8 @@ class Config:
     timescale: float = 2.0
     coefficients: int = 32
     hidden: int = 256
-    # Training. Online the rate is the paper's, which names no schedule: at a constant rate the noise of single
-    # episodes keeps accuracy between 96 and 100 %.
+    # Training. One episode at a time, the rate is the paper's. The schedule is ours, and the protocol "episodes" goes
+    # without: at a constant rate the noise of single episodes throws accuracy back to 93 % now and then.
     rate: float = 3e-3
     online_rate: float = 1e-3
     schedule: Schedule = "cosine"
@@ -99,19 +113,22 @@ QUICK = Config(
 
 
 def units(config: Config) -> list[dict[str, Any]]:
-    """One unit per protocol and seed, and one per size of the bank."""
+    """One unit per protocol and seed, one per size of the bank, and one per seed for what a query leaves behind."""
     unknown = [name for name in config.protocols if name not in LABELS]
     if unknown:
         raise ValueError(f"protocols has {unknown[0]!r}; choose from {', '.join(LABELS)}.")
     learning = [{"protocol": name, "seed": seed} for name in config.protocols for seed in config.seeds]
-    return [{"bank_size": size} for size in config.bank_sizes] + learning
+    # Units of their own, which train the model of that seed again: those of the protocol do not keep its weights.
+    after = [{"after_write": "minibatch", "seed": seed} for seed in config.seeds if "minibatch" in config.protocols]
+    return [{"bank_size": size} for size in config.bank_sizes] + learning + after
 
 
 def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> dict[str, Any]:
     """Train one model and look into it, or fill banks of one size."""
     if "bank_size" in unit:
         return _bank_unit(config, unit["bank_size"])
-    protocol, seed = unit["protocol"], unit["seed"]
+    look_after_write = "after_write" in unit
+    protocol, seed = unit["after_write" if look_after_write else "protocol"], unit["seed"]
     table = random_tokens(np.random.default_rng([seed, 0]), config.n_keys, config.n_values, config.size)
     layer = _layer(config, protocol, seed)
     run, accuracies = _train(config, protocol, seed, table, layer, context)
@@ -128,6 +145,8 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
         stream = config.stream if protocol == "online" else 1
         test = _in_streams(associative_recall(config.test_episodes, rng, config.pairs, *_sizes(config)), stream)
         result["test_accuracy"] = _accuracy(layer, test, table)
+        if look_after_write:
+            return _after_write(config, layer, test, table, np.random.default_rng([seed, 5]))
         result |= _generalisation(config, layer, table, rng)
         result |= _addresses(config, layer, test, table)
         result["episode"] = _episode(config, layer, table, np.random.default_rng([seed, 4]))
@@ -144,7 +163,9 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     for name, found in runs.items():
         keys = "test_accuracy", "address_spread", "address_gap", "largest_overlap", "more_pairs", "more_queries"
         metrics[name] = {key: over_seeds(one.result[key] for one in found) for key in keys}
+        metrics[name]["last_validation_accuracy"] = over_seeds(one.result["validation_accuracy"][-1] for one in found)
         metrics[name]["steps_to_solve"] = _over_solved([one.result["steps_to_solve"] for one in found])
+        metrics[name] |= _write_gates(config, found)
         metrics["parameters"] = found[0].result["parameters"]
     banks = {size: select(finished, bank_size=size)[0].result for size in config.bank_sizes}
     curves = {
@@ -160,6 +181,17 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     metrics["full_bank_error"] = {
         layout: {size: bank[layout]["full"] for size, bank in banks.items()} for layout in (*LAYOUTS, "theory")
     }
+    # What the theory is about: values in units of their key's length.
+    metrics["full_bank_unit_error"] = {
+        layout: {size: float(curve.unit_error[curve.pairs == size][0]) for size, curve in sizes.items()}
+        for layout, sizes in curves.items()
+    }
+    after = select(finished, after_write="minibatch")
+    if after:
+        metrics["after_write"] = {
+            "nearest": [one.result["nearest"] for one in after],
+            **{key: over_seeds(one.result[key] for one in after) for key in after[0].result if key != "nearest"},
+        }
     arrays = {"runs": runs, "curves": curves, "config": config}
     return Result(metrics=metrics, claims=_claims(config, metrics), arrays=arrays)
 
@@ -181,15 +213,17 @@ def report(result: Result, folder: Path) -> None:
 
     runs, config = result.arrays["runs"], result.arrays["config"]
     levels = result.metrics["copy_last_accuracy"], result.metrics["chance_accuracy"]
-    shown = runs.get("online") or next(iter(runs.values()))
-    seen = shown[0].result
+    shown = next(name for name in (*ONE_BY_ONE, *runs) if runs.get(name))
+    seen, title = runs[shown][0].result, f"{LABELS[shown]} (seed {runs[shown][0].unit['seed']})"
     episode, means = seen["episode"], np.array(list(seen["mean_address"].values()))
     names = list(seen["mean_address"])
     family = Legendre(config.coefficients)
+    colours = {name: f"C{number}" for number, name in enumerate(LABELS)}
     with style():
         figure = Figure(figsize=(7.2, 8.6), layout="constrained")
         axes = figure.subplots(4, height_ratios=[1, 1.4, 2, 2])
         plot_episode(episode["labels"], episode["answers"], ax=axes[0])
+        axes[0].set_title(f"Trained with {title}")
         plot_gates(np.array(episode["write_gate"]), np.array(episode["output_gate"]), episode["labels"], ax=axes[1])
         write, read = ({name: np.array(found) for name, found in seen[key].items()} for key in ("writes", "reads"))
         plot_addresses(write, read, ax=axes[2])
@@ -204,20 +238,21 @@ def report(result: Result, folder: Path) -> None:
         plot_kernel(family, means, ax=axes[1])
         order = np.argsort(means)
         plot_recall_matrix(recall_matrix(family, means[order]), [names[i] for i in order], ax=axes[2])
-        for ax, title in zip(axes, ("plain kernel", "normalised", "after writing all keys in turn"), strict=True):
-            ax.set_title(title)
+        for ax, text in zip(axes, ("plain kernel", "normalised", "after writing all keys in turn"), strict=True):
+            ax.set_title(text)
+        figure.suptitle(f"Keys learnt with {title}", fontsize=10.5)
         save_figure(figure, folder, "kernel")
 
         figure = Figure(figsize=(10.5, 3.8), layout="constrained")
         axes = figure.subplots(1, 2)
         for ax, (unit, group) in zip(
-            axes, (("step", ("minibatch", "random_start")), ("episode", ("online",))), strict=True
+            axes, (("step", ("minibatch", "random_start")), ("episode", tuple(ONE_BY_ONE))), strict=True
         ):
-            for number, name in enumerate(group):
+            for name in group:
                 for place, one in enumerate(runs.get(name, [])):
                     accuracy = 100 * np.array(one.result["validation_accuracy"])
                     label = LABELS[name] if place == 0 else None
-                    ax.plot(one.result["steps"], accuracy, color=f"C{number}", alpha=0.7, linewidth=1.0, label=label)
+                    ax.plot(one.result["steps"], accuracy, color=colours[name], alpha=0.7, linewidth=1.0, label=label)
             for level, text in zip(levels, ("copy the last B", "chance"), strict=True):
                 ax.axhline(100 * level, color=ink(), linestyle=":", linewidth=1.0)
                 ax.annotate(text, (1.0, 100 * level), xycoords=("axes fraction", "data"), ha="right", va="bottom")
@@ -227,20 +262,22 @@ def report(result: Result, folder: Path) -> None:
         save_figure(figure, folder, "learning")
 
         figure = Figure(figsize=(10.5, 3.8), layout="constrained")
-        axes = figure.subplots(1, 2)
-        for number, name in enumerate(runs):
+        # One scale: a loss of half a per cent beside one of nine.
+        axes = figure.subplots(1, 2, sharey=True)
+        for name in runs:
             for ax, key in zip(axes, ("more_pairs", "more_queries"), strict=True):
                 found = result.metrics[name][key]
                 rows = 100 * np.array([spread["seeds"] for spread in found.values()])
-                ax.plot([int(count) for count in found], rows, "o-", color=f"C{number}", alpha=0.6, markersize=3)
-                ax.plot([], [], "o-", color=f"C{number}", label=LABELS[name])
+                ax.plot([int(count) for count in found], rows, "o-", color=colours[name], alpha=0.6, markersize=3)
+                ax.plot([], [], "o-", color=colours[name], label=LABELS[name])
         labels = "pairs before the query (trained on 5)", f"queries after {config.query_pairs} pairs (trained on 1)"
         for ax, counts, label in zip(axes, (config.more_pairs, config.more_queries), labels, strict=True):
-            ax.set(xscale="log", xlabel=label, ylabel="accuracy (%)")
+            ax.set(xscale="log", xlabel=label)
             ax.set_ylim(top=100.5)
             ax.set_xticks(counts, [str(count) for count in counts])
             ax.set_xticks([], minor=True)
-            ax.legend(loc="lower left")
+        axes[0].set_ylabel("accuracy (%)")
+        axes[0].legend(loc="lower left")
         save_figure(figure, folder, "generalisation")
 
         figure = Figure(figsize=(6.4, 4.4), layout="constrained")
@@ -279,7 +316,7 @@ def _train(
     config: Config, protocol: str, seed: int, table: TokenTable, layer: AssociativeMemory, context: Context
 ) -> tuple[Trained, list[float]]:
     """The run, and the validation accuracy at each of its looks."""
-    online = protocol == "online"
+    online, one_by_one = protocol == "online", protocol in ONE_BY_ONE
     rng = np.random.default_rng([seed, 1])
     held_out = _in_streams(
         associative_recall(config.validation_episodes, rng, config.pairs, *_sizes(config)),
@@ -289,7 +326,7 @@ def _train(
     accuracies: list[float] = []
 
     def draw(step: int, rng: np.random.Generator) -> Batch:
-        return _batch(associative_recall(1 if online else config.batch, rng, config.pairs, *_sizes(config)), table)
+        return _batch(associative_recall(1 if one_by_one else config.batch, rng, config.pairs, *_sizes(config)), table)
 
     def loss(model: AssociativeMemory, batch: Batch) -> torch.Tensor:
         return (model(batch.inputs)[0] - batch.targets).square().mean()
@@ -303,11 +340,12 @@ def _train(
         return loss(model, validation).item()
 
     plan = Plan(
-        steps=config.online_steps if online else config.steps,
-        rate=config.online_rate if online else config.rate,
+        steps=config.online_steps if one_by_one else config.steps,
+        rate=config.online_rate if one_by_one else config.rate,
         seed=seed,
-        schedule=config.schedule,
-        validate_every=config.online_validate_every if online else config.validate_every,
+        # The paper names none.
+        schedule="constant" if protocol == "episodes" else config.schedule,
+        validate_every=config.online_validate_every if one_by_one else config.validate_every,
     )
     progress = report_to(context.progress)
     if online:
@@ -392,6 +430,64 @@ def _addresses(config: Config, layer: AssociativeMemory, test: Recall, table: To
     }
 
 
+def _after_write(
+    config: Config, layer: AssociativeMemory, test: Recall, table: TokenTable, rng: np.random.Generator
+) -> dict[str, Any]:
+    """What the token after WRITE writes, where, and which key that hits: nothing in training follows WRITE."""
+    addresses = _addresses(config, layer, test, table)["mean_address"]
+    questions = max(2, *config.more_queries)
+    data = multi_query_recall(max(100, config.test_episodes // 4), rng, config.query_pairs, questions, *_sizes(config))
+    inputs = _batch(data, table).inputs
+    signals = layer.signals(inputs)
+    after = np.roll(data.tokens, 1, axis=1) == table.write
+    after[:, 0] = False  # rolled there from the end
+    address = float(signals.write_address.numpy()[after].mean())
+    overlaps = _overlaps(config, np.array([address]), addresses)[0]
+    nearest = int(np.argmax(overlaps))
+    right = table.nearest(layer(inputs)[0].numpy()[data.asked]) == data.answers[data.asked]
+    right = right.reshape(-1, questions)
+    later, hit = right[:, 1:], (data.tokens[:, 2 * config.query_pairs :: 2] == nearest)[:, 1:]
+    return {
+        "write_address": address,
+        "write_gate": float(signals.write_gate.numpy()[after].mean()),
+        "nearest": table.label(nearest),
+        "nearest_address": addresses[table.label(nearest)],
+        "overlap": float(overlaps[nearest]),
+        "first_question": float(right[:, 0].mean()),
+        "later_questions": float(later.mean()),
+        "later_questions_nearest": float(later[hit].mean()),
+        "later_questions_others": float(later[~hit].mean()),
+    }
+
+
+def _overlaps(config: Config, where: np.ndarray, keys: Mapping[str, float]) -> np.ndarray:
+    """The normalised kernel between addresses and the mean address of every key, without its sign."""
+    family = Legendre(config.coefficients)
+    return np.abs(family.reproducing_kernel(where, np.array(list(keys.values())), normalised=True))
+
+
+def _write_gates(config: Config, found: list[Finished]) -> dict[str, Any]:
+    """How far the write gate is open by kind of token, and where A tokens write, in the one episode a unit holds."""
+    kinds = {"a": "A", "b": "B", "W": "WRITE"}
+    means, gates, overlaps = [], [], []
+    for one in found:
+        episode = one.result["episode"]
+        gate, kind = np.array(episode["write_gate"]), np.array([label[0] for label in episode["labels"]])
+        means.append({name: float(gate[kind == letter].mean()) for letter, name in kinds.items()})
+        where = np.array(episode["write_address"])[kind == "a"]
+        gates.append(gate[kind == "a"])
+        overlaps.append(_overlaps(config, where, one.result["mean_address"]).max(1))
+    is_open, overlap = np.concatenate(gates) > 0.5, np.concatenate(overlaps)
+    medians = {
+        f"median_overlap_{name}": float(np.median(overlap[chosen])) if chosen.any() else None
+        for name, chosen in (("open", is_open), ("shut", ~is_open))
+    }
+    return {
+        "write_gate": over_seeds(means),
+        "writes_at_A": {"open": int(is_open.sum()), "of": len(is_open), **medians},
+    }
+
+
 def _episode(config: Config, layer: AssociativeMemory, table: TokenTable, rng: np.random.Generator) -> dict[str, Any]:
     """One episode step by step, and the bank before and after the write that answers its query."""
     data = associative_recall(1, rng, config.pairs, *_sizes(config))
@@ -450,27 +546,33 @@ def _claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
                 f"{config.test_episodes:,} fresh episodes each",
             )
         )
-    if "online" in metrics:
-        online = metrics["online"]
-        found = online["test_accuracy"]["seeds"]
+    for name, how in ONE_BY_ONE.items():
+        if name not in metrics:
+            continue
+        online = metrics[name]
+        found, last = (online[key]["seeds"] for key in ("test_accuracy", "last_validation_accuracy"))
         claims.append(
             Claim(
-                "it solves the task when trained online, one episode at a time",
+                f"it solves the task when trained online, one episode at a time ({how})",
                 holds=min(found) >= SOLVED,
-                evidence=f"lowest of {len(found)} seeds {100 * min(found):.2f} %, along streams without reset",
+                evidence=f"lowest of {len(found)} seeds {100 * min(found):.2f} % with the weights best on validation; "
+                f"at the last look {100 * min(last):.1f} % or more",
             )
         )
         spread, gap = max(online["address_spread"]["seeds"]), min(online["address_gap"]["seeds"])
         claims.append(
             Claim(
-                "it learns consistent write and read addresses for each association",
+                f"it learns consistent write and read addresses for each association ({how})",
                 holds=spread < gap / 2,
                 evidence=f"scatter of a token's addresses at most {spread:.2g}, "
                 f"smallest gap between two tokens {gap:.2g}",
             )
         )
     overlaps = [
-        one for name in ("minibatch", "online") if name in metrics for one in metrics[name]["largest_overlap"]["seeds"]
+        one
+        for name in ("minibatch", *ONE_BY_ONE)
+        if name in metrics
+        for one in metrics[name]["largest_overlap"]["seeds"]
     ]
     if overlaps:
         # What addresses that nobody spaced would have.

@@ -201,7 +201,8 @@ class AssociativeMemory(nn.Module):
         weight = self.addresses.weight
         newest = torch.from_numpy(sample_reader(self.system, self.dt, lag=0)).to(weight)
         for gate in (self.write_gate, self.output_gate):
-            # Shut, a gate opens where that pays; open, it shuts only where harm has been seen, which can take long.
+            # Open, a gate shuts only where harm has been seen, which can take long. Shut, it opens for what must be
+            # written, and along with that for some tokens whose writes merely hit no key.
             gate.reset_parameters(newest, generator, bias=-3.0 if self.start == "previous" else None)
         if self.start == "previous":
             previous = torch.from_numpy(sample_reader(self.system, self.dt, lag=1)).to(weight)
