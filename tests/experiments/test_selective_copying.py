@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from hippozoo.experiments import reproduce
+import pytest
+
+from hippozoo.experiments import Finished, reproduce, selective_copying
 from hippozoo.experiments.selective_copying import QUICK
 
 
@@ -35,3 +37,20 @@ def test_a_small_task_is_learnt(tmp_path):
     found = reproduce("selective-copying", config=config, out=tmp_path)
     # Chance is 1 in 16. Three distractors can also be read around, so nothing is said of the salience here.
     assert found["metrics"]["minibatch"]["test_accuracy"]["mean"] > 0.5
+
+
+@pytest.mark.parametrize(("kinds", "shown"), [(("input", "state"), "state"), (("input",), "input")])
+def test_the_episode_shown_is_that_of_the_papers_model_and_says_so(tmp_path, kinds, shown):
+    config = replace(QUICK, seeds=(0,), summary_seeds=(0,) if "state" in kinds else ())
+    finished = [
+        Finished(unit, selective_copying.run_unit(replace(config, minibatch_steps=1, online_steps=1), unit), 1.0)
+        for unit in selective_copying.units(config)
+    ]
+    result = selective_copying.assemble(config, finished)
+    for protocol in ("minibatch", "online"):
+        (one,) = (each for each in finished if each.unit == {"protocol": protocol, "salience": shown, "seed": 0})
+        assert result.arrays["examples"][protocol] == one.result["example"]
+        assert f"{one.result['parameters']:,} parameters" in result.arrays["titles"][protocol]
+    selective_copying.report(result, tmp_path)
+    words = {"state": "token and memory", "input": "token alone"}[shown]
+    assert f"online: salience from {words}" in (tmp_path / "episode-online.svg").read_text()
