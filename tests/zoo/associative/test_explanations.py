@@ -152,8 +152,9 @@ def test_plots_show_the_numbers_they_are_given():
     assert [text.get_text() for text in axes[5].texts] == ["a1", "b1", "a1", "WRITE", "b1"]
 
 
-def test_the_capacity_plot_puts_theory_beside_the_random_layout(rng):
+def test_the_capacity_plot_shows_the_error_of_the_values_with_theory_beside_the_random_layout(rng):
     curve = capacity(Legendre(8), [2, 8], "random", trials=2, rng=rng)
     ax = plots.plot_capacity({"gauss": {8: curve}, "random": {8: curve}}, ax=Figure().subplots())
+    assert_allclose(ax.lines[0].get_ydata(), np.maximum(curve.error, 1e-4))
     assert_allclose(ax.lines[2].get_ydata(), np.maximum(curve.theory, 1e-4))
     assert_allclose(ax.lines[0].get_xdata(), curve.pairs / 8)
