@@ -617,8 +617,11 @@ class Forecaster(Immutable):
         observed = np.ones(given.shape)
         if mask is not None:
             held = state.held[0] if state.single else state.held
-            signal = hold_missing(given, mask, held)
+            held_signal = hold_missing(signal, mask, held)
             observed[...] = mask if np.ndim(mask) == given.ndim else np.asarray(mask)[:, None]
+            if isinstance(signal, np.ma.MaskedArray):
+                observed[np.ma.getmaskarray(signal)] = 0.0
+            signal = held_signal
         values = real_array(
             "signal", signal, what_to_do="For missing samples pass mask=, True where there is a sample."
         )
