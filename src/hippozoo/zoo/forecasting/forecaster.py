@@ -28,7 +28,7 @@ from hippozoo.zoo.forecasting.grouping import Together, group_count, group_pairs
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap
 from hippozoo.zoo.forecasting.state import ForecasterState, Learnt, Validation
-from hippozoo.zoo.forecasting.systems_in_motion import move, observed_time
+from hippozoo.zoo.forecasting.systems_in_motion import Pairs, move, observed_time
 from hippozoo.zoo.forecasting.unvalidated import Caution
 
 __all__ = ["Forecaster"]
@@ -299,24 +299,7 @@ class Forecaster(Immutable):
         >>> bool(np.allclose(state.learnt[0][0].yx, pieces.learnt[0][0].yx))
         True
         """
-        values, steps, observed = self._checked(state, signal, dt, mask)
-        state, begin = wait_for_a_sample(state, steps, observed)
-        # System 1's own reading of the past, which the endpoint is, is not constant when the past is.
-        gaps = {} if self.delay == "endpoint" else long_gaps(state, steps, observed, self.horizon + self.dt)
-        while begin < len(values):
-            state = begin_channels(state, values[begin], observed[begin], self._longest_silence)
-            if begin in gaps and not state.line.observed.any():
-                state = self._cross(state, float(steps[begin : gaps[begin]].sum()))
-                begin = gaps[begin]
-                continue
-            end = self._block_end(state, steps, observed, begin)
-            end = min([end, *(one for one in gaps if one > begin)])
-            block = slice(begin, end)
-            state = self._advance(state, values[block], steps[block], observed[block])
-            if state.seen >= state.validation.boundary:
-                state = self._validate(state)
-            begin = end
-        return state
+        return self._taken_in(state, *self._checked(state, signal, dt, mask), learning=True)
 
     def follow(
         self,
@@ -337,8 +320,8 @@ class Forecaster(Immutable):
         >>> later.time, later.pairs == state.pairs
         (250.0, True)
         """
-        moved = self.learn(state, signal, dt, mask)
-        return replace(moved, learnt=state.learnt, validation=state.validation, detail=state.detail)
+        moved = self._taken_in(state, *self._checked(state, signal, dt, mask), learning=False)
+        return replace(moved, validation=state.validation)
 
     def merge(self, state: ForecasterState, other: ForecasterState) -> ForecasterState:
         """`state`, with what `other` has learnt from a separate series added to it.
@@ -505,21 +488,39 @@ class Forecaster(Immutable):
         answers = answers.reshape(*values.shape, *leads.shape)
         return answers[:, 0] if state.single else answers
 
-    # -- one block --------------------------------------------------------------------------------------------------
+    # -- block by block ---------------------------------------------------------------------------------------------
 
-    def _advance(
-        self, state: ForecasterState, values: np.ndarray, steps: np.ndarray, observed: np.ndarray
+    def _taken_in(
+        self, state: ForecasterState, values: np.ndarray, steps: np.ndarray, observed: np.ndarray, *, learning: bool
     ) -> ForecasterState:
-        moved, pairs = move(
-            state,
-            self._recent,
-            self._pasts,
-            values,
-            steps,
-            observed,
-            endpoint=self.delay == "endpoint",
-            warmup=self.warmup,
-        )
+        """The state after these samples; without learning, what was learnt stays, and only the next boundary moves."""
+        state, begin = wait_for_a_sample(state, steps, observed)
+        # System 1's own reading of the past, which the endpoint is, is not constant when the past is.
+        gaps = {} if self.delay == "endpoint" else long_gaps(state, steps, observed, self.horizon + self.dt)
+        while begin < len(values):
+            state = begin_channels(state, values[begin], observed[begin], self._longest_silence)
+            if begin in gaps and not state.line.observed.any():
+                duration = float(steps[begin : gaps[begin]].sum())
+                moved = cross_gap(state, self._recent, self._pasts, duration)
+                state = self._fade(moved, duration) if learning else moved
+                begin = gaps[begin]
+                continue
+            end = self._block_end(state, steps, observed, begin)
+            end = min([end, *(one for one in gaps if one > begin)])
+            block = values[begin:end], steps[begin:end], observed[begin:end]
+            endpoint = self.delay == "endpoint"
+            moved, pairs = move(state, self._recent, self._pasts, *block, endpoint=endpoint, warmup=self.warmup)
+            state = self._learn_block(state, moved, pairs, *block[:2]) if learning else moved
+            if state.seen >= state.validation.boundary:
+                # Blocks end where those of learning do, so that memories are the same to the last digit.
+                state = self._validate(state) if learning else self._with_next_boundary(state)
+            begin = end
+        return state
+
+    def _learn_block(
+        self, state: ForecasterState, moved: ForecasterState, pairs: Pairs, values: np.ndarray, steps: np.ndarray
+    ) -> ForecasterState:
+        """The state that a block has moved, with what its pairs teach."""
         weights, kept = pairs.weights, 1.0
         if self.forgetting is not None:
             ago = np.cumsum(steps[::-1])[::-1] - steps
@@ -545,15 +546,14 @@ class Forecaster(Immutable):
             detail=state.detail.merge(missed, kept),
         )
 
-    def _cross(self, state: ForecasterState, duration: float) -> ForecasterState:
-        """Let a gap pass in one step: nothing is learnt, and what was learnt may fade."""
-        moved = cross_gap(state, self._recent, self._pasts, duration)
+    def _fade(self, state: ForecasterState, duration: float) -> ForecasterState:
+        """What is left of what was learnt after a time that teaches nothing."""
         if self.forgetting is None:
-            return moved
+            return state
         kept = math.exp(-duration / self.forgetting)
         nothing = Detail(np.zeros_like(state.detail.squares), np.zeros_like(state.detail.weight))
         return replace(
-            moved,
+            state,
             learnt=_faded(state.learnt, kept),
             validation=replace(state.validation, stretch=_faded(state.validation.stretch, kept)),
             detail=state.detail.merge(nothing, kept),
@@ -576,6 +576,9 @@ class Forecaster(Immutable):
         end = seen + max(self.horizon, min(_GROWTH * seen, longest))
         # Half a step off the samples, so that rounding of the clock decides nothing.
         return (math.floor(end / self.dt) + 0.5) * self.dt
+
+    def _with_next_boundary(self, state: ForecasterState) -> ForecasterState:
+        return replace(state, validation=replace(state.validation, boundary=self._next_boundary(state.seen)))
 
     def _validate(self, state: ForecasterState) -> ForecasterState:
         """Score what was known a horizon before the stretch on the stretch; then begin the next one."""
