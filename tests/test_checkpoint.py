@@ -1,5 +1,6 @@
 """What is loaded is what was saved, and a file is there whole or not at all."""
 
+import json
 import os
 import stat
 import subprocess
@@ -152,6 +153,55 @@ def test_matrices_of_a_float64_layer_are_not_rounded_to_float32_on_the_way(tmp_p
     layer = MemoryLayer(LegT(5, timescale=7.0)).double()
     save(tmp_path / "layer", layer)
     assert torch.equal(load(tmp_path / "layer").A_d, layer.A_d)
+
+
+def as_files_once_were(path, module):
+    """The file that named every table of the module among its tensors."""
+    save(path, module)
+    contents = storage.read(path)
+    tree = json.loads(contents.text)
+    told = tree["object"]["module"]
+    del told["tables"]
+    every = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers())}
+    told["dtypes"] = {name: str(tensor.dtype).removeprefix("torch.") for name, tensor in every.items()}
+    storage.write(path, storage.Contents(json.dumps(tree), contents.arrays))
+
+
+@pytest.mark.parametrize("write", [save, as_files_once_were])
+@pytest.mark.parametrize(
+    "module",
+    [
+        MemoryLayer(LegT(5, timescale=7.0), dtype=torch.float64),
+        MemoryLayer(LegT(5, timescale=7.0), outputs=2, channels=4),
+        Readout(LegT(4), 3).double(),
+    ],
+    ids=["tables only, float64", "tables and weights", "float64"],
+)
+def test_older_files_hold_the_same_modules(tmp_path, module, write):
+    write(tmp_path / "module", module)
+    found = load(tmp_path / "module")
+    tensors = dict(module.named_parameters()) | dict(module.named_buffers())
+    assert identical(dict(found.named_parameters()) | dict(found.named_buffers()), tensors)
+
+
+@pytest.mark.parametrize("write", [save, as_files_once_were])
+def test_a_table_may_be_called_something_else_by_the_next_version(tmp_path, write):
+    def version(name, dtype):
+        @register(name="lab.Versioned")
+        class Versioned(torch.nn.Module):
+            def __init__(self, width=3):
+                super().__init__()
+                self.width, self.map = width, torch.nn.Linear(width, 1)
+                self.register_buffer(name, torch.ones(width, dtype=dtype), persistent=False)
+
+        return Versioned
+
+    first = version("_rule", torch.float64)()  # a table of another dtype than the weights
+    write(tmp_path / "module", first)
+    version("_generator", torch.float32)
+    found = load(tmp_path / "module")
+    assert torch.equal(found.map.weight, first.map.weight)
+    assert (found._generator.dtype, found.map.weight.dtype) == (torch.float64, torch.float32)
 
 
 def test_awkward_names_are_kept(tmp_path):
