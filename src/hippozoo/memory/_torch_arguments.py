@@ -184,9 +184,16 @@ def within(name: str, value: Tensor, lower: float, upper: float, *, what_to_do: 
 
 
 def _can_be_seen(value: Tensor) -> bool:
-    # torch has no public way to ask whether a tensor stands for a batch of them, inside vmap.
-    inside_vmap = torch._C._functorch.is_batchedtensor  # pyright: ignore[reportAttributeAccessIssue]
-    return not (torch.compiler.is_compiling() or value.is_meta or inside_vmap(value))
+    if torch.compiler.is_compiling() or value.is_meta:
+        return False
+    # torch has no public way to ask whether a tensor stands for a batch of them, inside vmap; and inside
+    # vmap(grad(...)) that tensor is wrapped once more.
+    functorch: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
+    while functorch.is_functorch_wrapped_tensor(value):
+        if functorch.is_batchedtensor(value):
+            return False
+        value = functorch.get_unwrapped(value)
+    return True
 
 
 def _refuse(name: str, value: Tensor, fine: Tensor, advice: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 import torch
@@ -80,6 +81,16 @@ class _Exponential(torch.autograd.Function):
         generator, output = ctx.saved_tensors
         # They commute; in this order nothing cancels, and after a long step, A_d = 0, the derivative is truly zero.
         return (gradients[0] * (output @ generator)).sum((-2, -1)), None
+
+    @staticmethod
+    def vmap(info, in_dims, *args: Tensor) -> tuple[Tensor, int | None]:
+        # Many batches of steps are so many more steps.
+        steps, generator = args
+        if in_dims[0] is None:
+            return cast(Tensor, _Exponential.apply(steps, generator)), None
+        steps = steps.movedim(in_dims[0], 0)
+        both = cast(Tensor, _Exponential.apply(steps.reshape(-1), generator))
+        return both.view(*steps.shape, *both.shape[1:]), 0
 
 
 def exponentials(
@@ -175,9 +186,9 @@ def roll_varying(
         return read(states), state
 
     pieces = []
-    for begin in range(0, n_steps, stretch):
-        now = slice(begin, begin + stretch)
-        arguments = x[:, now], state, steps[:, now]
+    # Split, not sliced: every slice would have a gradient as long as the whole sequence.
+    for x_now, steps_now in zip(x.split(stretch, 1), steps.split(stretch, 1), strict=True):
+        arguments = x_now, state, steps_now
         if stretch < n_steps and torch.is_grad_enabled():
             y, state = checkpoint(one, *arguments, use_reentrant=False, preserve_rng_state=False)
         else:

@@ -238,11 +238,11 @@ class MultiscaleLayer(WithTables):
     def _roll_varying(self, x: Tensor, state: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
         outputs = []
         stretch = max(1, MATRIX_BUDGET // (len(x) * len(self.memory.windows) * len(self._generator) ** 2))
-        for begin in range(0, x.shape[1], stretch):
-            now = slice(begin, begin + stretch)
-            A_d, b_d = self._updates(steps[:, now])
-            for t, sample in enumerate(x[:, now].unbind(1)):
-                state = take(state, sample, A_d[:, t], b_d[:, t])
+        # Unbound and split, not sliced: every slice would have a gradient as long as the whole sequence.
+        arriving = iter(x.unbind(1))
+        for now in steps.split(stretch, 1):
+            for A_t, b_t in zip(*(rule.unbind(1) for rule in self._updates(now)), strict=True):
+                state = take(state, next(arriving), A_t, b_t)
                 outputs.append(self._read(state))
         return torch.stack(outputs, 1), state
 
