@@ -43,14 +43,6 @@ def test_the_backward_pass_is_the_derivative_of_outputs_and_last_state(n_steps):
     assert torch.autograd.gradcheck(selective_scan, arguments)
 
 
-def test_a_second_derivative_is_refused_rather_than_wrong():
-    arguments = [part.requires_grad_() for part in scan_arguments(5)]
-    y, _ = selective_scan(*arguments)
-    (first,) = torch.autograd.grad(y.sum(), arguments[1], create_graph=True)
-    with pytest.raises(RuntimeError, match=r"once_differentiable|does not require grad"):
-        first.sum().backward()
-
-
 def test_the_short_convolution_is_torchs_and_its_gradients_are_right():
     layer = ShortConvolution(5, taps=4, device=torch.device("cpu"), dtype=torch.float64)
     x = torch.randn(2, 9, 5, dtype=torch.float64, requires_grad=True)

@@ -7,7 +7,8 @@ For every item, channel e and coefficient n,
 An autograd tape of this loop would hold several tensors of (batch, order, channels) for every sample. Here only the
 state before each stretch of samples is kept; the backward pass makes the states of a stretch again and runs through
 them in reverse. Tensors of one time, (batch, order, channels), stay in the cache, and channels are innermost, where
-they are many and contiguous.
+they are many and contiguous. Where torch is to see every operation, or a gradient is differentiated again, the plain
+loop `one_by_one` stands in.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from hippozoo.memory._torch_derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
 
 # Samples between kept states: longer saves memory before, and costs memory in the backward pass.
 STRETCH = 16
@@ -31,7 +33,20 @@ def selective_scan(
     x: Samples, steps: Samples, A: Float[Tensor, "order channels"], B: Weights, C: Weights, state: State
 ) -> tuple[Samples, State]:
     """Outputs at every sample, and the state after the last; a step of 0 leaves the state as it was."""
+    if torch_looks_inside():
+        return one_by_one(x, steps, A, B, C, state)
     return _SelectiveScan.apply(x, steps, A, B, C, state)  # pyright: ignore[reportReturnType]
+
+
+def one_by_one(
+    x: Samples, steps: Samples, A: Float[Tensor, "order channels"], B: Weights, C: Weights, state: State
+) -> tuple[Samples, State]:
+    """The definition, sample after sample, in operations that torch differentiates itself."""
+    outputs = []
+    for step, push, b, c in zip(*(part.unbind(1) for part in (steps, steps * x, B, C)), strict=True):
+        state = torch.exp(step[:, None] * A) * state + b[..., None] * push[:, None]
+        outputs.append((c[:, None] @ state).squeeze(1))
+    return torch.stack(outputs, 1), state
 
 
 class _SelectiveScan(torch.autograd.Function):
@@ -39,10 +54,8 @@ class _SelectiveScan(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, steps: Tensor, A: Tensor, B: Tensor, C: Tensor, state: Tensor
     ) -> tuple[Tensor, Tensor]:
-        # Time first: what belongs to one sample then lies together.
-        steps, B, C = (part.transpose(0, 1).contiguous() for part in (steps, B, C))
-        x = x.transpose(0, 1)
-        pushes = steps * x
+        given = x, steps, A, B, C, state
+        x, steps, pushes, B, C = _time_first(x, steps, B, C)
         y = torch.empty_like(pushes)
         starts = []
         h, decay = state.contiguous().clone(), torch.empty_like(state, memory_format=torch.contiguous_format)
@@ -54,14 +67,17 @@ class _SelectiveScan(torch.autograd.Function):
             torch.mul(step, A, out=decay).exp_()
             h.mul_(decay).addcmul_(b, push)
             torch.bmm(c, h, out=out)
-        ctx.save_for_backward(x, steps, pushes, A, B, C, *starts)
+        ctx.save_for_backward(*given, *starts)
         return y.transpose(0, 1), h
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        given, starts = ctx.saved_tensors[:6], ctx.saved_tensors[6:]
+        if differentiated_again(*grads):
+            return gradients_by_definition(one_by_one, given, grads)
         grad_y, grad_h = grads
-        x, steps, pushes, A, B, C, *starts = ctx.saved_tensors
+        x, steps, A, B, C, _ = given
+        x, steps, pushes, B, C = _time_first(x, steps, B, C)
         grad_y = grad_y.transpose(0, 1).contiguous()
         n_steps, batch, channels = steps.shape
         order = len(A)
@@ -101,6 +117,13 @@ class _SelectiveScan(torch.autograd.Function):
         grad_x = grad_pushes.mul_(steps)
         together = (grad_x, grad_steps, grad_A.sum(0), grad_B, grad_C, carried)
         return tuple(part.transpose(0, 1) if index in (0, 1, 3, 4) else part for index, part in enumerate(together))
+
+
+def _time_first(x: Tensor, steps: Tensor, B: Tensor, C: Tensor) -> tuple[Tensor, ...]:
+    """x, steps, pushes, B and C with time as the first axis: what belongs to one sample then lies together."""
+    steps, B, C = (part.transpose(0, 1).contiguous() for part in (steps, B, C))
+    x = x.transpose(0, 1)
+    return x, steps, steps * x, B, C
 
 
 def _rows(*parts: Tensor) -> list[tuple[Tensor, ...]]:

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from hippozoo.baselines._recent import last_samples
+from hippozoo.memory._torch_derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
 
 
 class ShortConvolution(nn.Module):
@@ -32,8 +32,18 @@ class ShortConvolution(nn.Module):
         lengths: Int[Tensor, " batch"] | None,
     ) -> tuple[Float[Tensor, "batch time channels"], Float[Tensor, "batch kept channels"]]:
         """The convolution, and the samples to go on from; the last row of `weight` meets the newest sample."""
-        y = _Convolve.apply(torch.cat([before, x], 1), self.weight, self.bias)
+        convolve = shifted_sums if torch_looks_inside() else _Convolve.apply
+        y = convolve(torch.cat([before, x], 1), self.weight, self.bias)
         return y, last_samples(before, x, lengths)  # pyright: ignore[reportReturnType]
+
+
+def shifted_sums(padded: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """The definition, in operations that torch differentiates itself."""
+    n_steps = padded.shape[1] - len(weight) + 1
+    y = bias
+    for tap, one in enumerate(weight.unbind(0)):
+        y = torch.addcmul(y, padded[:, tap : tap + n_steps], one)
+    return y
 
 
 class _Convolve(torch.autograd.Function):
@@ -41,7 +51,7 @@ class _Convolve(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, padded: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(padded, weight)
+        ctx.save_for_backward(padded, weight, bias)
         n_steps = padded.shape[1] - len(weight) + 1
         y = torch.addcmul(bias, padded[:, :n_steps], weight[0])
         for tap in range(1, len(weight)):
@@ -49,12 +59,11 @@ class _Convolve(torch.autograd.Function):
         return y
 
     @staticmethod
-    @once_differentiable
-    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any, *grads: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (grad,) = grads
-        padded, weight = ctx.saved_tensors
+        padded, weight, bias = ctx.saved_tensors
+        if differentiated_again(*grads):
+            return gradients_by_definition(shifted_sums, (padded, weight, bias), grad)
         n_steps = grad.shape[1]
         grad_padded, grad_weight = torch.zeros_like(padded), torch.empty_like(weight)
         product = torch.empty_like(grad)

@@ -130,6 +130,55 @@ def test_gradients_are_those_of_finite_differences():
     assert torch.autograd.gradcheck(of_functional, (functional,), atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("readout", ["shared", "full"])
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("summary", [0, 5])
+def test_both_forms_agree_in_second_derivatives(readout, per_channel, summary):
+    table = make(LegT(8, timescale=9.0), readout=readout, outputs=2, per_channel=per_channel, summary=summary)
+    x, direction = torch.randn(2, 2, 9, 3, dtype=torch.float64)
+    lengths = torch.tensor([9, 4])  # in the padding lags are 0, where a root has no slope
+    results = []
+    for layer in (table, twin(table, form="recurrent")):
+        x = x.detach().requires_grad_()
+        sources = [x, *layer.network.parameters()]
+        y, state = layer(x, lengths=lengths)
+        (once,) = torch.autograd.grad(y.square().sum() + state.square().sum(), x, create_graph=True)
+        results.append(
+            torch.autograd.grad((once * direction).sum(), sources, allow_unused=True, materialize_grads=True)
+        )
+    for found, wanted in zip(*results, strict=True):
+        assert_allclose(found, wanted, rtol=0, atol=1e-5 * float(wanted.abs().max()) + 1e-12)
+
+
+# torch's own, in forward mode.
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("summary", [0, 5])
+def test_torch_func_sees_through_the_table(per_channel, summary):
+    layer = make(LegT(6, timescale=9.0), outputs=2, per_channel=per_channel, summary=summary)
+    x = torch.randn(3, 5, 3, dtype=torch.float64)
+    weights = dict(layer.named_parameters())
+
+    def loss(weights, item):
+        y, state = torch.func.functional_call(layer, weights, (item[None],))
+        return y.square().sum() + state.square().sum()
+
+    of_each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(weights, x)
+    y, state = layer(x)
+    total = y.square().sum() + state.square().sum()
+    together = torch.autograd.grad(total, list(weights.values()), allow_unused=True, materialize_grads=True)
+    for name, wanted in zip(weights, together, strict=True):
+        assert_allclose(of_each[name].sum(0).detach(), wanted, atol=1e-9)
+
+    def everything(item):
+        y, state = layer(item[None])
+        return torch.cat([y.flatten(), state.flatten()])
+
+    wanted = torch.autograd.functional.jacobian(everything, x[0])
+    assert_allclose(torch.func.jacrev(everything)(x[0]).detach(), wanted, atol=1e-9)
+    assert_allclose(torch.func.jacfwd(everything)(x[0]).detach(), wanted, atol=1e-9)
+
+
 def test_a_long_sequence_goes_in_chunks_and_gives_the_same(monkeypatch):
     layer = make(LegT(12, timescale=20.0), outputs=2)
     x = torch.randn(2, 90, 3, dtype=torch.float64).requires_grad_()

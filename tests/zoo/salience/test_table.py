@@ -84,3 +84,31 @@ def test_slopes_are_exact_enough_for_gradients():
     for lag, found in zip(lags.tolist(), slope.tolist(), strict=True):
         G = roll_held(system, [1.0], [lag], np.zeros(40))[0]
         assert found == pytest.approx(float(weight.numpy() @ (system.A @ G + system.b)), rel=1e-4, abs=1e-3)
+
+
+def test_what_is_read_has_second_derivatives(rng):
+    table = lag_table(LegT(12), 1e-9)
+    (values, slopes), rule = torch_table(table)
+    # Within a cell: from cell to cell the second derivative of a cubic jumps.
+    lags = (table.root_step * (rng.choice(200, 6) + rng.uniform(0.2, 0.8, 6))) ** 2
+    lags, weight = (torch.from_numpy(part).requires_grad_() for part in (lags, rng.normal(size=(12, 2))))
+
+    def functionals(weight, lags):
+        return read(cubics(values, slopes, weight), lags, table.root_step)
+
+    assert torch.autograd.gradgradcheck(functionals, (weight, lags), eps=1e-8, atol=1e-3, rtol=1e-4)
+    states = lambda lags: states_at(lags, values, slopes, table.root_step, rule)  # noqa: E731
+    twice = torch.func.jacrev(torch.func.jacrev(states))(lags)
+    each = torch.arange(6)
+    wanted = (states(lags) @ rule[:, :-1].mT + rule[:, -1]) @ rule[:, :-1].mT
+    assert_allclose(twice[each, :, each, each].detach(), wanted.detach(), rtol=1e-9)
+
+
+def test_where_time_stands_still_second_derivatives_are_numbers():
+    table = lag_table(LegT(6), 1e-6)
+    (values, slopes), _ = torch_table(table)
+    cubic = cubics(values, slopes, torch.ones(6, dtype=torch.float64))
+    lags = torch.tensor([-1.0, 0.0, 1e9], dtype=torch.float64, requires_grad=True)
+    (once,) = torch.autograd.grad(read(cubic, lags, table.root_step).square().sum(), lags, create_graph=True)
+    (twice,) = torch.autograd.grad(once.sum(), lags)
+    assert (twice == 0).all()

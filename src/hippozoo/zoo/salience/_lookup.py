@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from hippozoo.memory._torch_derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
 
 __all__ = ["cubics", "read", "states_at"]
 
@@ -22,14 +27,36 @@ def read(
     cubic: Float[Tensor, "cells 4 *reads"], lags: Float[Tensor, "*lags"], root_step: float
 ) -> Float[Tensor, "*all"]:
     """The functionals of G at each lag; zero for lags below 0: what is not yet there leaves nothing."""
+    if torch_looks_inside():
+        return _read_plainly(cubic, lags, root_step)
     return _Read.apply(cubic, lags, root_step)  # pyright: ignore[reportReturnType]
 
 
 def _place(lags: Tensor, root_step: float, cells: int) -> tuple[Tensor, Tensor]:
     """The cell of each lag and where in it, 0 to 1."""
-    place = lags.clamp(min=0.0).sqrt_().mul_(1 / root_step).clamp_(max=cells * (1 - 1e-7))
-    cell = place.long()
-    return cell, place.sub_(cell)
+    end = cells * (1 - 1e-7)
+    if not torch_looks_inside():
+        place = lags.clamp(min=0.0).sqrt_().mul_(1 / root_step).clamp_(max=end)
+        cell = place.long()
+        return cell, place.sub_(cell)
+    later = lags > 0
+    # At lag 0 the root has no slope; a lag of 1 in its place keeps NaN out of the gradient.
+    root = torch.where(later, lags, 1.0).sqrt() * (1 / root_step)
+    place = torch.where(later, root, 0.0).clamp(max=end)
+    cell = place.detach().long()
+    return cell, place - cell
+
+
+def _read_plainly(cubic: Tensor, lags: Tensor, root_step: float) -> Tensor:
+    """What `_Read` gives, without a word on how it is differentiated."""
+    cell, within = _place(lags, root_step, len(cubic))
+    return _horner(cubic[cell], within[..., None] if cubic.ndim == 3 else within, lags.ndim)
+
+
+def _horner(c: Tensor, q: Tensor, axis: int) -> Tensor:
+    """The cubic with coefficients along `axis`."""
+    c0, c1, c2, c3 = c.unbind(axis)
+    return torch.addcmul(c0, torch.addcmul(c1, torch.addcmul(c2, c3, q), q), q)
 
 
 class _Read(torch.autograd.Function):
@@ -39,20 +66,18 @@ class _Read(torch.autograd.Function):
     def forward(ctx, cubic: Tensor, lags: Tensor, root_step: float) -> Tensor:
         cell, within = _place(lags, root_step, len(cubic))
         c = cubic[cell]
-        many = cubic.ndim == 3
-        q = within[..., None] if many else within
-        c0, c1, c2, c3 = c.unbind(lags.ndim)
-        value = torch.addcmul(c2, c3, q)
-        value = torch.addcmul(c1, value, q)
-        value = torch.addcmul(c0, value, q)
-        ctx.save_for_backward(c, cell, within, lags)
+        ctx.save_for_backward(cubic, lags, c, cell, within)
         ctx.root_step, ctx.shape = root_step, cubic.shape
-        return value
+        return _horner(c, within[..., None] if cubic.ndim == 3 else within, lags.ndim)
 
     @staticmethod
     def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        c, cell, within, lags = ctx.saved_tensors
+        cubic, lags, c, cell, within = ctx.saved_tensors
         (gradient,) = gradients
+        if differentiated_again(gradient):
+            plainly = partial(_read_plainly, root_step=ctx.root_step)
+            for_cubic, for_lags = gradients_by_definition(plainly, (cubic, lags), gradient)
+            return for_cubic, for_lags, None
         many = len(ctx.shape) == 3
         q = within[..., None] if many else within
         for_cubic = for_lags = None
@@ -86,18 +111,31 @@ def states_at(
 
 
 class _StatesAt(torch.autograd.Function):
+    """Its derivatives are made of its own output, so they are right at every order, and torch.func knows them."""
+
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx, lags: Tensor, values: Tensor, slopes: Tensor, root_step: float, generator: Tensor) -> Tensor:
+    def forward(lags: Tensor, values: Tensor, slopes: Tensor, root_step: float, generator: Tensor) -> Tensor:
         cell, q = _place(lags, root_step, len(values) - 1)
         q = q[..., None]
         left = 1 - q
+        add = torch.addcmul if torch_looks_inside() else Tensor.addcmul_
         # Hermite's four weights.
         G = values[cell] * (left * left * (1 + 2 * q))
-        G.addcmul_(values[cell + 1], q * q * (3 - 2 * q))
-        G.addcmul_(slopes[cell], q * left * left)
-        G.addcmul_(slopes[cell + 1], -q * q * left)
-        ctx.save_for_backward(lags, G, generator)
-        return G
+        G = add(G, values[cell + 1], q * q * (3 - 2 * q))
+        G = add(G, slopes[cell], q * left * left)
+        return add(G, slopes[cell + 1], -q * q * left)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[0], output, inputs[-1])
+        ctx.save_for_forward(inputs[0], output, inputs[-1])
+
+    @staticmethod
+    def jvp(ctx, *tangents: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        lags, G, generator = ctx.saved_tensors
+        return torch.where(lags >= 0, tangents[0], 0.0)[..., None] * (G @ generator[:, :-1].mT + generator[:, -1])
 
     @staticmethod
     def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None]:
