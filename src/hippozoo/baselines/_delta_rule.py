@@ -26,9 +26,9 @@ def delta_rule(
 ) -> tuple[Vectors, Memory]:
     """Write, then read, at every time; keys have length one. The memory is (keys, values)."""
     reads = []
-    for begin in range(0, keys.shape[2], STRETCH):
-        now = slice(begin, begin + STRETCH)
-        q, k, v, beta = queries[:, :, now], keys[:, :, now], values[:, :, now], betas[:, :, now, None]
+    # Split at once: a slice per stretch would have a gradient as long as the sequence, and the cost its square.
+    parts = (part.split(STRETCH, 2) for part in (queries, keys, values, betas[..., None]))
+    for q, k, v, beta in zip(*parts, strict=True):
         earlier = torch.tril(beta * (k @ k.mT), -1)
         changes = torch.linalg.solve_triangular(earlier, beta * (v - k @ memory), upper=False, unitriangular=True)
         reads.append(q @ memory + torch.tril(q @ k.mT) @ changes)

@@ -106,9 +106,8 @@ class Transformer(Baseline):
     ) -> tuple[Tensor, TransformerState]:
         # Piece by piece, so that time and memory grow with the length of a sequence and not with its square.
         outputs = []
-        for begin in range(0, x.shape[1], self.context):
-            piece = x[:, begin : begin + self.context]
-            left = None if lengths is None else (lengths - begin).clamp(0, piece.shape[1])
+        for number, piece in enumerate(x.split(self.context, 1)):
+            left = None if lengths is None else (lengths - number * self.context).clamp(0, piece.shape[1])
             y, state = self._piece(piece, state, left)
             outputs.append(y)
         return (outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1)), state

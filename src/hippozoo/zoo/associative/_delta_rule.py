@@ -39,9 +39,10 @@ def by_stretches(
 ) -> tuple[Values, Bank]:
     """The same by a triangular solve for every `stretch` of time."""
     pieces = []
-    for begin in range(0, keys.shape[1], stretch):
-        now = slice(begin, begin + stretch)
-        reads, bank = _one_stretch(keys[:, now], values[:, now], gates[:, now], queries[:, now], bank)
+    # Split at once: a slice per stretch would have a gradient as long as the sequence, and the cost its square.
+    parts = (part.split(stretch, 1) for part in (keys, values, gates, queries))
+    for some_keys, some_values, some_gates, some_queries in zip(*parts, strict=True):
+        reads, bank = _one_stretch(some_keys, some_values, some_gates, some_queries, bank)
         pieces.append(reads)
     return (pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)), bank
 

@@ -301,9 +301,10 @@ class SalienceLayer(nn.Module):
         form, chunk = self.chosen_form(n_steps, batch)
         roll = self._table if form == "table" else self._recurrent
         pieces, saliences = [], []
-        for begin in range(0, n_steps, chunk):
-            now = slice(begin, begin + chunk)
-            arguments = x[:, now], state, clock[:, now], keep_state or begin + chunk < n_steps
+        # Split at once: a slice per chunk would have a gradient as long as the sequence, and the cost its square.
+        chunks = list(zip(x.split(chunk, 1), clock.split(chunk, 1), strict=True))
+        for number, (now, ticks) in enumerate(chunks, start=1):
+            arguments = now, state, ticks, keep_state or number < len(chunks)
             if chunk < n_steps and torch.is_grad_enabled():
                 rolled = Rolled(*checkpoint(roll, *arguments, use_reentrant=False, preserve_rng_state=False))
             else:
@@ -367,7 +368,7 @@ class SalienceLayer(nn.Module):
         cubic = cubics(self._values, self._slopes, self.network.pool.weight.mT)
         edges, now = before, torch.zeros_like(jumps[:, :1, : before.shape[2]])
         old, saliences, weight = before.shape[1], [], self.network.summary_weight()
-        for t, hidden in enumerate(part.unbind(1)):
+        for t, (hidden, ticks) in enumerate(zip(part.unbind(1), clock.split(1, 1), strict=True)):
             there = old + t
             if there == 0:
                 pooled = jumps.new_zeros(len(jumps), self.channels, self.summary)
@@ -380,7 +381,7 @@ class SalienceLayer(nn.Module):
             salience = self.network.with_summary(hidden, pooled, weight)[:, None]
             saliences.append(salience)
             edges = torch.cat([edges, now], 1)
-            now = torch.addcmul(now, salience, clock[:, t : t + 1])
+            now = torch.addcmul(now, salience, ticks)
         return torch.cat(saliences, 1), torch.cat([edges, now], 1)
 
     def _read_staircase(self, jumps: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
@@ -404,8 +405,8 @@ class SalienceLayer(nn.Module):
             return states.flatten(2) @ self.output.weight.mT if self.outputs else states
 
         pieces = []
-        for begin in range(0, ends.shape[1], stretch):
-            arguments = jumps, starts, ends[:, begin : begin + stretch]
+        for some_ends in ends.split(stretch, 1):
+            arguments = jumps, starts, some_ends
             if stretch < ends.shape[1] and torch.is_grad_enabled():
                 pieces.append(checkpoint(one, *arguments, use_reentrant=False, preserve_rng_state=False))
             else:
@@ -423,18 +424,17 @@ class SalienceLayer(nn.Module):
     # -- the recurrent form ----------------------------------------------------------------------------------
 
     def _recurrent(self, x: Tensor, state: Tensor | None, clock: Tensor, keep_state: bool) -> Rolled:
-        batch, n_steps, _ = x.shape
-        state = self.initial_state(batch) if state is None else state
+        state = self.initial_state(len(x)) if state is None else state
         part = self.network.sample_part(x)
         if not self.summary:
             salience = self.network.from_sample(part)
             y, state = self._advance(x, state, salience * clock)
             return Rolled(y, state, salience)
         pieces, saliences, weight = [], [], self.network.summary_weight()
-        for t in range(n_steps):
+        for hidden, now, ticks in zip(part.unbind(1), x.split(1, 1), clock.split(1, 1), strict=True):
             pooled = state @ self.network.pool.weight.mT
-            salience = self.network.with_summary(part[:, t], pooled, weight)[:, None]
-            y, state = self._advance(x[:, t : t + 1], state, salience * clock[:, t : t + 1])
+            salience = self.network.with_summary(hidden, pooled, weight)[:, None]
+            y, state = self._advance(now, state, salience * ticks)
             pieces.append(y)
             saliences.append(salience)
         return Rolled(torch.cat(pieces, 1), state, torch.cat(saliences, 1))
