@@ -1,13 +1,16 @@
 """Ends that no experiment asked for, in processes of their own."""
 
 import json
+import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from experiments.toy_shop import start_hippozoo
+from hippozoo.experiments import reproduce
 
 
 @pytest.fixture
@@ -18,19 +21,28 @@ def slow(tmp_path, monkeypatch):
     return tmp_path / "diary"
 
 
-def wait_for_lines(path: Path, count: int) -> None:
+def wait_for(ready: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + 60
-    while not path.exists() or path.read_text().count("\n") < count:
-        assert time.monotonic() < end, f"{path} has not got {count} lines"
+    while not ready():
+        assert time.monotonic() < end, f"waited in vain for {what}"
         time.sleep(0.01)
+
+
+def wait_for_lines(path: Path, count: int) -> None:
+    wait_for(lambda: path.exists() and path.read_text().count("\n") >= count, f"{count} lines in {path}")
 
 
 def started(diary: Path) -> list[str]:
     return [line.split()[0] for line in diary.read_text().splitlines()]
 
 
+def workers(diary: Path) -> set[int]:
+    return {int(line.split()[1]) for line in diary.read_text().splitlines()} if diary.exists() else set()
+
+
 def finished(folder: Path) -> list[str]:
-    lines = [json.loads(line) for line in (folder / "counting" / "units.jsonl").read_text().splitlines()]
+    path = folder / "counting" / "units.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     return [f"{line['unit']['length']}/{line['unit']['seed']}" for line in lines]
 
 
@@ -74,6 +86,30 @@ def test_ctrl_c_says_what_is_done_and_how_to_go_on(tmp_path, slow, jobs):
     out, err = start_hippozoo(*arguments).communicate(timeout=60)
     assert "does not hold: counting ends" in out
     assert not set(kept) & set(started(slow)[begun:])
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="a terminal sends Ctrl-C to a process group, as POSIX has them")
+def test_ctrl_c_reaches_the_workers_too_and_they_leave_it_to_their_parent(tmp_path, slow, monkeypatch):
+    monkeypatch.setenv("COUNTING_SECONDS", "1")
+    process = start_hippozoo("reproduce", "counting", "--out", str(tmp_path), "--jobs", "2", own_group=True)
+    wait_for(lambda: len(workers(slow)) == 2, "two workers at work")
+    begun = set(started(slow))
+    for worker in workers(slow):
+        os.kill(worker, signal.SIGINT)
+    wait_for(lambda: process.poll() is not None or begun <= set(finished(tmp_path)), "what they were at")
+    assert process.poll() is None, process.communicate()[1]
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "failed" not in err
+    kept = finished(tmp_path)
+    assert 2 <= len(kept) < 6
+    before = len(started(slow))
+    monkeypatch.setenv("COUNTING_SECONDS", "0")
+    document = reproduce("counting", out=tmp_path)
+    assert document["metrics"]["total"]["short"]["seeds"] == [10.0, 11.0, 12.0]
+    assert not set(kept) & set(started(slow)[before:])
 
 
 def test_workers_end_with_a_killed_parent(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import torch
 from hippozoo import experiments
 from hippozoo.experiments import Claim, Finished, Result, reproduce, save_figure, select
 from hippozoo.experiments._framework.progress import Silence
+from hippozoo.experiments._framework.unit_log import UnitLog
 from hippozoo.tasks.data_files import MissingDataError
 
 
@@ -75,6 +76,14 @@ def test_another_seed_runs_that_seed_only(tmp_path):
     assert reproduce("counting", out=tmp_path, seeds=[5])["seeds"] == [5]
 
 
+def test_the_seeds_asked_for_are_those_in_the_metrics_in_their_order(tmp_path):
+    reproduce("counting", out=tmp_path, seeds=[0, 1, 2])
+    document = reproduce("counting", out=tmp_path, seeds=[2, 0])
+    assert document["seeds"] == [2, 0]
+    assert document["metrics"]["total"]["short"]["seeds"] == [12.0, 10.0]
+    assert document["metrics"]["total"]["long"]["1000"]["seeds"] == [1002.0, 1000.0]
+
+
 def test_a_changed_configuration_runs_everything_and_mixes_nothing(tmp_path):
     counting = experiments.load("counting").module
     computed(out=tmp_path, seeds=[0])
@@ -123,6 +132,17 @@ def test_side_by_side_gives_what_one_after_the_other_gives(tmp_path, monkeypatch
     assert "OMP_NUM_THREADS" not in os.environ
     monkeypatch.setenv("COUNTING_SECONDS", "0")
     assert reproduce("counting", out=tmp_path / "after")["metrics"] == beside["metrics"]
+
+
+def test_workers_have_the_threads_that_the_user_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    one_unit = dataclasses.replace(experiments.load("counting").module.Config(), lengths=(10,), seeds=(0,))
+    reproduce("counting", config=one_unit, out=tmp_path, jobs=2)
+    (line,) = map(json.loads, (tmp_path / "counting" / "units.jsonl").read_text().splitlines())
+    assert line["result"]["threads"] == "3"
+    assert os.environ["OMP_NUM_THREADS"] == "3"
+    assert "MKL_NUM_THREADS" not in os.environ
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -190,6 +210,47 @@ def test_a_unit_finds_its_checkpoints_again_and_they_go_when_it_is_done(tmp_path
     reproduce("counting", seeds=[0], out=tmp_path)
     assert seen == [False, True, False]
     assert not (tmp_path / "counting" / ".unfinished").exists()
+
+
+def test_a_checkpoint_of_another_configuration_is_not_found(tmp_path, monkeypatch):
+    counting = experiments.load("counting").module
+    plain_run = counting.run_unit
+    found = []
+
+    def run_unit(config, unit, context):
+        found.append(sorted(path.read_text() for path in context.scratch.iterdir()))
+        (context.scratch / "checkpoint").write_text(f"step {config.step}")
+        if len(found) == 1:
+            raise KeyboardInterrupt
+        return plain_run(config, unit, context)
+
+    monkeypatch.setattr(counting, "run_unit", run_unit)
+    with pytest.raises(experiments.Interrupted):
+        reproduce("counting", seeds=[0], out=tmp_path)
+    other = dataclasses.replace(counting.Config(), step=3.0)
+    reproduce("counting", config=other, seeds=[0], out=tmp_path)
+    assert found == [[], [], []]
+    reproduce("counting", seeds=[0], out=tmp_path)  # which still has its own
+    assert found[3:] == [["step 1.0"], []]
+
+
+def test_a_checkpoint_stays_until_its_unit_is_written_down(tmp_path, monkeypatch):
+    counting = experiments.load("counting").module
+    plain_run = counting.run_unit
+
+    def run_unit(config, unit, context):
+        (context.scratch / "checkpoint").write_text("all but done")
+        return plain_run(config, unit, context)
+
+    def full_disk(log: UnitLog, done: Finished) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(counting, "run_unit", run_unit)
+    monkeypatch.setattr(UnitLog, "add", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        reproduce("counting", seeds=[0], out=tmp_path)
+    (checkpoint,) = (tmp_path / "counting" / ".unfinished").rglob("checkpoint")
+    assert checkpoint.read_text() == "all but done"
 
 
 def test_an_interrupt_right_after_a_line_was_written_counts_that_line(tmp_path, monkeypatch):

@@ -1,3 +1,6 @@
+import json
+import os
+
 import pytest
 
 from hippozoo.experiments import Finished, ResultsInUseError
@@ -84,3 +87,35 @@ def test_two_runs_into_one_file_are_refused(tmp_path):
 def test_a_run_without_units_leaves_no_file(tmp_path):
     write(tmp_path / "units.jsonl", [])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_line_is_whole_however_little_the_system_writes_at_once(tmp_path, monkeypatch):
+    write_all = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, text: write_all(descriptor, text[:7]))
+    write(tmp_path / "units.jsonl", [0, 1])
+    monkeypatch.undo()
+    lines = (tmp_path / "units.jsonl").read_text().splitlines()
+    assert [json.loads(line)["unit"] for line in lines] == [{"seed": 0}, {"seed": 1}]
+
+
+def test_of_two_lines_of_one_unit_the_first_counts(tmp_path):
+    path = tmp_path / "units.jsonl"
+    write(path, [1])
+    path.write_text(path.read_text() + path.read_text().replace("0.333", "0.999"))
+    with UnitLog(path, "counting", "abc") as log:
+        assert log.find({"seed": 1}) == Finished({"seed": 1}, {"loss": 1 / 3}, seconds=0.5)
+    assert len(read_lines(path)[0]) == 2
+
+
+def test_a_unit_counts_only_after_its_line_is_on_the_disk(tmp_path, monkeypatch):
+    path, synced = tmp_path / "units.jsonl", []
+    with UnitLog(path, "counting", "abc") as log:
+
+        def sync(descriptor: int) -> None:
+            assert os.fstat(descriptor).st_ino == path.stat().st_ino
+            synced.append((path.read_text().count("\n"), log.find({"seed": 0}) is not None))
+
+        monkeypatch.setattr(os, "fsync", sync)
+        log.add(Finished({"seed": 0}, {}, 0.0))
+        assert log.find({"seed": 0}) is not None
+    assert synced == [(1, False)]  # the whole line was there to be synced, and nobody relied on it yet

@@ -29,7 +29,9 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             vars(hippozoo.experiments).pop(name.rpartition(".")[2], None)
 
 
-def start_hippozoo(*arguments: str) -> subprocess.Popen[str]:
-    """The command in a process of its own, with warnings as errors."""
+def start_hippozoo(*arguments: str, own_group: bool = False) -> subprocess.Popen[str]:
+    """The command in a process of its own, with warnings as errors; `own_group` as a terminal starts it."""
     command = [sys.executable, "-W", "error", "-c", START, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=own_group
+    )
