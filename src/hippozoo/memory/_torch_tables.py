@@ -21,7 +21,7 @@ class WithTables(nn.Module, ABC):
 
     @property
     @abstractmethod
-    def _table(self) -> Tensor | None:
+    def _one_table(self) -> Tensor | None:
         """One of the tables, which tells dtype and device of all; None for a layer that has none."""
 
     @abstractmethod
@@ -35,8 +35,8 @@ class WithTables(nn.Module, ABC):
 
     def _home(self, x: Any) -> torch.device | None:
         """Where samples are to be: where the parameters are; tables alone follow the samples from the meta device."""
-        here = self._parameter if self._parameter is not None else self._table
-        if here is self._table and here is not None and here.is_meta and isinstance(x, Tensor):
+        here = self._parameter if self._parameter is not None else self._one_table
+        if here is self._one_table and here is not None and here.is_meta and isinstance(x, Tensor):
             return x.device
         return None if here is None else here.device
 
@@ -46,7 +46,7 @@ class WithTables(nn.Module, ABC):
 
     def _refresh_tables(self, device: torch.device | None = None) -> None:
         """Compute tables anew that are elsewhere than `device`, or were converted behind the layer's back."""
-        table = self._table
+        table = self._one_table
         # In a graph that is being compiled nothing can be computed once and kept.
         if table is None or torch.compiler.is_compiling():
             return
@@ -56,9 +56,9 @@ class WithTables(nn.Module, ABC):
             self._fill_tables(torch.empty((), dtype=table.dtype, device=device))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        before = self._table
+        before = self._one_table
         super()._apply(fn, recurse)
-        after = self._table
+        after = self._one_table
         if after is not None and after is not before:
             self._fill_tables(torch.empty((), dtype=after.dtype, device=after.device))
         return self

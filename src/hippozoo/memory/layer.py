@@ -336,7 +336,7 @@ class MemoryLayer(WithTables):
         return BlockTables(*(table.to(self.dtype) for table in tables))
 
     @property
-    def _table(self) -> Tensor | None:
+    def _one_table(self) -> Tensor | None:
         return None if self.trainable_timescale else self.b_d
 
     @property

@@ -252,7 +252,7 @@ class PolynomialBank(WithTables):
     # -- tables and checks -----------------------------------------------------------------------------------
 
     @property
-    def _table(self) -> Tensor:
+    def _one_table(self) -> Tensor:
         return self._cosines
 
     def _compute_tables(self, place: Tensor) -> None:

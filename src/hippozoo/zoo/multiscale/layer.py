@@ -282,7 +282,7 @@ class MultiscaleLayer(WithTables):
         return updates(steps[..., None] / windows, self._generator, "zoh", self.dtype)
 
     @property
-    def _table(self) -> Tensor:
+    def _one_table(self) -> Tensor:
         return self._b_d
 
     @property

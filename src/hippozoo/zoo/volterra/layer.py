@@ -117,7 +117,7 @@ class VolterraReadout(WithTables):
         return ", ".join(f"{name}={value}" for name, value in self.configuration().items())
 
     @property
-    def _table(self) -> Tensor:
+    def _one_table(self) -> Tensor:
         return self._scale
 
     @property
