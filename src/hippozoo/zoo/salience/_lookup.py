@@ -107,7 +107,9 @@ def states_at(
     generator: Float[Tensor, "order order_and_1"],
 ) -> Float[Tensor, "*lags order"]:
     """G itself at each lag; its derivative is ``A G + b``, so the backward pass is exact."""
-    return _StatesAt.apply(lags, values, slopes, root_step, generator)  # pyright: ignore[reportReturnType]
+    # A compiler takes no derivative forwards.
+    function = _StatesAt if torch.compiler.is_compiling() else _StatesAtForwardsToo
+    return function.apply(lags, values, slopes, root_step, generator)  # pyright: ignore[reportReturnType]
 
 
 class _StatesAt(torch.autograd.Function):
@@ -130,12 +132,6 @@ class _StatesAt(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(inputs[0], output, inputs[-1])
-        ctx.save_for_forward(inputs[0], output, inputs[-1])
-
-    @staticmethod
-    def jvp(ctx, *tangents: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        lags, G, generator = ctx.saved_tensors
-        return torch.where(lags >= 0, tangents[0], 0.0)[..., None] * (G @ generator[:, :-1].mT + generator[:, -1])
 
     @staticmethod
     def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None]:
@@ -144,3 +140,15 @@ class _StatesAt(torch.autograd.Function):
         A, b = generator[:, :-1], generator[:, -1]
         rate = ((gradient @ A) * G).sum(-1) + gradient @ b
         return torch.where(lags >= 0, rate, 0.0), None, None, None, None
+
+
+class _StatesAtForwardsToo(_StatesAt):
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _StatesAt.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(inputs[0], output, inputs[-1])
+
+    @staticmethod
+    def jvp(ctx, *tangents: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        lags, G, generator = ctx.saved_tensors
+        return torch.where(lags >= 0, tangents[0], 0.0)[..., None] * (G @ generator[:, :-1].mT + generator[:, -1])
