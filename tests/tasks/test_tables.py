@@ -144,6 +144,13 @@ def test_a_moment_is_the_same_however_it_is_written(read, cells):
     assert_array_equal(times, [1706706000.0, 1706709600.0])
 
 
+def test_a_year_of_two_digits_is_one_of_1969_to_2068(read):
+    years = range(1969, 2069)
+    written = "\n".join(f"12/31/{year % 100:02d},1" for year in years)
+    _, times, _ = read(f"when,load\n{written}\n", time="when")
+    assert_array_equal(times.astype("datetime64[s]").astype("datetime64[Y]").astype(int) + 1970, years)
+
+
 def test_dots_mean_day_first_also_where_the_day_is_small(read):
     _, times, _ = read("when,load\n01.02.2024,1\n02.02.2024,2\n", time="when")
     assert_array_equal(times.astype("datetime64[s]").astype("datetime64[D]").astype(str), ["2024-02-01", "2024-02-02"])
