@@ -326,8 +326,6 @@ class SalienceLayer(nn.Module):
             steps = torch.full((1, n_steps), self.dt, dtype=self.dtype, device=x.device)
         else:
             shapes = {"(time,)": (n_steps,), "(batch, time)": (batch, n_steps)}
-            if batch != 1 and n_steps == 1:
-                shapes["(batch, 1)"] = (batch, 1)
             steps = steps_of_time("dt", dt, shapes).to(x.device, self.dtype)
             above_zero("dt", steps if real is None or steps.ndim == 0 else torch.where(real, steps, 1.0))
             steps = steps.expand(n_steps) if steps.ndim == 0 else steps
