@@ -74,6 +74,14 @@ def test_a_model_names_its_inputs():
         model(torch.randn(2, 5, 3))
     with pytest.raises(TypeError, match="expected"):
         model.step([1.0], model.initial_state(1))
+    with pytest.raises(ValueError, match=r"x has shape \(0, 5, 4\) and holds nothing"):
+        model(torch.randn(0, 5, 4))
+    spoilt = torch.zeros(2, 5, 4)
+    spoilt[1, 2, 3] = float("nan")
+    with pytest.raises(ValueError, match=r"x\[1, 2, 3\] is nan"):
+        model(spoilt)
+    with pytest.raises(ValueError, match=r"x\[1, 3\] is nan"):
+        model.step(spoilt[:, 2], model.initial_state(2))
 
 
 @pytest.mark.parametrize(
@@ -112,6 +120,13 @@ def test_attribution_needs_a_shared_functional_and_a_real_target():
         attribute(model, x, (0, 3))
     with pytest.raises(ValueError, match="item=1, but the batch has 1"):
         trace(model, x, item=1)
+
+
+@pytest.mark.parametrize("target", [(7,), (1, 2, 3), 7, (12, 0), (0, 3), (-1, 0)])
+def test_a_target_is_a_sample_and_an_output_of_the_sequence(target):
+    model = SalienceModel(4, 3, SYSTEM, width=5)
+    with pytest.raises(ValueError, match="target="):
+        attribute(model, torch.zeros(2, 12, 4), target)
 
 
 def test_a_picture_needs_a_token_per_sample():

@@ -264,3 +264,35 @@ def test_the_papers_model_has_the_papers_size():
         steps.append(one)
     scale = float(y.abs().max().detach())
     assert_allclose(torch.stack(steps, 1).detach(), y.detach(), atol=1e-3 * scale)
+
+
+def test_padding_of_a_model_may_hold_anything_and_has_no_gradient():
+    torch.manual_seed(0)
+    model = SalienceModel(3, 2, LegT(8, timescale=9.0), width=4, summary=3, hidden=5)
+    x, lengths = torch.randn(2, 6, 3), torch.tensor([4, 0])
+    spoilt = x.clone()
+    spoilt[0, 4:], spoilt[1] = float("nan"), float("inf")
+    results = []
+    for given in (x, spoilt):
+        y, state = model(given, lengths=lengths)
+        gradients = torch.autograd.grad(y.square().sum() + state.square().sum(), list(model.parameters()))
+        results.append([y, state, model.salience(given, lengths=lengths), *gradients])
+    for one, other in zip(*results, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_model_takes_what_autocast_made_of_its_samples():
+    model = SalienceModel(3, 2, LegT(8, timescale=9.0), width=4)
+    before = torch.nn.Linear(3, 3)
+    x = torch.randn(2, 6, 3)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        halved = before(x)
+        y, state = model(halved)
+        one, _ = model.step(halved[:, 0], model.initial_state(2))
+        salience = model.salience(halved)
+    wanted, after = model(halved.float())
+    assert halved.dtype == torch.bfloat16
+    assert torch.equal(y, wanted)
+    assert torch.equal(state, after)
+    assert torch.equal(salience, model.salience(halved.float()))
+    assert_allclose(one.detach(), wanted[:, 0].detach(), atol=1e-6)

@@ -113,13 +113,6 @@ def test_attributions_add_up_to_the_output(per_channel, rng):
             assert_allclose((attributed.sum((1, 2)) + rest).detach(), y[:, step, output].detach(), atol=1e-6)
 
 
-@pytest.mark.parametrize("target", [(7,), (1, 2, 3), 7, (12, 0), (0, 3), (-1, 0)])
-def test_a_target_is_a_sample_and_an_output_of_the_sequence(target):
-    model = SalienceModel(4, 3, LegT(16, timescale=10.0), width=5)
-    with pytest.raises(ValueError, match="target="):
-        attribute(model, torch.zeros(2, 12, 4), target)
-
-
 def test_copies_compute_their_clock_anew(rng):
     seen = some_trace(LegT(4), rng)
     again = copy.deepcopy(seen)

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from hippozoo._arguments import whole_number
+from hippozoo.memory._torch_arguments import finite_samples, in_own_precision, without_padding
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience.layer import Form, SalienceLayer, State, Steps
 
@@ -87,6 +88,11 @@ class SalienceModel(nn.Module):
         return own | {name: getattr(self.layer, name) for name in names}
 
     @property
+    def dtype(self) -> torch.dtype:
+        """What the model computes in, and what samples and states are given in."""
+        return self.layer.dtype
+
+    @property
     def system(self) -> HippoSystem:
         """The memory's."""
         return self.layer.system
@@ -110,13 +116,13 @@ class SalienceModel(nn.Module):
         keep_state: bool = True,
     ) -> tuple[Float[Tensor, "batch time outputs"], State | None]:
         """Take in a sequence; give an answer at every sample, and the state after the last; as `SalienceLayer`."""
-        return self.layer(self._projected(x, 3), state, dt, lengths, keep_state=keep_state)
+        return in_own_precision(self.dtype, self._roll, x, state, dt, lengths, keep_state)
 
     def step(
         self, x: Float[Tensor, "batch inputs"], state: State, dt: Steps | None = None
     ) -> tuple[Float[Tensor, "batch outputs"], State]:
         """Take in one sample per item; give the answer and the new state."""
-        return self.layer.step(self._projected(x, 2), state, dt)
+        return in_own_precision(self.dtype, self._take, x, state, dt)
 
     def salience(
         self,
@@ -126,14 +132,30 @@ class SalienceModel(nn.Module):
         lengths: Int[Tensor, " batch"] | None = None,
     ) -> Float[Tensor, "batch time saliences"]:
         """The salience of every sample."""
-        return self.layer.salience(self._projected(x, 3), state, dt, lengths)
+        return in_own_precision(self.dtype, self._salience, x, state, dt, lengths)
 
-    def _projected(self, x: Tensor, axes: int) -> Tensor:
-        # What the layer refuses, it refuses; here only what the projection would garble.
-        if not isinstance(x, Tensor) or x.ndim != axes or x.dtype != self.layer.dtype or x.shape[-1] != self.inputs:
+    def _roll(
+        self, x: Tensor, state: Tensor | None, dt: Steps | None, lengths: Tensor | None, keep_state: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        return self.layer(self._projected(x, 3, lengths), state, dt, lengths, keep_state=keep_state)
+
+    def _take(self, x: Tensor, state: Tensor, dt: Steps | None) -> tuple[Tensor, Tensor]:
+        return self.layer.step(self._projected(x, 2), state, dt)
+
+    def _salience(self, x: Tensor, state: Tensor | None, dt: Steps | None, lengths: Tensor | None) -> Tensor:
+        return self.layer.salience(self._projected(x, 3, lengths), state, dt, lengths)
+
+    def _projected(self, x: Tensor, axes: int, lengths: Tensor | None = None) -> Tensor:
+        """What the layer is given; samples are refused and silenced here, where they still have the caller's names."""
+        if not isinstance(x, Tensor) or x.ndim != axes or x.dtype != self.dtype or x.shape[-1] != self.inputs:
             expected = "(batch, time, inputs)" if axes == 3 else "(batch, inputs)"
             given = f"shape {tuple(x.shape)} and dtype {x.dtype}" if isinstance(x, Tensor) else f"type {type(x)}"
             raise (ValueError if isinstance(x, Tensor) else TypeError)(
-                f"x has {given}, expected {expected} with inputs={self.inputs} in {self.layer.dtype}."
+                f"x has {given}, expected {expected} with inputs={self.inputs} in {self.dtype}."
             )
+        if 0 in x.shape:
+            raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
+        # Before the projection: what it multiplies comes back in its gradient, and 0 times NaN is NaN.
+        x = without_padding(x, lengths)[0]
+        finite_samples(x)
         return self.input(x)
