@@ -1,0 +1,242 @@
+"""Who learns from what, who chooses by what, and what a claim takes to hold."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from hippozoo.experiments import QUIET, Context, _two_tasks, over_seeds
+from hippozoo.experiments import long_term_forecasting as long_term
+from hippozoo.experiments import memory_tasks as table_one
+from hippozoo.experiments import recall_scaling as follow_up
+from hippozoo.experiments._two_tasks import LEVELS, Data, Episodes, learn, make_data
+from hippozoo.tasks.long_term import PUBLISHED
+from hippozoo.tasks.selective_copying import SelectiveCopying
+from hippozoo.training import Plan
+
+# -- data ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more_training", [1, 3])
+@pytest.mark.parametrize("task", ["sc", "ar"])
+def test_every_episode_drawn_is_in_one_part_and_in_one_only(task, more_training, monkeypatch):
+    drawn = []
+
+    def watched(draw):
+        def draw_and_tell(*arguments):
+            drawn.append(draw(*arguments))
+            return drawn[-1]
+
+        return draw_and_tell
+
+    monkeypatch.setattr(SelectiveCopying, "draw", watched(SelectiveCopying.draw))
+    monkeypatch.setattr(_two_tasks, "associative_recall", watched(_two_tasks.associative_recall))
+    data = make_data(task, 0, sequences=40, more_training=more_training)
+    (everything,) = drawn
+    parts = (data.train, data.validation, data.test)
+    joined = torch.cat([part.inputs for part in parts])
+    assert torch.equal(joined, data.vectors[torch.from_numpy(everything.tokens)])
+    assert [len(part) for part in parts] == [28 * more_training, 6, 6]
+    for field in ("targets", "answers", "counted"):
+        assert len(torch.cat([getattr(part, field) for part in parts])) == len(joined)
+
+
+class Echo(nn.Module):
+    """Says what it hears, only louder or softer."""
+
+    def __init__(self):
+        super().__init__()
+        self.loudness = nn.Parameter(torch.tensor(0.9))
+
+    def forward(self, x):
+        return self.loudness * x, None
+
+
+@pytest.mark.parametrize("right", ["train", "validation", "test"])
+def test_each_accuracy_is_that_of_its_own_part(right):
+    vectors = torch.eye(4)
+    tokens = torch.arange(12).reshape(4, 3) % 4
+
+    def part(name):
+        answers = tokens if name == right else (tokens + 1) % 4  # an echo is right here and wrong there
+        return Episodes(vectors[tokens], vectors[tokens], answers, torch.ones_like(tokens, dtype=torch.bool))
+
+    data = Data(part("train"), part("validation"), part("test"), vectors)
+    found = learn(Echo(), data, Plan(steps=2, validate_every=1), batch=2, context=QUIET)
+    accuracies = {"train": "train_accuracy", "validation": "validation_accuracy", "test": "accuracy"}
+    assert {name: found[key] for name, key in accuracies.items()} == {
+        name: 100.0 if name == right else 0.0 for name in accuracies
+    }
+
+
+def test_the_weights_are_chosen_by_validation():
+    vectors = torch.eye(4)
+    tokens = torch.arange(12).reshape(4, 3) % 4
+
+    def part(loudness):
+        return Episodes(vectors[tokens], loudness * vectors[tokens], tokens, torch.ones_like(tokens).bool())
+
+    # What is learnt from the first part leads away from the second, and towards the third.
+    data = Data(part(2.0), part(0.9), part(2.0), vectors)
+    found = learn(Echo(), data, Plan(steps=5, rate=0.1, validate_every=1), batch=2, context=QUIET)
+    assert found["best_step"] == 1
+    assert found["looks"]["validation"] == sorted(found["looks"]["validation"])
+    assert found["validation_loss"] == pytest.approx(found["looks"]["validation"][0], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("module", "config", "unit"),
+    [
+        (table_one, replace(table_one.QUICK, sequences=20), {"model": "lstm", "task": "ar", "rate": 1e-3}),
+        (follow_up, replace(follow_up.QUICK, sequences=20), {"row": "lstm", "rate": 1e-3}),
+    ],
+    ids=["memory-tasks", "recall-scaling"],
+)
+def test_the_first_weights_depend_on_the_seed_and_on_nothing_else(module, config, unit, monkeypatch):
+    def first_weights(model, data, plan, batch, context):
+        return {"weights": torch.cat([one.detach().flatten() for one in model.parameters()]), "seed": plan.seed}
+
+    monkeypatch.setattr(module, "learn", first_weights)
+    one, again, other = (module.run_unit(config, unit | {"seed": seed}) for seed in (4, 4, 5))
+    assert (one["seed"], other["seed"]) == (4, 5)
+    assert torch.equal(one["weights"], again["weights"])
+    # Biases may begin at the same number; the drawn ones do not.
+    assert (one["weights"] != other["weights"]).double().mean() > 0.9
+
+
+# -- long-term forecasting -----------------------------------------------------------------------------------------
+
+
+def write_illness(folder, values):
+    """The rows as the published file has them: a date and numbers."""
+    rows = "\n".join(f"week {week}," + ",".join(map(repr, map(float, row))) for week, row in enumerate(values))
+    (folder / "national_illness.csv").write_text("date,a,OT\n" + rows)
+    return Context(data=folder)
+
+
+def test_the_test_rows_choose_nothing(tmp_path, rng):
+    values = np.cumsum(rng.normal(size=(966, 2)), axis=0)
+    config = replace(
+        long_term.QUICK,
+        lookbacks=(("illness", 24),),
+        order_shares=(1 / 4, 1 / 2),
+        ridges=(1e-4, 10.0),
+        together=("shared", "independent"),
+        refreshes=2,
+    )
+    unit = {"dataset": "illness", "horizon": 6}
+    first = long_term.run_unit(config, unit, write_illness(tmp_path, values))
+    values[773:] = 5 * rng.normal(size=(193, 2))  # the last fifth, which is reported
+    second = long_term.run_unit(config, unit, write_illness(tmp_path, values))
+    assert first["tried"] == second["tried"]
+    assert first["chosen"] == second["chosen"] == min(first["tried"], key=lambda one: one["validation"])
+    assert first["all_windows"]["mse"] != second["all_windows"]["mse"]
+    values[676:773] = 5 * rng.normal(size=(97, 2))  # those before them do choose
+    assert long_term.run_unit(config, unit, write_illness(tmp_path, values))["tried"] != first["tried"]
+
+
+# -- claims --------------------------------------------------------------------------------------------------------
+
+
+def holds(claims, words):
+    """Whether the one claim that speaks of this holds."""
+    (claim,) = [one for one in claims if words in one.claim]
+    return claim.holds
+
+
+NEAR = LEVELS["ar"]["copy_last"]
+
+
+TABLE_ONE_CLAIMS = [
+    ("Salience solves selective copying", {"salience": {"sc": [100.0, 99.9]}}, True),
+    ("Salience solves selective copying", {"salience": {"sc": [100.0, 50.0]}}, False),
+    ("Assoc. Memory solves associative recall", {"assoc": {"ar": [99.9, 100.0]}}, True),
+    ("Assoc. Memory solves associative recall", {"assoc": {"ar": [99.8, 100.0]}}, False),
+    ("Mamba solves selective copying", {"mamba": {"sc": [100.0, 100.0]}}, True),
+    ("Mamba solves selective copying", {"mamba": {"sc": [50.0, 100.0]}}, False),
+    ("stay near one third", {"lstm": {"ar": [NEAR, NEAR + 6]}, "s4d_2": {"ar": [NEAR + 4.9]}}, True),
+    ("stay near one third", {"lstm": {"ar": [NEAR]}, "s4d_2": {"ar": [NEAR + 5.1]}}, False),
+    ("stay near one third", {"lstm": {"ar": [NEAR]}, "mamba": {"ar": [100.0]}}, True),  # not one of them
+    ("well below Salience", {"salience": {"sc": [98.0, 100.0]}, "s4d": {"sc": [92.0]}}, True),
+    ("well below Salience", {"salience": {"sc": [98.0, 100.0]}, "s4d": {"sc": [93.5]}}, False),
+    (
+        "well below Salience",
+        {"salience": {"sc": [98.0]}, "s4d": {"sc": [20.0]}, "lstm": {"sc": [97.0]}},
+        False,
+    ),
+    ("well below Salience", {"salience": {"sc": [98.0]}, "s4d": {"sc": [20.0]}, "lstm_2": {"sc": [97.0]}}, True),
+]
+
+
+@pytest.mark.parametrize(("words", "accuracy", "expected"), TABLE_ONE_CLAIMS)
+def test_a_claim_of_table_one_holds_or_does_not(words, accuracy, expected):
+    rows = {
+        model: {task: over_seeds(values) for task, values in by_task.items()} for model, by_task in accuracy.items()
+    }
+    assert holds(table_one.claims(table_one.Config(), {"accuracy": rows}), words) is expected
+
+
+FOLLOW_UP_CLAIMS = [
+    ("Transformers of one layer", {"transformer": NEAR, "transformer_all": NEAR + 9.9}, True),
+    ("Transformers of one layer", {"transformer": NEAR, "transformer_all": NEAR + 10.1}, False),
+    ("Transformers of one layer", {"transformer": NEAR, "transformer_2_all": 100.0}, True),
+    ("two layers with positions", {"transformer_2_capacity_pe": 95.1, "transformer_2_steps_pe": 99.0}, True),
+    ("two layers with positions", {"transformer_2_capacity_pe": 99.0, "transformer_2_steps_pe": 94.9}, False),
+    ("LSTMs pass 60 %", {"lstm": 59.0, "lstm_2": 30.0, "lstm_all": 61.0, "lstm_2_all": 98.0}, True),
+    ("LSTMs pass 60 %", {"lstm": 59.0, "lstm_2": 61.0, "lstm_all": 61.0, "lstm_2_all": 98.0}, False),
+    ("LSTMs pass 60 %", {"lstm": 59.0, "lstm_2": 30.0, "lstm_all": 59.0, "lstm_2_all": 98.0}, False),
+    ("LSTMs pass 60 %", {"lstm": 59.0, "lstm_2": 30.0, "lstm_all": 61.0, "lstm_2_all": 99.5}, False),
+    ("S4D stays near one third", {"s4d": NEAR, "s4d_2_all": NEAR + 9.9}, True),
+    ("S4D stays near one third", {"s4d": NEAR, "s4d_2_all": NEAR + 10.1}, False),
+    ("Associative Memory solves it", {"assoc": 99.9}, True),
+    ("Associative Memory solves it", {"assoc": 99.8}, False),
+]
+
+
+@pytest.mark.parametrize(("words", "accuracy", "expected"), FOLLOW_UP_CLAIMS)
+def test_a_claim_of_the_follow_up_holds_or_does_not(words, accuracy, expected):
+    rows = {name: over_seeds([value]) for name, value in accuracy.items()}
+    assert holds(follow_up.claims(follow_up.Config(), {"accuracy": rows}), words) is expected
+
+
+def linear_best(name):
+    """The better of the two linear models at each horizon, as printed."""
+    return {h: min(PUBLISHED[name][model][h] for model in ("DLinear", "NLinear")) for h in PUBLISHED[name]["DLinear"]}
+
+
+@pytest.mark.parametrize("key", ["mse", "mse_drop_last"])
+@pytest.mark.parametrize(
+    ("name", "factor", "added", "expected"),
+    [
+        ("ETTh1", 1.0, 0.0004, True),  # as printed, it is the same number
+        ("ETTh1", 1.0, 0.0006, False),
+        ("ETTm1", 1.009, -0.0005, True),
+        ("ETTm1", 1.012, 0.0005, False),
+        ("illness", 1.0, 0.0004, True),
+        ("illness", 1.0, 0.0006, False),
+    ],
+)
+def test_a_claim_of_long_term_forecasting_is_judged_by_its_worst_horizon(key, name, factor, added, expected):
+    best = linear_best(name)
+    worst = list(best)[-1]
+    row = {horizon: factor * value + added if horizon == worst else value for horizon, value in best.items()}
+    other = "mse_drop_last" if key == "mse" else "mse"
+    windows = {"mse": "all test windows", "mse_drop_last": "last incomplete batch dropped"}
+    claims = long_term.claims(long_term.Config(), {key: {name: row}, other: {name: best}})
+    assert holds(claims, f"({windows[key]})") is expected
+    assert holds(claims, f"({windows[other]})")
+
+
+def test_every_claim_has_a_table_where_it_holds_and_one_where_it_does_not():
+    rows = {model: {task: over_seeds([50.0]) for task in ("sc", "ar")} for model in table_one.TITLE}
+    lines = {name: over_seeds([50.0]) for name in follow_up.ROWS}
+    for claims, cases in (
+        (table_one.claims(table_one.Config(), {"accuracy": rows}), TABLE_ONE_CLAIMS),
+        (follow_up.claims(follow_up.Config(), {"accuracy": lines}), FOLLOW_UP_CLAIMS),
+    ):
+        for claim in claims:
+            assert {expected for words, _, expected in cases if words in claim.claim} == {True, False}, claim.claim
+    errors = {name: linear_best(name) for name in PUBLISHED}
+    assert len(long_term.claims(long_term.Config(), {"mse": errors, "mse_drop_last": errors})) == 6
