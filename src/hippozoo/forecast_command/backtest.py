@@ -62,10 +62,10 @@ class BackTest:
             last = np.where(np.isfinite(self.recent[-self.season :]), self.recent[-self.season :], held)
             one["seasonal-naive"] = np.resize(last, (self.horizon, len(held)))
         self.waiting.append(one)
-        self.due = seen + self.stride
         if len(self.done) + len(self.waiting) > _ORIGINS:
             self.done = self.done[::2]
             self.stride *= 2
+        self.due = seen + self.stride  # already the wider one, so that the origins stay evenly spaced
 
     def errors(self) -> dict[str, np.ndarray]:
         """Mean absolute error of each method by column and step ahead, over the same origins."""
