@@ -11,12 +11,7 @@ from hippozoo.zoo.associative import PolynomialBank
 from hippozoo.zoo.volterra import VolterraReadout
 from test_promises import MEMBERS
 
-# The salience layers keep tables in a way of their own.
-LAYERS = {
-    name: make
-    for name, (make, _) in MEMBERS.items()
-    if not name.startswith("salience") and isinstance(make(), nn.Module)
-}
+LAYERS = {name: make for name, (make, _) in MEMBERS.items() if isinstance(make(), nn.Module)}
 # To the baselines torch itself says that samples are elsewhere.
 OWN_WORDS = [name for name, make in LAYERS.items() if not isinstance(make(), Baseline)]
 

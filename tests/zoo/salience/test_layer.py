@@ -296,3 +296,14 @@ def test_a_model_takes_what_autocast_made_of_its_samples():
     assert torch.equal(state, after)
     assert torch.equal(salience, model.salience(halved.float()))
     assert_allclose(one.detach(), wanted[:, 0].detach(), atol=1e-6)
+
+
+def test_tables_widened_behind_its_back_are_made_again():
+    layer = make(LegT(8, timescale=9.0), outputs=2)
+    widened = SalienceLayer(**layer.configuration(), dtype=torch.float32)
+    for tensor in [*widened.parameters(), *widened.buffers()]:
+        tensor.data = tensor.data.double()
+    widened.load_state_dict(layer.state_dict())
+    x = torch.randn(2, 12, 3, dtype=torch.float64)
+    for found, wanted in zip(widened(x), layer(x), strict=True):
+        assert torch.equal(found, wanted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -22,6 +21,7 @@ from hippozoo.memory._torch_arguments import (
     steps_of_time,
     without_padding,
 )
+from hippozoo.memory._torch_tables import WithTables
 from hippozoo.memory._torch_updates import augmented_generator, roll_varying, updates
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience._lookup import cubics, read, states_at
@@ -53,7 +53,7 @@ class Rolled(NamedTuple):
     salience: Tensor
 
 
-class SalienceLayer(nn.Module):
+class SalienceLayer(WithTables):
     r"""A memory under an input-dependent clock: ``state' = g(t) (A state + b x) / timescale``.
 
     The salience g is learnt from the sample and, if wanted, from a summary of the memory. A moment of large g takes up
@@ -165,7 +165,7 @@ class SalienceLayer(nn.Module):
         elif self.outputs:
             self.output = nn.Linear(self.channels * system.order, self.outputs)
         self.to(device=place.device, dtype=place.dtype)
-        self._fill_tables()
+        self._fill_tables(place)
 
     # -- what it is ------------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class SalienceLayer(nn.Module):
     def initial_state(self, batch: int) -> State:
         """The memory of nothing: zeros of shape (batch, channels, order)."""
         batch = whole_number("batch", batch)
-        return torch.zeros(batch, self.channels, self.system.order, dtype=self.dtype, device=self._rule.device)
+        return torch.zeros(batch, self.channels, self.system.order, dtype=self.dtype, device=self._home(None))
 
     def chosen_form(self, n_steps: int, batch: int = 1) -> tuple[Form, int]:
         """The form that a call takes, and how many samples go in one chunk.
@@ -461,10 +461,16 @@ class SalienceLayer(nn.Module):
 
     # -- tables ----------------------------------------------------------------------------------------------
 
-    def _fill_tables(self) -> None:
-        place = self._rule
+    @property
+    def _one_table(self) -> Tensor:
+        return self._rule
+
+    @property
+    def _parameter(self) -> Tensor:
+        return self.network.out.weight
+
+    def _compute_tables(self, place: Tensor) -> None:
         self._rule = self._generator[:-1].to(place)
-        self._filled_for = place.dtype
         table = lag_table(self.system, TOLERANCE.get(place.dtype, 5e-7)) if self.form != "recurrent" else None
         stairs = None if table is None else table.staircase
         self._has_table = table is not None and stairs is not None
@@ -480,19 +486,13 @@ class SalienceLayer(nn.Module):
         for name, array in zip(BUFFERS, arrays, strict=False):
             setattr(self, name, torch.from_numpy(np.ascontiguousarray(array)).to(place))
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> SalienceLayer:
-        before = self._rule
-        super()._apply(fn, recurse)
-        after = self._rule
-        if (before.dtype, before.device) != (after.dtype, after.device) and hasattr(self, "_filled_for"):
-            self._fill_tables()
-        return self
-
     # -- checks ----------------------------------------------------------------------------------------------
 
     def _check_shape(self, x: Tensor) -> None:
         hint = "x[None] for one sequence, x[..., None] for one channel"
-        samples(x, self.dtype, self.channels, "(batch, time, channels)", hint)
+        home = self._home(x)
+        samples(x, self.dtype, self.channels, "(batch, time, channels)", hint, home)
+        self._refresh_tables(home)
 
     def _check_values(self, x: Tensor, state: Tensor | None) -> None:
         expected = (x.shape[0], self.channels, self.system.order)

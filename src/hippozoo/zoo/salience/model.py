@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from hippozoo._arguments import whole_number
-from hippozoo.memory._torch_arguments import finite_samples, in_own_precision, without_padding
+from hippozoo.memory._torch_arguments import finite_samples, in_own_precision, on_device, without_padding
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience.layer import Form, SalienceLayer, State, Steps
 
@@ -153,6 +153,7 @@ class SalienceModel(nn.Module):
             raise (ValueError if isinstance(x, Tensor) else TypeError)(
                 f"x has {given}, expected {expected} with inputs={self.inputs} in {self.dtype}."
             )
+        on_device("x", x, self.input.weight.device)
         if 0 in x.shape:
             raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
         # Before the projection: what it multiplies comes back in its gradient, and 0 times NaN is NaN.
