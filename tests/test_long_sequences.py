@@ -36,7 +36,7 @@ class Written(TorchDispatchMode):
         (lambda: AssociativeMemory(3, width=4, hidden=4, system=SYSTEM), 2048),
         (lambda: SalienceLayer(SYSTEM, 3, summary=2, hidden=4, form="recurrent"), 128),
         (lambda: SalienceLayer(SYSTEM, 3, summary=0, hidden=4), 512),
-        (lambda: SalienceLayer(SYSTEM, 3, readout="full", outputs=1, summary=0, hidden=4), 512),
+        (lambda: SalienceLayer(SYSTEM, 3, readout="full", outputs=1, summary=0, hidden=4), 192),
     ],
     ids=["DeltaNet", "Transformer", "AssociativeMemory", "recurrent", "table", "states"],
 )

@@ -13,10 +13,15 @@ import torch
 from torch import Tensor
 
 
+def inside_torch_func() -> bool:
+    """Whether ``grad``, ``vmap`` or another transform is at work; they take no checkpoints."""
+    # There is no public way to ask; torch asks so before it refuses a backward pass of our own.
+    return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
+
+
 def torch_looks_inside() -> bool:
     """Whether every operation is to be seen: by a compiler, or by a transform of ``torch.func``."""
-    # torch asks the same before it refuses a backward pass of our own.
-    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    return torch.compiler.is_compiling() or inside_torch_func()
 
 
 def differentiated_again(*gradients: Tensor) -> bool:

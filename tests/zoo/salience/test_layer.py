@@ -179,6 +179,16 @@ def test_torch_func_sees_through_the_table(per_channel, summary):
     assert_allclose(torch.func.jacfwd(everything)(x[0]).detach(), wanted, atol=1e-9)
 
 
+def test_torch_func_takes_a_long_sequence_too(monkeypatch):
+    monkeypatch.setattr("hippozoo.zoo.salience.layer.LOOKUPS", 16 * 23)
+    monkeypatch.setattr("hippozoo.zoo.salience.layer.NUMBERS_OF_STATES", 1)
+    layer = make(LegT(6, timescale=9.0), readout="full", outputs=1)
+    x = torch.randn(1, 40, 3, dtype=torch.float64)
+    loss = lambda x: layer(x)[0].square().sum()  # noqa: E731
+    (wanted,) = torch.autograd.grad(loss(x.requires_grad_()), x)
+    assert_allclose(torch.func.grad(loss)(x.detach()).detach(), wanted, atol=1e-9)
+
+
 def test_a_long_sequence_goes_in_chunks_and_gives_the_same(monkeypatch):
     layer = make(LegT(12, timescale=20.0), outputs=2)
     x = torch.randn(2, 90, 3, dtype=torch.float64).requires_grad_()
