@@ -6,14 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from hippozoo.baselines import Baseline
 from hippozoo.zoo.associative import PolynomialBank
 from hippozoo.zoo.volterra import VolterraReadout
 from test_promises import MEMBERS
 
 LAYERS = {name: make for name, (make, _) in MEMBERS.items() if isinstance(make(), nn.Module)}
-# To the baselines torch itself says that samples are elsewhere.
-OWN_WORDS = [name for name, make in LAYERS.items() if not isinstance(make(), Baseline)]
 
 
 @functools.cache
@@ -56,7 +53,7 @@ def test_an_emptied_layer_given_weights_is_the_layer_they_come_from(name, make):
     assert torch.equal(emptied(x)[0], wanted)
 
 
-@pytest.mark.parametrize("name", OWN_WORDS)
+@pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_without_values_gives_none(name):
     _, x, wanted = trained(name)
     layer = on_meta(name)
@@ -67,7 +64,7 @@ def test_a_layer_without_values_gives_none(name):
         assert torch.equal(layer(x)[0], wanted)
 
 
-@pytest.mark.parametrize("name", OWN_WORDS)
+@pytest.mark.parametrize("name", LAYERS)
 def test_samples_without_values_are_refused(name):
     layer, x, _ = trained(name)
     with pytest.raises(ValueError, match="x is on meta, but this layer is on cpu; make it there"):

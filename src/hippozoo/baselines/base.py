@@ -222,7 +222,7 @@ class Baseline(nn.Module, ABC):
 
     def _whole(self, x: Tensor, state: Any, dt: Steps | None, lengths: Tensor | None) -> tuple[Tensor, Any]:
         """A sequence, checked."""
-        samples(x, self.dtype, self.inputs, "(batch, time, inputs)", "x[None] for one sequence")
+        samples(x, self.dtype, self.inputs, "(batch, time, inputs)", "x[None] for one sequence", self.device)
         x, lengths, real = without_padding(x, lengths)
         self._check_values(x, state)
         y, state = self._roll(x, state, lengths, real, *self._time(dt))
@@ -248,7 +248,8 @@ class Baseline(nn.Module, ABC):
     # -- checks ----------------------------------------------------------------------------------------------
 
     def _check_sample(self, x: Tensor, state: Any) -> None:
-        samples(x, self.dtype, self.inputs, "(batch, inputs)", "x[:, 0] for the first sample of a sequence")
+        hint = "x[:, 0] for the first sample of a sequence"
+        samples(x, self.dtype, self.inputs, "(batch, inputs)", hint, self.device)
         if state is None:
             raise TypeError("state=None: step goes on from a state; pass model.initial_state(batch).")
         self._check_values(x, state)
@@ -263,4 +264,4 @@ class Baseline(nn.Module, ABC):
                 f"state={shorten(state)} is a {type(state).__name__}; pass what this layer returned, or {begin}."
             )
         for (place, leaf), (_, wanted) in zip(leaves(state), leaves(model), strict=True):
-            finite_state(place, leaf, wanted.dtype, (len(x), *wanted.shape[1:]), "", begin)
+            finite_state(place, leaf, wanted.dtype, (len(x), *wanted.shape[1:]), "", begin, x.device)
