@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
 
-from hippozoo.memory import MemoryLayer
+from hippozoo.memory import MemoryLayer, _torch_updates
 from hippozoo.systems import LegS, LegT
 from hippozoo.zoo.associative import AssociativeMemory
 from hippozoo.zoo.multiscale import MultiscaleLayer, MultiscaleMemory
@@ -41,6 +41,16 @@ def test_gradients_per_sample_are_those_of_every_item_alone(make, dt):
         layer(item[None], dt=dt)[0].square().sum().backward()
         for name, parameter in layer.named_parameters():
             torch.testing.assert_close(found[name][number], parameter.grad, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_gradients_per_sample_pass_through_stretches_of_time(monkeypatch):
+    torch.manual_seed(0)
+    layer = MemoryLayer(LegT(4, 9.0), outputs=1, channels=1, dtype=torch.float64)
+    x, dt = torch.randn(1, 7, 1, dtype=torch.float64), torch.linspace(0.5, 1.0, 7, dtype=torch.float64)
+    whole = grad(lambda x: layer(x, dt=dt)[0].sum())(x)
+    monkeypatch.setattr(_torch_updates, "MATRIX_BUDGET", 2 * 5**2)  # two samples at once
+    torch.testing.assert_close(grad(lambda x: layer(x, dt=dt)[0].sum())(x), whole)
 
 
 def test_values_are_still_looked_at_where_there_are_some():

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from hippozoo.discretise import LONGEST_STEP, Method
+from hippozoo.memory._torch_derivatives import inside_torch_func
 from hippozoo.systems import HippoSystem
 
 Generator = Float[Tensor, "order_and_1 order_and_1"]
@@ -189,7 +190,7 @@ def roll_varying(
     # Split, not sliced: every slice would have a gradient as long as the whole sequence.
     for x_now, steps_now in zip(x.split(stretch, 1), steps.split(stretch, 1), strict=True):
         arguments = x_now, state, steps_now
-        if stretch < n_steps and torch.is_grad_enabled():
+        if stretch < n_steps and torch.is_grad_enabled() and not inside_torch_func():
             y, state = checkpoint(one, *arguments, use_reentrant=False, preserve_rng_state=False)
         else:
             y, state = one(*arguments)
