@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from hippozoo.zoo.forecasting.few_futures import HeldBack
 from hippozoo.zoo.forecasting.grouping import Together, channel_scales, group_rows
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap, reduced_rank
@@ -48,12 +49,12 @@ class Solver:
         The kinds of statistics that are kept, (history, anchor): where a candidate finds its own.
     orders
         Coefficients of each history system.
-    latest
-        For each history system, how its latest value is read.
+    latest, lately
+        For each history system, how its latest value is read, and the mean of its last horizon.
     future_order
         Coefficients of System 1.
-    caution
-        How wrong forecasts may be before any was compared with what came.
+    caution, held_back
+        Before any forecast was compared with what came: how wrong it may be, and how much of a map to believe.
     together, intercept, future_metric
         As the forecaster has them.
     """
@@ -62,8 +63,10 @@ class Solver:
     learnt_as: tuple[tuple[int, Anchor], ...]
     orders: tuple[int, ...]
     latest: tuple[Float[np.ndarray, " _"], ...]
+    lately: tuple[Float[np.ndarray, " _"], ...]
     future_order: int
     caution: Caution
+    held_back: HeldBack
     together: Together
     intercept: bool
     future_metric: Float[np.ndarray, "order order"] | None
@@ -71,12 +74,35 @@ class Solver:
     def solve(self, group: tuple[Moments, ...], candidate: Candidate, channels: int) -> ForecastMap:
         """The map of one group by one candidate."""
         moments = group[self._place(candidate)]
-        if self.together != "joint":
-            return reduced_rank(moments, candidate.rank, candidate.ridge, self.future_metric, self.intercept)
-        scales = channel_scales(self.together, moments, channels)
-        inputs = np.repeat(scales, self.orders[candidate.history])
-        return reduced_rank(
-            moments, candidate.rank, candidate.ridge, self._metric(scales), self.intercept, scale=inputs
+        metric, scale = self._units(moments, candidate, channels)
+        return reduced_rank(moments, candidate.rank, candidate.ridge, metric, self.intercept, scale)
+
+    def solve_early(self, group: tuple[Moments, ...], candidate: Candidate, channels: int) -> ForecastMap:
+        """The same as long as no forecast of the group was compared with what came: see `HeldBack`."""
+        moments = group[self._place(candidate)]
+        if not moments.weight:
+            return self.solve(group, candidate, channels)
+        metric, scale = self._units(moments, candidate, channels)
+        side_by_side = channels if self.together == "joint" else 1
+        # A constant fills the first coefficient.
+        simple = [np.outer(np.eye(self.future_order)[0], row) for row in self._simple(candidate)]
+        return self.held_back.solve(
+            moments,
+            [np.kron(np.eye(side_by_side), one) for one in simple],
+            candidate.rank,
+            candidate.ridge,
+            metric,
+            self.intercept,
+            scale,
+            channels=side_by_side,
+            sharing=channels if self.together == "shared" else 1,
+        )
+
+    def maps(self, state: ForecasterState, chosen: tuple[Candidate, ...]) -> tuple[ForecastMap, ...]:
+        """The map of each group by its candidate."""
+        return tuple(
+            (self.solve if weight else self.solve_early)(group, one, state.channels)
+            for group, one, weight in zip(state.learnt, chosen, state.validation.weight, strict=True)
         )
 
     def errors(
@@ -149,19 +175,18 @@ class Solver:
         known, stretch = (one[g] for one in (state.validation.learnt_then, state.validation.stretch))
         errors, weight = None, stretch[place].weight
         if known[place].weight and weight:
-            then = self.solve(known, candidate, state.channels)
+            then = self.solve_early(known, candidate, state.channels)
             errors = stretch[place].errors_of(then.forecast_map, then.intercept) / weight
-        # To go on with the last value, or with the mean of the past; a constant fills the first coefficient.
-        anchored, first = candidate.anchor == "last", np.eye(self.future_order)[0]
-        simple = [np.zeros(inputs) if anchored else self.latest[candidate.history], np.eye(inputs)[0]]
+        simple, first = self._simple(candidate), np.eye(self.future_order)[0]
         for c in [g] if self.together == "independent" else range(state.channels):
             moments, residual, scored = state.learnt[g][place], fitted.residual, errors
             if self.together == "joint":
                 x, y = (slice(c * size, (c + 1) * size) for size in (inputs, self.future_order))
                 moments, residual = moments.part(x, y), residual[y, y]
                 scored = None if errors is None else errors[y, y]
-            past = state.aligned[candidate.history][c]
-            levels = [state.held[c] if anchored else simple[0] @ past, past[0]]
+            level = state.held[c] if candidate.anchor == "last" else 0.0
+            past = without_level(state.aligned[candidate.history][c][None], np.array([level]))[0]
+            levels = [level + row @ past for row in simple]
             yield (
                 c,
                 self.caution.covariance(
@@ -193,6 +218,20 @@ class Solver:
             answers[:, group] = found.reshape(time, -1, self.future_order)
             answers[:, group, 0] += levels
         return answers
+
+    def _simple(self, candidate: Candidate) -> list[Float[np.ndarray, " inputs"]]:
+        """To go on with the last value, or with the mean of the last horizon: rows that read them from a past."""
+        h = candidate.history
+        return [np.zeros(self.orders[h]) if candidate.anchor == "last" else self.latest[h], self.lately[h]]
+
+    def _units(
+        self, moments: Moments, candidate: Candidate, channels: int
+    ) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """How errors count, and by what each coefficient of x is divided; joint channels have units of their own."""
+        if self.together != "joint":
+            return self.future_metric, None
+        scales = channel_scales(self.together, moments, channels)
+        return self._metric(scales), np.repeat(scales, self.orders[candidate.history])
 
     def _place(self, candidate: Candidate) -> int:
         return self.learnt_as.index((candidate.history, candidate.anchor))

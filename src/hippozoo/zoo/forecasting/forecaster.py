@@ -21,6 +21,7 @@ from hippozoo.zoo.forecasting.beginning import begin_channels, rows_that_begin, 
 from hippozoo.zoo.forecasting.candidates import Anchor, Candidate, Solver, without_level
 from hippozoo.zoo.forecasting.delay import DelayLine
 from hippozoo.zoo.forecasting.detail import Detail, cell_count, missed_detail
+from hippozoo.zoo.forecasting.few_futures import HeldBack
 from hippozoo.zoo.forecasting.forecast import Forecast
 from hippozoo.zoo.forecasting.future import lead_basis
 from hippozoo.zoo.forecasting.gaps import cross_gap, long_gaps
@@ -222,8 +223,10 @@ class Forecaster(Immutable):
             tuple(product(range(len(self.histories)), self.anchors)),
             tuple(system.order for system in self.histories),
             tuple(system.basis(0.0) for system in self.histories),
+            tuple(_mean_reading(system, self.horizon) for system in self.histories),
             self.future.order,
             Caution(self.future.order, self.dt / self.horizon),
+            HeldBack(self.dt / self.horizon),
             self.together,
             self.intercept,
             self.future_metric,
@@ -370,7 +373,8 @@ class Forecaster(Immutable):
     def until_validated(self, state: ForecasterState) -> float:
         """How much more must be observed before the bands of all channels are measured on unseen data; 0 if they are.
 
-        Until then bands are those of simple forecasts, widened (see `Caution`). Gaps do not count.
+        Until then forecasts are held towards simple ones (see `HeldBack`), and bands are those of the simple ones,
+        widened (see `Caution`). Gaps do not count.
 
         Examples
         --------
@@ -404,6 +408,9 @@ class Forecaster(Immutable):
     def maps(self, state: ForecasterState, candidate: Candidate | None = None) -> tuple[ForecastMap, ...]:
         """The map of each group, by the chosen candidate or by the one given.
 
+        Until its first forecasts were compared with what came (`until_validated`) a group's map is held towards simple
+        forecasts: see `HeldBack`.
+
         Examples
         --------
         >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0, rank=2)
@@ -411,10 +418,7 @@ class Forecaster(Immutable):
         >>> forecaster.maps(state)[0].rank
         2
         """
-        candidates = self._candidates(state, candidate)
-        return tuple(
-            self._solver.solve(group, one, state.channels) for group, one in zip(state.learnt, candidates, strict=True)
-        )
+        return self._solver.maps(state, self._candidates(state, candidate))
 
     def moments(self, state: ForecasterState, candidate: Candidate) -> tuple[Moments, ...]:
         """The statistics that a candidate's maps are made of, for each group.
@@ -645,6 +649,12 @@ def _shapes(state: ForecasterState) -> list[tuple[int, ...]]:
     """What two states must share to hold the same statistics."""
     learnt = [moments.yx.shape for group in state.learnt for moments in group]
     return [(state.channels,), state.validation.errors.shape, *learnt]
+
+
+def _mean_reading(system: HippoSystem, span: float) -> np.ndarray:
+    """The row that reads from a memory the mean over its last `span`, or over its window if that is shorter."""
+    node, mass = np.polynomial.legendre.leggauss(max(64, system.order))
+    return mass / 2 @ system.basis((node + 1) / 2 * min(span, system.window))
 
 
 def _check_metric(metric: np.ndarray) -> None:

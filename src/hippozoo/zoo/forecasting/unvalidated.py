@@ -21,7 +21,7 @@ class Caution:
 
     The errors of a map on the pairs it was learnt from say nothing while it has as many numbers to choose as there
     were futures to choose them by: neighbouring futures overlap, and of n steps of them only n / H are independent.
-    What needs no learning shows its errors on every pair: to go on with the last value, or with the mean of the past.
+    What needs no learning shows its errors on every pair: to go on with the last value, or with a mean of the past.
     A forecast departs from such a simple one by d, and as long as nobody knows whether rightly, the mean square of its
     errors is that of the simple one plus :math:`d d^T`. Of these the least is taken.
 
