@@ -60,6 +60,17 @@ def test_looking_around_loads_nothing_heavy(arguments):
     assert done.stderr.splitlines()[-1] == "heavy: set()"
 
 
+@pytest.mark.parametrize(("chosen", "found"), [({}, "1"), ({"OMP_NUM_THREADS": "3"}, "None")])
+def test_a_forecast_takes_one_thread_unless_the_user_has_chosen(chosen, found):
+    code = (
+        "import os\nfrom hippozoo.cli import main\ntry:\n    main(['forecast', 'nothing.csv'])\n"
+        "except SystemExit:\n    print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    )
+    others = {name: value for name, value in os.environ.items() if not name.endswith("_THREADS")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=others | chosen)
+    assert done.stdout == f"{found}\n"
+
+
 def test_the_installed_command_is_this_one():
     done = subprocess.run(
         [Path(sys.executable).with_name("hippozoo"), "--version"], capture_output=True, text=True, check=True

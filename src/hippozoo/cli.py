@@ -228,6 +228,7 @@ def forecast(
     debug: Debug = False,
 ) -> None:
     """Forecast a table's columns, with bands, and show how good that is."""
+    _one_thread_unless_set()
     from hippozoo.forecast_command.command import run_forecast
 
     if no_time and time is not None:
@@ -252,6 +253,14 @@ def forecast(
             if told:
                 typer.echo(f"back-test, mean absolute error of {name}: {told}{f'; bands held: {held}' if held else ''}")
         typer.echo(f"wrote {out / 'forecast.csv'} and {out / 'index.html'}")
+
+
+def _one_thread_unless_set() -> None:
+    """Matrices of a few hundred rows gain nothing from more threads, and lose much by them on a busy machine."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+    # NumPy looks at them when it is loaded, not later; and whoever has set one of them has decided.
+    if "numpy" not in sys.modules and not any(name in os.environ for name in names):
+        os.environ.update(dict.fromkeys(names, "1"))
 
 
 def _list_experiments(*, as_json: bool) -> None:
