@@ -3,34 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.signal import lfilter
 
 from hippozoo.systems import LegS, LegT
 from hippozoo.zoo.forecasting import Forecaster, Moments, explain, forecaster_for, reduced_rank
 from hippozoo.zoo.forecasting.few_futures import HeldBack
-
-HORIZON, SERIES = 16, 100
-
-
-def noises(rng, count):
-    return 10 + rng.normal(size=(count, SERIES))
-
-
-def autoregressions(rng, count):
-    return np.asarray(lfilter([1.0], [1.0, -0.8], rng.normal(size=(count + 100, SERIES)), axis=0))[100:]
-
-
-def walks(rng, count):
-    return np.cumsum(rng.normal(size=(count, SERIES)), axis=0)
-
-
-def waves(rng, count):
-    phase = rng.uniform(0, 2 * np.pi, size=SERIES)
-    return 10 * np.sin(np.arange(count)[:, None] * 2 * np.pi / 8.3 + phase) + rng.normal(size=(count, SERIES))
-
-
-def lines(rng, count):
-    return 0.5 * np.arange(count)[:, None] + rng.normal(size=(count, SERIES))
+from short_series import HORIZON, autoregressions, lines, noises, walks, waves
 
 
 def error_beside_simple_forecasts(forecaster, series):

@@ -3,33 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.signal import lfilter
 
 from hippozoo.systems import LegT
 from hippozoo.zoo.forecasting import Forecaster, forecaster_for
-
-HORIZON, SERIES = 16, 100
-
-
-def noises(rng, count):
-    return 10 + rng.normal(size=(count, SERIES))
-
-
-def autoregressions(rng, count):
-    return np.asarray(lfilter([1.0], [1.0, -0.8], rng.normal(size=(count + 100, SERIES)), axis=0))[100:]
-
-
-def walks(rng, count):
-    return np.cumsum(rng.normal(size=(count, SERIES)), axis=0)
-
-
-def waves(rng, count):
-    phase = rng.uniform(0, 2 * np.pi, size=SERIES)
-    return 10 * np.sin(np.arange(count)[:, None] * 2 * np.pi / 8.3 + phase) + rng.normal(size=(count, SERIES))
-
-
-def lines(rng, count):
-    return 0.5 * np.arange(count)[:, None] + rng.normal(size=(count, SERIES))
+from short_series import HORIZON, SERIES, autoregressions, lines, noises, walks, waves
 
 
 def covered(forecaster, series, coverage=0.95):
