@@ -98,7 +98,7 @@ def draw_history_kernels(opened: Mapping[str, Mapping[int, Ridges]], folder: Pat
             norm = SymLogNorm(1e-3 * limit, vmin=-limit, vmax=limit)
             picture = ax.pcolormesh(lags, lags, kernel, cmap="RdBu_r", norm=norm, rasterized=True)
             decades = 10.0 ** np.arange(np.ceil(np.log10(limit)) - 2, np.log10(limit))
-            figure.colorbar(picture, ax=ax, ticks=[*-decades, 0.0, *decades])
+            figure.colorbar(picture, ax=ax, ticks=[*-decades, 0.0, *decades], label="history kernel")
             ax.set(xlabel="lag (samples)", ylabel="lag (samples)", aspect="equal")
             ax.set_title(f"{DELAYS[delay]}\nH = {horizon}, ridge {ridge:g}")
             ax.grid(visible=False)

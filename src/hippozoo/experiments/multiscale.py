@@ -320,6 +320,8 @@ def draw_examples(figure: Any, result: Result) -> None:
         for name, colour, dashes in (("plain_100", "C0", "-"), ("log", "C1", "-"), ("bank", "C2", "--")):
             ax.plot(lags, remembered[name], dashes, color=colour, label=name.replace("_", " "))
         ax.set(xlim=(horizon, 0), title=f"the last {horizon} samples", xlabel="lag (samples)")
+    for ax in axes[::2]:
+        ax.set_ylabel("signal")
     axes[0].legend(ncols=2)
 
 
