@@ -69,6 +69,7 @@ def test_a_forecast_takes_one_thread_unless_the_user_has_chosen(chosen, found):
     others = {name: value for name, value in os.environ.items() if not name.endswith("_THREADS")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=others | chosen)
     assert done.stdout == f"{found}\n"
+    assert done.stderr == "hippozoo: nothing.csv: there is no such file; check the path.\n"  # and no empty line
 
 
 def test_the_installed_command_is_this_one():

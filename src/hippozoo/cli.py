@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from hippozoo import __version__
+from hippozoo._threads import ONE_THREAD
 
 app = typer.Typer(
     name="hippozoo",
@@ -257,10 +258,9 @@ def forecast(
 
 def _one_thread_unless_set() -> None:
     """Matrices of a few hundred rows gain nothing from more threads, and lose much by them on a busy machine."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
     # NumPy looks at them when it is loaded, not later; and whoever has set one of them has decided.
-    if "numpy" not in sys.modules and not any(name in os.environ for name in names):
-        os.environ.update(dict.fromkeys(names, "1"))
+    if "numpy" not in sys.modules and not ONE_THREAD.keys() & os.environ.keys():
+        os.environ.update(ONE_THREAD)
 
 
 def _list_experiments(*, as_json: bool) -> None:

@@ -28,7 +28,9 @@ def run_forecast(
 
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file, and the forecast goes into a folder; pass another --out.")
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    # Where nobody watches, a bar that vanishes leaves an empty line behind.
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"learning {file.name}", total=1.0)
         run = forecast_table(
             file,

@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from hippozoo._threads import ONE_THREAD
 from hippozoo.experiments._framework.plain import plain
 from hippozoo.experiments._framework.protocol import Context, Finished
 from hippozoo.experiments._framework.registry import Experiment, load
@@ -22,12 +23,7 @@ from hippozoo.tasks.data_files import MissingDataError
 
 # One thread per process: on a busy machine two were many times slower for step loops. The malloc
 # thresholds keep freed memory in the process, which halves the time of models that allocate much.
-WORKER_ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "VECLIB_MAXIMUM_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
+WORKER_ENVIRONMENT = ONE_THREAD | {
     "MALLOC_MMAP_THRESHOLD_": "4294967296",
     "MALLOC_TRIM_THRESHOLD_": "4294967296",
 }
