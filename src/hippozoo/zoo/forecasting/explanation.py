@@ -90,8 +90,9 @@ class Explanation:
     ) -> tuple[Float[np.ndarray, " count"], Float[np.ndarray, "count lags"]]:
         """The leading eigenvalues of Q and its eigenfunctions in time, of norm 1 under the system's weight.
 
-        They depend on the ridge (erratum 16): without one they are noise, because Q weighs directions of the past
-        that hardly ever vary. State the ridge beside them, and see `patterns`, of which the leading ones are steady.
+        They depend on the ridge (erratum 16): without one they lie at the far end of the window, because Q weighs
+        directions of the past that hardly ever vary; with a large one the first is the newest sample, whatever the
+        horizon. State the ridge beside them, and see `patterns`, of which the leading ones are steady.
         """
         count = min(whole_number("count", count), self.system.order)
         values, vectors = np.linalg.eigh(self.history_metric)
