@@ -15,7 +15,7 @@ import numpy as np
 
 from hippozoo.memory import Memory, Stream
 from hippozoo.systems import LegT
-from hippozoo.tasks.tables import read_table
+from hippozoo.tables import read_table
 
 
 def make_up(path: Path) -> None:

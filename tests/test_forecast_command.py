@@ -12,7 +12,7 @@ from hippozoo.cli import main
 from hippozoo.forecast_command import forecast_table, summarise, write_csv
 from hippozoo.forecast_command.page import draw
 from hippozoo.forecast_command.season import find_season
-from hippozoo.tasks.tables import TableError
+from hippozoo.tables import TableError
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from hippozoo.cli import main
 from hippozoo.forecast_command import forecast_table, summarise
 from hippozoo.forecast_command.backtest import BackTest
-from hippozoo.tasks.tables import TableError
+from hippozoo.tables import TableError
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import pytest
 
 from hippozoo.cli import main
 from hippozoo.systems import LegT
+from hippozoo.tables import TableError, read_table
 from hippozoo.tasks.gp_mixture import GaussianMixture
 from hippozoo.tasks.long_term import load_long_term, split_series
-from hippozoo.tasks.tables import TableError, read_table
 from hippozoo.zoo.forecasting import Candidate, Forecaster, explain, forecaster_for, future_metric, lead_basis
 
 

@@ -11,7 +11,7 @@ from hippozoo._arguments import positive_number
 from hippozoo.forecast_command.moments import write_dates, write_numbers
 from hippozoo.forecast_command.months import Months, months_for
 from hippozoo.forecast_command.weekdays import Weekdays, weekdays_for
-from hippozoo.tasks.tables import Rows, TableError
+from hippozoo.tables import Rows, TableError
 
 __all__ = ["Grid", "grid_for"]
 

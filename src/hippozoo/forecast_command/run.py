@@ -12,7 +12,7 @@ from hippozoo._arguments import whole_number
 from hippozoo.forecast_command.backtest import BackTest
 from hippozoo.forecast_command.grid import Grid, grid_for
 from hippozoo.forecast_command.season import find_season
-from hippozoo.tasks.tables import CHUNK_ROWS, Rows, Table, TableError, read_table
+from hippozoo.tables import CHUNK_ROWS, Rows, Table, TableError, read_table
 from hippozoo.zoo.forecasting import Forecast, Forecaster, ForecasterState, forecaster_for
 
 __all__ = ["ForecastRun", "forecast_table"]
@@ -97,7 +97,7 @@ def forecast_table(
     Parameters
     ----------
     path, columns, chunk_rows
-        As of `hippozoo.tasks.tables.read_table`.
+        As of `hippozoo.tables.read_table`.
     time
         The column of times; by default the column of dates, if there is one.
     horizon

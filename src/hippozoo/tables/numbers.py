@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hippozoo._arguments import shorten
-from hippozoo.tasks.tables.problem import TableError
+from hippozoo.tables.problem import TableError
 
 __all__ = ["Numbers", "filled_cells", "why_no_numbers"]
 

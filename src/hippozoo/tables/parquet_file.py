@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hippozoo.tasks.tables.problem import TableError
+from hippozoo.tables.problem import TableError
 
 __all__ = ["NAMELESS_INDEX", "open_parquet"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo.tasks.tables.numbers import Numbers
-from hippozoo.tasks.tables.problem import TableError
-from hippozoo.tasks.tables.times import holds_dates, times_for
+from hippozoo.tables.numbers import Numbers
+from hippozoo.tables.problem import TableError
+from hippozoo.tables.times import holds_dates, times_for
 
 __all__ = ["time_column"]
 

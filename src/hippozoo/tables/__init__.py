@@ -1,6 +1,6 @@
 """Tables of the user's own: chosen columns of a CSV or Parquet file, in chunks, checked row by row."""
 
-from hippozoo.tasks.tables.problem import TableError
-from hippozoo.tasks.tables.table import CHUNK_ROWS, Rows, Table, read_table
+from hippozoo.tables.problem import TableError
+from hippozoo.tables.table import CHUNK_ROWS, Rows, Table, read_table
 
 __all__ = ["CHUNK_ROWS", "Rows", "Table", "TableError", "read_table"]

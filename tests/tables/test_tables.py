@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from hippozoo.tasks.tables import TableError, read_table
+from hippozoo.tables import TableError, read_table
 
 
 @pytest.fixture
@@ -375,3 +375,14 @@ def test_the_index_that_pandas_writes_into_a_csv_file_is_no_column_to_forecast(r
     assert table.columns == ("load",)
     assert "name it with --column" in table.left_out["Unnamed: 0"]
     assert read(",load\n0,5\n7,6\n")[0].columns == ("Unnamed: 0", "load")
+
+
+def test_the_old_path_gives_the_same_names_and_says_where_they_are_now():
+    from hippozoo import tables
+    from hippozoo.tasks import tables as old
+
+    for name in tables.__all__:
+        with pytest.warns(DeprecationWarning, match=rf"hippozoo\.tables\.{name}"):
+            assert getattr(old, name) is getattr(tables, name)
+    with pytest.raises(AttributeError, match="open_csv"):
+        _ = old.open_csv

@@ -12,13 +12,13 @@ import numpy as np
 from jaxtyping import Float
 
 from hippozoo._arguments import shorten
-from hippozoo.tasks.tables.csv_file import open_csv
-from hippozoo.tasks.tables.numbers import Numbers, why_no_numbers
-from hippozoo.tasks.tables.order import order_problem
-from hippozoo.tasks.tables.parquet_file import NAMELESS_INDEX, open_parquet
-from hippozoo.tasks.tables.problem import TableError
-from hippozoo.tasks.tables.time_column import time_column
-from hippozoo.tasks.tables.times import Times, holds_dates, holds_times_of_day, times_for
+from hippozoo.tables.csv_file import open_csv
+from hippozoo.tables.numbers import Numbers, why_no_numbers
+from hippozoo.tables.order import order_problem
+from hippozoo.tables.parquet_file import NAMELESS_INDEX, open_parquet
+from hippozoo.tables.problem import TableError
+from hippozoo.tables.time_column import time_column
+from hippozoo.tables.times import Times, holds_dates, holds_times_of_day, times_for
 
 __all__ = ["CHUNK_ROWS", "Rows", "Table", "read_table"]
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from hippozoo._arguments import shorten
-from hippozoo.tasks.tables.numbers import Numbers, filled_cells, why_no_numbers
-from hippozoo.tasks.tables.problem import TableError
+from hippozoo.tables.numbers import Numbers, filled_cells, why_no_numbers
+from hippozoo.tables.problem import TableError
 
 __all__ = ["Times", "holds_dates", "holds_times_of_day", "times_for"]
 

@@ -10,7 +10,7 @@ class TableError(ValueError):
 
     Examples
     --------
-    >>> from hippozoo.tasks.tables import read_table
+    >>> from hippozoo.tables import read_table
     >>> try:
     ...     read_table("nowhere.csv")
     ... except TableError as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hippozoo._arguments import shorten
-from hippozoo.tasks.tables.problem import TableError
+from hippozoo.tables.problem import TableError
 
 __all__ = ["open_csv"]
 
