@@ -3,9 +3,63 @@
 The package is a tree, and the tree is the API: ``hippozoo.polynomials`` (orthonormal bases),
 ``hippozoo.systems`` (which past is remembered, and how), ``hippozoo.discretise`` (from differential equation
 to update rule), ``hippozoo.memory`` (the state in motion), ``hippozoo.zoo`` (the members).
-Importing this module loads none of them, so the mathematics is usable without torch.
+The names that most people need first can be imported from here. Each is loaded when it is asked for, so that
+``import hippozoo`` loads nothing, and the mathematics needs no torch.
+
+Examples
+--------
+>>> from hippozoo import LegT, Memory
+>>> memory = Memory(LegT(order=8, timescale=100.0))
+>>> memory.final([1.0, 2.0, 3.0]).shape
+(8,)
 """
+
+from typing import TYPE_CHECKING
+
+from hippozoo._lazy import fetched_from
+
+if TYPE_CHECKING:
+    from hippozoo.memory import Memory, MemoryLayer, Stream
+    from hippozoo.systems import FouT, LagT, LegS, LegT
+    from hippozoo.zoo.associative import AssociativeMemory
+    from hippozoo.zoo.forecasting import Forecaster, forecaster_for
+    from hippozoo.zoo.multiscale import MultiscaleLayer, MultiscaleMemory
+    from hippozoo.zoo.salience import SalienceLayer, SalienceModel
+    from hippozoo.zoo.volterra import VolterraLayer, VolterraModel
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = [
+    "__version__",
+    "LegT",
+    "LegS",
+    "LagT",
+    "FouT",
+    "Memory",
+    "Stream",
+    "MemoryLayer",
+    "Forecaster",
+    "forecaster_for",
+    "MultiscaleMemory",
+    "MultiscaleLayer",
+    "VolterraModel",
+    "VolterraLayer",
+    "SalienceLayer",
+    "SalienceModel",
+    "AssociativeMemory",
+]
+
+_HOMES = {
+    "hippozoo.systems": ("LegT", "LegS", "LagT", "FouT"),
+    "hippozoo.memory": ("Memory", "Stream", "MemoryLayer"),
+    "hippozoo.zoo.forecasting": ("Forecaster", "forecaster_for"),
+    "hippozoo.zoo.multiscale": ("MultiscaleMemory", "MultiscaleLayer"),
+    "hippozoo.zoo.volterra": ("VolterraModel", "VolterraLayer"),
+    "hippozoo.zoo.salience": ("SalienceLayer", "SalienceModel"),
+    "hippozoo.zoo.associative": ("AssociativeMemory",),
+}
+__getattr__ = fetched_from(__name__, {name: home for home, names in _HOMES.items() for name in names})
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

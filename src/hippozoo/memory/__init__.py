@@ -1,7 +1,8 @@
 """The state in motion: one sample, a block, a whole sequence, a merge; the torch layer."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hippozoo._lazy import fetched_from
 from hippozoo.memory.constant_step import response
 from hippozoo.memory.memory import Memory
 from hippozoo.memory.missing import hold_missing
@@ -25,12 +26,8 @@ __all__ = [
 ]
 
 # Fetched when asked for: MemoryLayer brings torch, which users of the NumPy memory need not load.
-_ELSEWHERE = {"MemoryLayer": "layer"} | dict.fromkeys(("GrowingHistory", "GrowingMemory", "GrowingState"), "growing")
-
-
-def __getattr__(name: str) -> Any:
-    if name in _ELSEWHERE:
-        from importlib import import_module
-
-        return getattr(import_module(f"hippozoo.memory.{_ELSEWHERE[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = fetched_from(
+    __name__,
+    {"MemoryLayer": "hippozoo.memory.layer"}
+    | dict.fromkeys(("GrowingHistory", "GrowingMemory", "GrowingState"), "hippozoo.memory.growing"),
+)

@@ -12,7 +12,7 @@ from hippozoo._arguments import positive_number, whole_number
 
 __all__ = ["WrayGreen", "band_limited_noise", "true_kernel", "wray_green"]
 
-# The paper's constants. Lags are counted in samples (PAPER_NOTES, erratum 4).
+# The paper's constants. Lags are counted in samples (docs/errata.md, 4).
 A, M, K = 2.0, 0.3, 0.08
 GAIN = 0.004
 LAGS = 50

@@ -1,7 +1,8 @@
 """One state for a continuum of timescales, queried by horizon: Multiscale HiPPO."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hippozoo._lazy import fetched_from
 from hippozoo.zoo.multiscale.coverage import Coverage
 from hippozoo.zoo.multiscale.memory import MultiscaleMemory
 from hippozoo.zoo.multiscale.smallest import scales_needed, smallest_memory
@@ -11,11 +12,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Coverage", "MultiscaleLayer", "MultiscaleMemory", "scales_needed", "smallest_memory"]
 
-
-def __getattr__(name: str) -> Any:
-    # Fetched when asked for: it brings torch, which users of the NumPy memory need not load.
-    if name == "MultiscaleLayer":
-        from hippozoo.zoo.multiscale.layer import MultiscaleLayer
-
-        return MultiscaleLayer
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Fetched when asked for: it brings torch, which users of the NumPy memory need not load.
+__getattr__ = fetched_from(__name__, {"MultiscaleLayer": "hippozoo.zoo.multiscale.layer"})

@@ -5,8 +5,9 @@ by sample; and since the state is linear in the past, the coefficients *are* the
 made the output. See docs/volterra.md.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hippozoo._lazy import fetched_from
 from hippozoo.zoo.volterra.cascade import Cascade, CascadeWeights, branch_kernel
 from hippozoo.zoo.volterra.curve import BoundedPolynomial
 from hippozoo.zoo.volterra.feedback import FeedbackLoop, FeedbackWeights
@@ -57,11 +58,5 @@ __all__ = [
     "unpack",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # The layers bring torch, which users of the online learners need not load.
-    if name in ("VolterraLayer", "VolterraReadout"):
-        from hippozoo.zoo.volterra import layer
-
-        return getattr(layer, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# The layers bring torch, which users of the online learners need not load.
+__getattr__ = fetched_from(__name__, dict.fromkeys(("VolterraLayer", "VolterraReadout"), "hippozoo.zoo.volterra.layer"))
