@@ -81,6 +81,10 @@ MEMBERS = {
     "s4d": (lambda: S4D(3, 2, width=8, layers=2, order=6, dtype=torch.float64), {"n_steps": 150}),
     "s4d-float32": (lambda: S4D(3, 2, width=8), {}),
     "mamba": (lambda: Mamba(3, 2, width=8, layers=2, order=5, dtype=torch.float64), {}),
+    "mamba-sees-state": (
+        lambda: Mamba(3, 2, width=8, order=5, dt_rank=2, step_sees_state=True, dtype=torch.float64),
+        {},
+    ),
     "mamba-float32": (lambda: Mamba(3, 2, width=8), {}),
     "transformer": (lambda: Transformer(3, 2, width=8, layers=2, dtype=torch.float64), {}),
     "transformer-window": (lambda: Transformer(3, 2, width=8, layers=2, positions="sinusoidal", context=17), {}),

@@ -99,3 +99,42 @@ def test_mambapy_with_the_same_weights_says_the_same_and_feels_the_same(layers):
     wanted = torch.autograd.grad((theirs_y * weights).sum(), [second.A_log, second.in_proj.weight, second.dt_proj.bias])
     torch.testing.assert_close(ours[0], wanted[0].T, rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(ours[1:], wanted[1:], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [{}, {"shared_step": True}, {"step_sees_state": True}])
+def test_the_time_steps_shown_are_those_that_the_memory_took(kind):
+    torch.manual_seed(0)
+    model = Mamba(inputs=3, outputs=2, width=6, order=4, dt_rank=2, dtype=torch.float64, **kind)
+    x = torch.randn(2, 9, 3, dtype=torch.float64)
+    _, state = model(torch.randn(2, 5, 3, dtype=torch.float64))
+    steps = model.time_steps(x, state)[:, :, 0]
+    block = model.blocks[0]
+    u, _ = block.enter(block.norm(model.encoder(x))).chunk(2, dim=-1)
+    u, _ = block.convolution(u, state.samples[:, 0], None)
+    u = torch.nn.functional.silu(u)
+    _, B, C = block.select(u).split([2, 4, 4], dim=-1)
+    for item in range(2):
+        given = (part[item].detach().numpy() for part in (u, steps))
+        rest = (part[item].detach().numpy() for part in (B, C, state.memory[:, 0]))
+        _, last = slow_scan(*given, -block.log_A.detach().exp().numpy(), *rest)
+        np.testing.assert_allclose(model(x, state)[1].memory[item, 0].detach(), last, rtol=1e-12)
+    apart = (steps - steps[..., :1]).abs().max() > 0
+    assert bool(apart) != model.shared_step
+
+
+def test_the_rank_of_the_time_steps_is_the_number_of_directions_they_take():
+    model = Mamba(inputs=3, outputs=2, width=20, dt_rank=2, dtype=torch.float64)
+    steps = model.time_steps(torch.randn(1, 40, 3, dtype=torch.float64))[0, :, 0]
+    before_softplus = torch.log(torch.expm1(steps))
+    assert torch.linalg.matrix_rank(before_softplus - before_softplus[0], rtol=1e-6) == 2
+    assert model.configuration()["dt_rank"] == 2
+
+
+def test_a_step_that_sees_the_state_differs_from_one_that_does_not():
+    torch.manual_seed(0)
+    model = Mamba(inputs=3, outputs=2, width=6, step_sees_state=True)
+    x, one, two = torch.randn(1, 4, 3), *(model(torch.randn(1, 9, 3))[1] for _ in range(2))
+    same_samples = two._replace(samples=one.samples)
+    assert (model.time_steps(x, one) - model.time_steps(x, same_samples)).abs().max() > 1e-6
+    other = Mamba(inputs=3, outputs=2, width=6)
+    torch.testing.assert_close(other.time_steps(x, one), other.time_steps(x, same_samples), rtol=0, atol=0)

@@ -203,6 +203,7 @@ def test_gradients_flow_to_every_parameter_and_into_the_state(layers):
         LSTM(3, 2, 4, layers),
         S4D(3, 2, 4, layers, order=4),
         Mamba(3, 2, 4, layers, order=3),
+        Mamba(3, 2, 4, layers, order=3, dt_rank=2, shared_step=True, step_sees_state=True),
         Transformer(3, 2, 4, layers, context=9),
         DeltaNet(3, 2, 4, layers),
         VanillaHippo(3, 2, SYSTEM, 4, layers),

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hippozoo._arguments import whole_number
-from hippozoo.baselines._selective_scan import selective_scan
+from hippozoo.baselines._selective_scan import one_by_one, selective_scan
 from hippozoo.baselines._short_convolution import ShortConvolution
 from hippozoo.baselines.base import Baseline
 
@@ -51,6 +51,12 @@ class Mamba(Baseline):
         Channels of the scan per channel of the model.
     taps
         Of the short convolution.
+    dt_rank
+        Numbers that the time steps of all channels are made of; a sixteenth of the width, rounded up, if not given.
+    shared_step
+        One time step for all channels, as in scalar salience, and not one for each.
+    step_sees_state
+        Time steps depend on the memory too, and not only on the sample; the scan is then a slow loop.
 
     Examples
     --------
@@ -64,7 +70,7 @@ class Mamba(Baseline):
     Gu and Dao (2024), Mamba: linear-time sequence modeling with selective state spaces.
     """
 
-    arguments = (*Baseline.arguments, "order", "expand", "taps")
+    arguments = (*Baseline.arguments, "order", "expand", "taps", "dt_rank", "shared_step", "step_sees_state")
 
     def __init__(
         self,
@@ -75,15 +81,19 @@ class Mamba(Baseline):
         order: int = 16,
         expand: int = 2,
         taps: int = 4,
+        dt_rank: int | None = None,
+        shared_step: bool = False,
+        step_sees_state: bool = False,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(inputs, outputs, width, layers, device, dtype)
         self.order, self.expand = whole_number("order", order), whole_number("expand", expand)
         self.taps = whole_number("taps", taps)
+        self.dt_rank = None if dt_rank is None else whole_number("dt_rank", dt_rank)
+        self.shared_step, self.step_sees_state = bool(shared_step), bool(step_sees_state)
         self.encoder = nn.Linear(self.inputs, self.width, **self._place)
-        blocks = (_Block(self.width, self.order, self.expand, self.taps, self._place) for _ in range(self.layers))
-        self.blocks = nn.ModuleList(blocks)
+        self.blocks = nn.ModuleList(_Block(self, self._place) for _ in range(self.layers))
         self.norm = nn.RMSNorm(self.width, eps=1e-5, **self._place)
         self.readout = nn.Linear(self.width, self.outputs, **self._place)
 
@@ -103,26 +113,60 @@ class Mamba(Baseline):
         samples, memory = (torch.stack(parts, 1) for parts in zip(*after, strict=True))
         return self.readout(self.norm(x)), MambaState(samples, memory)
 
+    def time_steps(
+        self, x: Float[Tensor, "batch time inputs"], state: MambaState | None = None
+    ) -> Float[Tensor, "batch time layers inner"]:
+        """How much time each sample takes for each channel of each block: a long step writes much and forgets much.
+
+        Parameters
+        ----------
+        x, state
+            As in `forward`.
+
+        Examples
+        --------
+        >>> model = Mamba(inputs=3, outputs=2, width=8, layers=2)
+        >>> steps = model.time_steps(torch.randn(5, 30, 3))
+        >>> steps.shape, bool((steps > 0).all())
+        (torch.Size([5, 30, 2, 16]), True)
+        """
+        seen: list[Tensor] = []
+        places: list[Any] = [block.on_steps for block in self.blocks]
+        hooks = [place.register_forward_hook(lambda *call: seen.append(call[-1])) for place in places]
+        try:
+            self(x, state)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return torch.stack(seen, 2)
+
 
 class _Block(nn.Module):
     """x + mixer(norm(x))."""
 
-    def __init__(self, width: int, order: int, expand: int, taps: int, place: dict[str, Any]) -> None:
+    def __init__(self, model: Mamba, place: dict[str, Any]) -> None:
         super().__init__()
-        inner, self.order = expand * width, order
-        self.rank = math.ceil(width / 16)
+        width, order, taps = model.width, model.order, model.taps
+        inner, self.order = model.expand * width, order
+        self.rank = model.dt_rank or math.ceil(width / 16)
         self.norm = nn.RMSNorm(width, eps=1e-5, **place)
         self.enter = nn.Linear(width, 2 * inner, bias=False, **place)
         self.convolution = ShortConvolution(inner, taps, **place)
         self.select = nn.Linear(inner, self.rank + 2 * order, bias=False, **place)
-        self.to_steps = nn.Linear(self.rank, inner, **place)
+        clocks = 1 if model.shared_step else inner
+        self.to_steps = nn.Linear(self.rank, clocks, **place)
         self.log_A = nn.Parameter(torch.arange(1, order + 1, **place).log()[:, None].repeat(1, inner))
         self.skip = nn.Parameter(torch.ones(inner, **place))
         self.leave = nn.Linear(inner, width, bias=False, **place)
-        steps = torch.empty(inner, **place).uniform_(math.log(SHORTEST_STEP), math.log(LONGEST_STEP)).exp()
+        steps = torch.empty(clocks, **place).uniform_(math.log(SHORTEST_STEP), math.log(LONGEST_STEP)).exp()
         with torch.no_grad():
             self.to_steps.weight.uniform_(-(self.rank**-0.5), self.rank**-0.5)
             self.to_steps.bias.copy_(steps + torch.log(-torch.expm1(-steps)))  # softplus of it is the step
+        self.on_steps = nn.Identity()  # where `time_steps` listens
+        if model.step_sees_state:
+            # One number per channel, the mean of its coefficients at the start, then as many as the steps are made of.
+            self.functional = nn.Parameter(torch.full((order,), 1 / order, **place))
+            self.see = nn.Linear(inner, self.rank, bias=False, **place)
 
     def forward(
         self, x: Tensor, samples: Tensor, memory: Tensor, lengths: Tensor | None, real: Tensor | None
@@ -131,9 +175,30 @@ class _Block(nn.Module):
         u, samples = self.convolution(u, samples, lengths)
         u = functional.silu(u)
         raw, B, C = self.select(u).split([self.rank, self.order, self.order], dim=-1)
-        steps = functional.softplus(self.to_steps(raw))
-        if real is not None:  # no time passes in the padding
-            steps = torch.where(real[..., None], steps, 0.0)
-        y, memory = selective_scan(u, steps, -self.log_A.exp(), B, C, memory)
+        if hasattr(self, "see"):
+            y, memory = self._look_and_scan(u, raw, B, C, memory, real)
+        else:
+            steps = self._steps(raw, u, real)
+            y, memory = selective_scan(u, self.on_steps(steps), -self.log_A.exp(), B, C, memory)
         y = torch.addcmul(y, u, self.skip) * functional.silu(gate)
         return x + self.leave(y), samples, memory
+
+    def _steps(self, raw: Tensor, u: Tensor, real: Tensor | None) -> Tensor:
+        steps = functional.softplus(self.to_steps(raw)).expand_as(u)
+        # No time passes in the padding.
+        return steps if real is None else torch.where(real[..., None], steps, 0.0)
+
+    def _look_and_scan(
+        self, u: Tensor, raw: Tensor, B: Tensor, C: Tensor, memory: Tensor, real: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """The scan sample by sample, each step seeing the memory before it."""
+        outputs, taken, A = [], [], -self.log_A.exp()
+        for t in range(u.shape[1]):
+            here = slice(t, t + 1)
+            seen = self.see(torch.einsum("boc,o->bc", memory, self.functional))
+            steps = self._steps(raw[:, here] + seen[:, None], u[:, here], None if real is None else real[:, here])
+            y, memory = one_by_one(u[:, here], steps, A, B[:, here], C[:, here], memory)
+            outputs.append(y)
+            taken.append(steps)
+        self.on_steps(torch.cat(taken, 1))
+        return torch.cat(outputs, 1), memory
