@@ -293,10 +293,13 @@ def test_paths_that_are_no_files_are_refused(tmp_path):
         load(tmp_path)
     with pytest.raises(CheckpointError, match="cannot be read"):
         load("a\0b")
-    with pytest.raises(CheckpointError, match=r"cannot be written.*Create the folder .*missing first"):
+    with pytest.raises(CheckpointError, match=r"cannot be written: there is no folder .*missing; create it first"):
         save(tmp_path / "missing" / "x", 1)
-    with pytest.raises(CheckpointError, match="cannot be written"):
-        save(tmp_path, 1)
+    for path, kind in ((tmp_path, "a folder"), ("/dev/null", "a device")):
+        with pytest.raises(CheckpointError, match=f"{path}: cannot be written: it is {kind} and no ordinary file"):
+            save(path, 1)
+    with pytest.raises(CheckpointError, match="its name is too long for this file system"):
+        save(tmp_path / ("n" * 256), 1)
     for swapped in (lambda: save(LegT(3), "x"), lambda: load(LegT(3)), lambda: load_state(LegT(3), "x")):
         with pytest.raises(TypeError, match=r"path=LegT.*pass the path of a file first"):
             swapped()

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hippozoo.experiments._framework.plain import canonical, key, plain, write_atomically, write_json
+from hippozoo.experiments._framework.plain import canonical, key, plain, write_json
 
 
 def test_numeric_keys_are_plain_integers():
@@ -65,25 +65,5 @@ def test_a_refused_document_leaves_the_old_file(tmp_path):
     assert json.loads((tmp_path / "a.json").read_text()) == {"x": 1}
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
-    write_atomically(tmp_path / "a", b"old")
-
-    def disk_is_full(descriptor: int) -> None:
-        raise OSError("disk is full")
-
-    monkeypatch.setattr("os.fsync", disk_is_full)
-    with pytest.raises(OSError, match="disk is full"):
-        write_atomically(tmp_path / "a", b"new")
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
-
-
 def test_the_order_of_keys_does_not_matter():
     assert canonical({"a": 1, "b": {"c": 2, "d": 3}}) == canonical({"b": {"d": 3, "c": 2}, "a": 1})
-
-
-def test_who_reads_while_a_file_is_written_reads_the_old_one_whole(tmp_path):
-    write_atomically(tmp_path / "a", b"old")
-    with (tmp_path / "a").open("rb", buffering=0) as reader:
-        write_atomically(tmp_path / "a", b"the new content")
-        assert reader.read() == b"old"
-    assert (tmp_path / "a").read_bytes() == b"the new content"

@@ -1,9 +1,11 @@
+import errno
 import json
 import os
 
 import pytest
 
 from hippozoo.experiments import Finished, ResultsInUseError
+from hippozoo.experiments._framework import unit_log
 from hippozoo.experiments._framework.unit_log import UnitLog, read_lines
 
 
@@ -82,6 +84,53 @@ def test_two_runs_into_one_file_are_refused(tmp_path):
     ):
         pass
     assert seeds_in(tmp_path / "units.jsonl") == []
+
+
+def test_a_refused_run_leaves_the_log_of_the_first_alone(tmp_path):
+    path = tmp_path / "units.jsonl"
+    with UnitLog(path, "counting", "abc") as first:
+        for _ in range(2):
+            with pytest.raises(ResultsInUseError), UnitLog(path, "counting", "abc"):
+                pass
+            assert path.exists(), "the refused run has removed the file that the first one writes to"
+        first.add(Finished({"seed": 0}, {"loss": 0.5}, seconds=1.0))
+        assert len(read_lines(path)[0]) == 1
+    assert seeds_in(path) == [0]
+
+
+def test_a_file_removed_by_a_run_that_ends_is_not_the_one_that_the_next_writes_to(tmp_path, monkeypatch):
+    path, lock = tmp_path / "units.jsonl", unit_log.fcntl.flock
+
+    def late(descriptor, how):
+        """Between opening and locking, the run before ends and removes its empty file."""
+        if not late.done and path.exists():
+            late.done = True
+            path.unlink()
+        lock(descriptor, how)
+
+    late.done = False
+    monkeypatch.setattr(unit_log.fcntl, "flock", late)
+    write(path, [0])
+    assert seeds_in(path) == [0]
+
+
+def test_a_full_disk_is_named_with_the_file_and_half_a_line_does_not_stay(tmp_path, monkeypatch):
+    path, write_all = tmp_path / "units.jsonl", os.write
+
+    def full(descriptor, text):
+        if len(text) < 50:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write_all(descriptor, text[:-40])
+
+    with UnitLog(path, "counting", "abc") as log:
+        log.add(Finished({"seed": 0}, {}, 0.0))
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", full)
+            with pytest.raises(OSError, match=rf"{path} cannot be written: the disk is full; free some space"):
+                log.add(Finished({"seed": 1}, {}, 0.0))
+        assert log.find({"seed": 1}) is None
+        log.add(Finished({"seed": 2}, {}, 0.0))
+    assert seeds_in(path) == [0, 2]
 
 
 def test_a_run_without_units_leaves_no_file(tmp_path):

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
 
 from hippozoo import __version__
+from hippozoo._files import CannotWriteError, write_whole
 from hippozoo.checkpoint.error import CheckpointError
 
 FORMAT = "hippozoo-checkpoint"
@@ -42,43 +42,24 @@ def write(path: Path, contents: Contents) -> None:
         "content": contents.text,
     }
     metadata["sha256"] = checksum(metadata, contents.arrays)
-    target = Path(os.path.realpath(path))  # a link stays a link; what it points to is replaced
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     try:
-        _write_to_disk(temporary, contents.arrays, metadata)
-        if target.exists():
-            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-        temporary.replace(target)
-        _sync_folder(target.parent)
-    except (OSError, SafetensorError) as error:
-        advice = "" if target.parent.is_dir() else f" Create the folder {target.parent} first."
-        raise CheckpointError(f"cannot be written ({error}).{advice}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        write_whole(path, _packed(contents.arrays, metadata))
+    except CannotWriteError as error:
+        raise CheckpointError(f"cannot be written: {error.reason}.") from error
 
 
-def _write_to_disk(path: Path, arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
-    data = write_tensors(arrays, metadata)
+def _packed(arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> bytes:
+    try:
+        data = write_tensors(arrays, metadata)
+    except SafetensorError as error:
+        raise CheckpointError(f"cannot be written ({error}).") from error
     length = int.from_bytes(data[:8], "little")
     if length > LONGEST_HEADER:
         raise CheckpointError(
             f"the plain values take {length} bytes of text and {LONGEST_HEADER} are allowed; "
             "keep long lists of numbers as arrays."
         )
-    with path.open("xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    # The new name itself must reach the disk; Windows neither allows nor needs this.
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    return data
 
 
 def read(path: Path) -> Contents:

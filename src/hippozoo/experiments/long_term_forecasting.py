@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from hippozoo._files import write_whole
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, save_figure
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
@@ -239,7 +240,7 @@ def report(result: Result, folder: Path) -> None:
 
     from hippozoo.plotting import ink, style
 
-    (folder / "table.md").write_text(table(result), encoding="utf-8")
+    write_whole(folder / "table.md", table(result).encode())
     names = list(result.metrics["mse"])
     with style():
         figure = Figure(figsize=(3.6 * len(names), 3.2), layout="constrained")

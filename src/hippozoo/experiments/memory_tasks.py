@@ -19,6 +19,7 @@ from typing import Any
 
 from torch import nn
 
+from hippozoo._files import write_whole
 from hippozoo.baselines import LSTM, S4D, DeltaNet, Mamba, Transformer, VanillaHippo, VanillaMLP
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_seeds, save_figure, select
 from hippozoo.experiments._two_tasks import (
@@ -294,7 +295,7 @@ def report(result: Result, folder: Path) -> None:
     from hippozoo.plotting import style
 
     config: Config = result.arrays["config"]
-    (folder / "table.md").write_text(table(result), encoding="utf-8")
+    write_whole(folder / "table.md", table(result).encode())
     names = [model for model in TITLE if model in result.metrics["accuracy"]]
     too_few = " (a quick run, no result)" if config.is_short else ""
     with style():

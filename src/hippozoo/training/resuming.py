@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from hippozoo._files import CannotWriteError, demand_writable
 from hippozoo.training.plan import Plan
 
 # What a checkpoint of the first version holds; later ones hold `description`, too.
@@ -97,16 +97,7 @@ def _options(groups: list[dict[str, Any]]) -> dict[str, str]:
 
 def demand_a_place(path: Path) -> None:
     """Refuse a file that could not be written, before the work is done and not after it."""
-    if path.is_dir():
-        raise ValueError(f"checkpoint={str(path)!r} is a folder; pass a file in it, such as run.safetensors.")
-    folder = path.parent
-    if not folder.is_dir():
-        raise ValueError(f"checkpoint={str(path)!r}: there is no folder {str(folder)!r}; create it first.")
     try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise ValueError(
-            f"checkpoint={str(path)!r}: nothing can be written in {str(folder)!r} ({error.strerror}); "
-            "pass a file in another folder."
-        ) from error
+        demand_writable(path)
+    except CannotWriteError as error:
+        raise ValueError(f"checkpoint={str(path)!r} cannot be written: {error.reason}.") from error

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hippozoo.experiments._framework.plain import write_atomically
+from hippozoo._files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,4 +44,4 @@ def save_figure(figure: Figure, folder: Path, name: str) -> None:
         for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
             content = io.BytesIO()
             figure.savefig(content, format=ending, dpi=150, bbox_inches="tight", metadata=metadata)
-            write_atomically(folder / f"{name}.{ending}", content.getvalue())
+            write_whole(folder / f"{name}.{ending}", content.getvalue())

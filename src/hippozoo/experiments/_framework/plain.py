@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from hippozoo._files import write_whole
 
 
 def key(value: Any) -> str:
@@ -103,22 +104,9 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value == int(value) else value
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the file in one move: a kill leaves the old one or the new one, never half of it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def write_json(path: Path, document: Any, where: str = "document") -> None:
     """Write JSON atomically, indented, with NaN refused by its place."""
     text = json.dumps(plain(document, where), indent=1, ensure_ascii=False, allow_nan=False)
     # Lists of plain values on one line: strings hold no raw line break, so these patterns see layout only.
     text = re.sub(r"(?<=\[)\n[^\[\]{}]*?(?=\])", lambda inside: re.sub(r"\n\s*", " ", inside[0]).strip(), text)
-    write_atomically(path, (text + "\n").encode())
+    write_whole(path, (text + "\n").encode())

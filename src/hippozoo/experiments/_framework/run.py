@@ -14,6 +14,7 @@ from typing import Any
 
 from hippozoo import __version__
 from hippozoo._arguments import whole_number
+from hippozoo._files import demand_writable, make_folder
 from hippozoo.experiments._framework.compute import (
     Failed,
     OnProgress,
@@ -89,7 +90,9 @@ def reproduce(
     folder = Path(out if out is not None else QUICK_FOLDER if quick else FULL_FOLDER) / name
     if quick:
         _keep_full_result(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
+    for file in ("config.json", "metrics.json"):
+        demand_writable(folder / file)
     told = progress or Silence()
     data_folder = None if data is None else Path(data)
     try:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from hippozoo._files import CannotWriteError, demand_writable, naming
 from hippozoo.experiments._framework.plain import canonical
 from hippozoo.experiments._framework.protocol import Finished
 
@@ -81,10 +83,11 @@ class UnitLog:
         self._file: int | None = None
 
     def __enter__(self) -> UnitLog:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        with naming(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            demand_writable(self.path)
+            self._open()
         try:
-            self._lock()
             self.read()
         except BaseException:
             self._close()
@@ -96,15 +99,23 @@ class UnitLog:
     ) -> None:
         self._close()
 
-    def _lock(self) -> None:
-        if fcntl is None or self._file is None:
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ResultsInUseError(
-                f"another run is writing to {self.path}; wait until it has finished, or pass another --out."
-            ) from None
+    def _open(self) -> None:
+        """Open the file and lock it; only who holds the lock may write to the file, or remove it."""
+        while self._file is None:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            try:
+                if fcntl is not None:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Another run may have ended, and removed the empty file, between the two lines above.
+                if _is_at(descriptor, self.path):
+                    self._file = descriptor
+            except BlockingIOError:
+                raise ResultsInUseError(
+                    f"another run is writing to {self.path}; wait until it has finished, or pass another --out."
+                ) from None
+            finally:
+                if self._file is None:
+                    os.close(descriptor)
 
     def read(self) -> None:
         """Take in what the file holds, and cut off a torn last line."""
@@ -123,11 +134,14 @@ class UnitLog:
 
     def _close(self) -> None:
         if self._file is not None:
-            empty = os.fstat(self._file).st_size == 0
-            os.close(self._file)  # which also releases the lock
-            self._file = None
-            if empty:
-                self.path.unlink(missing_ok=True)
+            descriptor, self._file = self._file, None
+            try:
+                # Removed while the lock is held: nobody else can have begun to write to it.
+                if os.fstat(descriptor).st_size == 0 and _is_at(descriptor, self.path):
+                    with suppress(PermissionError):  # Windows removes no open file
+                        self.path.unlink()
+            finally:
+                os.close(descriptor)  # which also releases the lock
 
     def find(self, unit: dict[str, Any]) -> Finished | None:
         """The unit with this key, if it has been computed."""
@@ -144,8 +158,22 @@ class UnitLog:
             "seconds": round(done.seconds, 3),
         }
         line = json.dumps(entry, ensure_ascii=False, allow_nan=False) + "\n"
-        rest = memoryview(line.encode())
-        while rest:
-            rest = rest[os.write(self._file, rest) :]
-        os.fsync(self._file)
+        before = os.fstat(self._file).st_size
+        try:
+            with naming(self.path):
+                rest = memoryview(line.encode())
+                while rest:
+                    rest = rest[os.write(self._file, rest) :]
+                os.fsync(self._file)
+        except CannotWriteError:
+            os.ftruncate(self._file, before)  # half a line would spoil the next one
+            raise
         self._done[canonical(done.unit)] = done
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether this open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,257 @@
+"""Writing files safely: whole or not at all, ordinary files only, and nothing left behind by those who were killed.
+
+Everything of ours that writes a file does it here. The content goes to a temporary file of an unpredictable name in the
+same folder, to the disk, and then takes the place of the old file in one move. A temporary file is locked while its
+writer lives, so that whoever writes there next can tell the leftovers of a killed process, and removes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks: there leftovers stay
+    fcntl = None
+
+__all__ = ["CannotWriteError", "demand_writable", "make_folder", "naming", "remove_leftovers", "write_whole"]
+
+_PREFIX, _SUFFIX = ".hippozoo-", ".tmp"
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0)
+_ADVICE = {
+    errno.ENOSPC: "the disk is full; free some space and do it again",
+    errno.EDQUOT: "your quota on this disk is used up; free some space and do it again",
+    errno.EROFS: "the file system is read-only; pass another folder",
+    errno.EACCES: "permission denied; pass another folder, or ask for the right to write there",
+    errno.EPERM: "the system does not permit it; pass another folder",
+    errno.ENAMETOOLONG: "its name is too long for this file system; pass a shorter one",
+    errno.ELOOP: "it is a link that leads in a circle; pass another name",
+}
+
+
+class CannotWriteError(OSError):
+    """A file cannot be written: the message names it, says why, and what to do.
+
+    Examples
+    --------
+    >>> try:
+    ...     write_whole("no/such/folder/x", b"content")
+    ... except CannotWriteError as error:
+    ...     print(error)
+    no/such/folder/x cannot be written: there is no folder no/such/folder; create it first.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], reason: str, number: int | None = None) -> None:
+        super().__init__(f"{os.fspath(path)} cannot be written: {reason}.")
+        self.errno = number
+        self.path = os.fspath(path)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.reason, self.errno)
+
+
+@contextlib.contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors of the system inside become a `CannotWriteError` that names this path.
+
+    Examples
+    --------
+    >>> try:
+    ...     with naming("results/units.jsonl"):
+    ...         raise OSError(errno.ENOSPC, "No space left on device")
+    ... except CannotWriteError as error:
+    ...     print(error)
+    results/units.jsonl cannot be written: the disk is full; free some space and do it again.
+    """
+    try:
+        yield
+    except CannotWriteError:
+        raise
+    except OSError as error:
+        reason = _ADVICE.get(error.errno or 0) or f"{error.strerror or error}; pass another file"
+        raise CannotWriteError(path, reason, error.errno) from error
+    except ValueError as error:  # a zero byte in the name
+        raise CannotWriteError(path, f"{error}; pass another name") from error
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
+    """Put the content at `path`: after a crash at any moment, the old file or the new one is there.
+
+    A link stays a link, and what it points to is replaced. The new file has the permissions of the old one.
+
+    Parameters
+    ----------
+    path
+        The file; its folder must exist. What is no ordinary file, or write-protected, is refused.
+    content
+        All of it.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder) / "page.html", b"<p>hello")
+    ...     [entry.name for entry in Path(folder).iterdir()]
+    ['page.html']
+    """
+    with naming(path):
+        target = _place(path)
+        remove_leftovers(target.parent)
+        with _temporary(target.parent) as (temporary, file):
+            _write(file.fileno(), content)
+            _take_after(target, file.fileno())
+            os.fsync(file.fileno())
+            if fcntl is None:
+                file.close()  # Windows moves no open file
+            temporary.replace(target)
+        _sync_folder(target.parent)
+
+
+def demand_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a path that `write_whole` could not write, before the work is done and not after it.
+
+    Examples
+    --------
+    >>> try:
+    ...     demand_writable("/dev/null")
+    ... except CannotWriteError as error:
+    ...     print(error.reason)
+    it is a device and no ordinary file; pass another path
+    """
+    with naming(path):
+        folder = _place(path).parent
+        remove_leftovers(folder)
+        with _temporary(folder):
+            pass
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """The folder, created where there is none; refused, before the work, where nothing can be written.
+
+    Examples
+    --------
+    >>> try:
+    ...     make_folder("/dev/null/results")
+    ... except CannotWriteError as error:
+    ...     print(error)
+    /dev/null/results cannot be written: /dev/null is a file, and a folder is wanted; pass another name.
+    """
+    folder = Path(path)
+    for part in (folder, *folder.parents):
+        if part.exists() and not part.is_dir():
+            raise CannotWriteError(path, f"{part} is a file, and a folder is wanted; pass another name")
+    with naming(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(folder)
+        with _temporary(folder):
+            pass
+    return folder
+
+
+def remove_leftovers(folder: str | os.PathLike[str]) -> None:
+    """Remove temporary files whose writers were killed; those of living ones, and of other users, stay."""
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(_PREFIX) and entry.name.endswith(_SUFFIX):
+                with contextlib.suppress(OSError):  # it lives, is gone by now, or is not ours to remove
+                    _remove_if_dead(entry.path)
+
+
+def _remove_if_dead(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | _NO_LINKS | _NO_WAITING)
+    try:
+        found = os.fstat(descriptor)
+        if fcntl is not None and stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held by its writer for as long as that lives
+            Path(path).unlink()
+    finally:
+        os.close(descriptor)
+
+
+def _place(path: str | os.PathLike[str]) -> Path:
+    """The file itself, behind all links; refused unless it is an ordinary file or not there yet."""
+    for followed in (Path(path), target := Path(os.path.realpath(path))):
+        try:
+            mode = followed.stat().st_mode
+        except FileNotFoundError:
+            continue
+        except NotADirectoryError:
+            break  # said below
+        if not stat.S_ISREG(mode):
+            kind = "a folder" if stat.S_ISDIR(mode) else "a device" if _is_device(mode) else "a pipe or socket"
+            raise CannotWriteError(path, f"it is {kind} and no ordinary file; pass another path")
+        if not mode & 0o222 or not os.access(followed, os.W_OK):
+            raise CannotWriteError(
+                path, f"it is write-protected (mode {stat.S_IMODE(mode):o}); make it writable, or pass another path"
+            )
+    if not target.parent.is_dir():
+        raise CannotWriteError(path, f"there is no folder {Path(path).parent}; create it first")
+    return target
+
+
+def _is_device(mode: int) -> bool:
+    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+
+
+@contextlib.contextmanager
+def _temporary(folder: Path) -> Iterator[tuple[Path, FileIO]]:
+    """A new file in this folder, locked; removed at the end, unless it has been moved."""
+    while True:
+        path = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+        file = FileIO(path, "xb")
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                # Whoever tidies up may have come between the two lines above.
+                if os.fstat(file.fileno()).st_nlink == 0:
+                    continue
+            yield path, file
+            return
+        finally:
+            if fcntl is None:
+                file.close()  # Windows removes no open file
+            path.unlink(missing_ok=True)
+            file.close()
+
+
+def _write(descriptor: int, content: bytes | memoryview) -> None:
+    rest = memoryview(content).cast("B")
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _take_after(target: Path, descriptor: int) -> None:
+    """Owner and permissions of the file that is replaced."""
+    if os.name != "posix":
+        return
+    with contextlib.suppress(FileNotFoundError):
+        old, new = target.stat(), os.fstat(descriptor)
+        if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+            with contextlib.suppress(PermissionError):
+                os.fchown(descriptor, old.st_uid, old.st_gid)
+        os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+
+
+def _sync_folder(folder: Path) -> None:
+    # The new name itself must reach the disk; Windows neither allows nor needs this.
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems cannot
+                raise
+        finally:
+            os.close(descriptor)
