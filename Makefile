@@ -13,7 +13,7 @@ endif
 # and the batteries of other libraries.
 PLAIN := tests/bad_input tests/compiled tests/estimators
 
-.PHONY: tour test setup check bench clean
+.PHONY: tour test setup check docs bench clean
 
 tour: setup  ## run the zoo on embedded data and write tour/index.html
 	$(BIN)/hippozoo tour --out tour
@@ -35,8 +35,12 @@ check: setup  ## format, lint, types, layers
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 
+docs: setup  ## build the documentation site, strictly and without a network, into site/
+	$(BIN)/sphinx-build -q -W --keep-going -d site/.doctrees docs site
+	@echo "open site/index.html"
+
 bench: setup  ## print the speed tables
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) tour .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) tour site docs/reference .pytest_cache .ruff_cache .hypothesis

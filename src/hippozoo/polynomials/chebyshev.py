@@ -18,7 +18,7 @@ __all__ = ["Chebyshev"]
 class Chebyshev(OrthonormalFamily):
     r"""Chebyshev polynomials of the first kind, orthonormal under the arcsine probability measure.
 
-    On [-1, 1] they are :math:`1, \sqrt2\,T_1, \sqrt2\,T_2, \dots` under :math:`1 / (\pi\sqrt{1-x^2})`.
+    On [-1, 1] they are :math:`1, \sqrt2\,T_1, \sqrt2\,T_2, \ldots` under :math:`1 / (\pi\sqrt{1-x^2})`.
 
     Parameters
     ----------

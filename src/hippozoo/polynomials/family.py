@@ -22,7 +22,7 @@ Recurrence = tuple[Float[np.ndarray, " order"], Float[np.ndarray, " order-1"]]
 
 
 class OrthonormalFamily(Immutable, ABC):
-    r"""Polynomials :math:`\varphi_0 = 1, \varphi_1, \dots` orthonormal under a *probability* measure.
+    r"""Polynomials :math:`\varphi_0 = 1, \varphi_1, \ldots` orthonormal under a *probability* measure.
 
     A family is its three-term recurrence,
 

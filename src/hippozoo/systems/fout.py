@@ -18,7 +18,7 @@ class FouT(HippoSystem):
     r"""Remembers the last `timescale` of the signal by its Fourier coefficients.
 
     *Weight*: uniform on the window. *Basis*: :math:`1, \sqrt2\cos 2\pi s, \sqrt2\sin 2\pi s, \sqrt2\cos 4\pi s,
-    \dots` with s = lag / timescale. *Present*: the left end of the window, where cosines are :math:`\sqrt2` and
+    \ldots` with s = lag / timescale. *Present*: the left end of the window, where cosines are :math:`\sqrt2` and
     sines are 0. *Window*: ``timescale``; what is older is forgotten.
 
     The state is the projection of the past exactly for signals that repeat after one window and have no more

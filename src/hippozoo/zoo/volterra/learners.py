@@ -273,7 +273,7 @@ class NLMS(Learner):
 
 @dataclass(frozen=True)
 class RidgeRLS(Learner):
-    """Recursive least squares with a ridge: after every sample the exact minimiser of Σ error² + ridge |tensors|².
+    """Recursive least squares with a ridge: after every sample the exact minimiser of Σ error² + ridge ‖tensors‖².
 
     The norm is that of the full tensors. Costs O(terms²) per sample: meant for a few leading directions of the state
     (`VolterraModel(directions=…)`), low orders and low degrees. Without the ridge it would predict just as well, and

@@ -16,7 +16,7 @@ __all__ = [
     "ScaleExpansion",
 ]
 
-# By the names that a memory is built with; a construction of one's own joins by one more line.
+#: By the names that a memory is built with; a construction of one's own joins by one more line.
 CONSTRUCTIONS: dict[str, type[Construction]] = {
     "log": LogTimescale,
     "basic": BasicRate,

@@ -1,0 +1,71 @@
+"""The API reference: one page for each public package, with every name of its ``__all__``.
+
+The pages are made anew from the code at every build, into ``docs/reference``, which is not committed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+import hippozoo
+
+
+def public_packages() -> list[str]:
+    """Packages and modules of hippozoo that offer names: no underscore anywhere, and an ``__all__``."""
+    found = []
+    for module in pkgutil.walk_packages(hippozoo.__path__, "hippozoo."):
+        parts = module.name.split(".")
+        if any(part.startswith("_") for part in parts):
+            continue
+        if not (module.ispkg or len(parts) == 2 or parts[-1] == "plots" or parts[1] in ("tasks", "experiments")):
+            continue  # a module inside a package is reached through the package
+        if getattr(importlib.import_module(module.name), "__all__", None):
+            found.append(module.name)
+    return sorted(found)
+
+
+def page(package: str) -> str:
+    """The page of one package, in reStructuredText."""
+    module = importlib.import_module(package)
+    title = package
+    lines = [title, "=" * len(title), "", f".. automodule:: {package}", "   :no-members:", ""]
+    for name in module.__all__:
+        if name.startswith("__"):
+            continue
+        thing = getattr(module, name)
+        kind = "class" if inspect.isclass(thing) else "function" if callable(thing) else "data"
+        if inspect.isclass(thing) and issubclass(thing, BaseException):
+            kind = "exception"
+        lines += [f".. auto{kind}:: {package}.{name}", ""]
+    return "\n".join(lines)
+
+
+def write_pages(app: Any) -> None:
+    """One page each and a list of them; a page that did not change keeps its time, so that builds are quick."""
+    folder = Path(app.srcdir) / "reference"
+    folder.mkdir(exist_ok=True)
+    packages = public_packages()
+    texts = {f"{package}.rst": page(package) for package in packages}
+    rows = "".join(f"   {package}\n" for package in packages)
+    texts["index.rst"] = (
+        "API reference\n=============\n\n"
+        "Every public name, by package. The tree is the API: ``from hippozoo.memory import Memory``.\n\n"
+        f".. toctree::\n   :maxdepth: 1\n\n{rows}"
+    )
+    for path in folder.glob("*.rst"):
+        if path.name not in texts:
+            path.unlink()
+    for name, text in texts.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Write the pages before the sources are read."""
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
