@@ -6,10 +6,11 @@ Matrices arrive transposed: the update then adds scaled rows, which a compiler t
 from typing import no_type_check
 
 import numpy as np
-from numba import njit
+
+from hippozoo._compiled import compiled
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def carry(arrivals, forget_T, state, starts):
     """Write the state at the start of every block into `starts`; leave the state after the last in `state`."""
@@ -27,7 +28,7 @@ def carry(arrivals, forget_T, state, starts):
             state[i] = current[i]
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def multiply(diagonal, lower_row, lower_column, upper_row, upper_column, vector, product):
     """``product = A @ vector`` for a semiseparable A, in O(order): one running sum from either end."""
@@ -45,7 +46,7 @@ def multiply(diagonal, lower_row, lower_column, upper_row, upper_column, vector,
         above += upper_column[j] * vector[j]
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def dense_multiply(matrix_T, vector, product):
     """``product = matrix @ vector``, the matrix given transposed."""
@@ -58,7 +59,7 @@ def dense_multiply(matrix_T, vector, product):
             product[i] += coefficient * matrix_T[k, i]
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def forget_exactly(vector, step, table_T, unit, base, A_T, parts, norm, scratch):
     """``vector <- exp(step A) vector``: the digits of the step from a table, what is left by its Taylor series.
@@ -103,7 +104,7 @@ def forget_exactly(vector, step, table_T, unit, base, A_T, parts, norm, scratch)
             vector[i] += scratch[0, i]
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def scan_exactly(signal, steps, state, settled, table_T, unit, base, A_T, parts, norm, states):
     """All states under the exact hold with a step of its own for every sample.
@@ -124,7 +125,7 @@ def scan_exactly(signal, steps, state, settled, table_T, unit, base, A_T, parts,
                 states[t, c, i] = state[c, i]
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def factor(half, diagonal, lower_row, lower_column, upper_row, upper_column, factors):
     """Triangular factors of ``I - half A`` for a semiseparable A, in O(order): columns, rows and inverse pivots.
@@ -142,7 +143,7 @@ def factor(half, diagonal, lower_row, lower_column, upper_row, upper_column, fac
         total += column * row / pivot
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def scan_bilinear(signal, steps, state, settled, parts, states):
     """All states under the bilinear rule, O(order) per sample and channel; factors are kept while the step stays.
@@ -190,7 +191,7 @@ def scan_bilinear(signal, steps, state, settled, parts, states):
                 states[t, c, i] = current[i, c]
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def spread(lags, jumps, edges, nodes, barycentric, weights):
     """Hand each jump to the nodes of the panel its lag falls in: weights[panel, node, channel].

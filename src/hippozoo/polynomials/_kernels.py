@@ -5,13 +5,14 @@ Plain loops, arrays in and out, no checks. Row 0 is filled by the caller where i
 
 from typing import no_type_check
 
-from numba import njit
 from numpy import empty
+
+from hippozoo._compiled import compiled
 
 _BLOCK = 512
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def three_term(x, diagonal, off_diagonal, rows):
     """Fill rows[1:] by the three-term recurrence of an orthonormal family, from rows[0]."""
@@ -30,7 +31,7 @@ def three_term(x, diagonal, off_diagonal, rows):
                     rows[n + 1, p] = ((x[p] - centre) * rows[n, p] - back * rows[n - 1, p]) * scale
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def difference_recurrence(distance, first, odd_sign, keep, gain, scale, rows):
     """Fill rows by a recurrence on *differences* of neighbouring degrees.
@@ -67,7 +68,7 @@ def difference_recurrence(distance, first, odd_sign, keep, gain, scale, rows):
                     rows[n + 1, start + p] = value[p] * factor
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def difference_integrals(distance, even_sign, keep, gain, scale, rows):
     """Fill rows[1:] with scale_n * (v_{n-1} - v_{n+1}), the integrals of Legendre polynomials from the end.

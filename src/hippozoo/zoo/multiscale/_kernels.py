@@ -6,12 +6,12 @@ Scales are the last axis of states and tables, so that the innermost loop runs o
 from typing import no_type_check
 
 import numpy as np
-from numba import njit
 
+from hippozoo._compiled import compiled
 from hippozoo.memory._kernels import forget_exactly
 
 
-@njit(cache=True, fastmath={"reassoc"})
+@compiled(fastmath={"reassoc"})
 @no_type_check
 def all_finite(flat):
     """Whether an array of one axis holds neither NaN nor infinity: times zero both are NaN, and so is their sum."""
@@ -21,7 +21,7 @@ def all_finite(flat):
     return total == 0.0
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def step_bank(A_d, b_d, samples, state, after):
     """One sample for every channel and scale: ``after[c, n, :] = sum_k A_d[n, k, :] state[c, k, :] + b_d[n, :] x``."""
@@ -46,7 +46,7 @@ def step_bank(A_d, b_d, samples, state, after):
                     row[m] += A0[m] * s0[m]
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def scan_bank(A_d, b_d, signal, state, states):
     """The state after every sample, written into `states`; the first step starts from `state`."""
@@ -57,7 +57,7 @@ def scan_bank(A_d, b_d, signal, state, states):
             step_bank(A_d, b_d, signal[t], states[t - 1], states[t])
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def carry_bank(forget, arrivals, state):
     """Block after block, ``state <- A_d^block state + arrivals``, in place; arrivals are (blocks, channels, …)."""
@@ -73,7 +73,7 @@ def carry_bank(forget, arrivals, state):
                     state[c, n, m] = after[c, n, m] + arrivals[block, c, n, m]
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def scan_bank_exactly(signal, steps, rates, state, settled, table_T, unit, base, A_T, parts, norm, keep_all, states):
     """The exact hold with a step of its own for every sample; scale m sees the steps times ``rates[m]``.

@@ -10,13 +10,14 @@ Sums may be reordered (that is all that is allowed of "fastmath"), so that the c
 from typing import no_type_check
 
 import numpy as np
-from numba import njit
+
+from hippozoo._compiled import compiled
 
 _SUMS = {"reassoc", "contract", "nsz"}
 PLAIN, NORMALISED = 0, 1
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 @no_type_check
 def diverged(prediction, target, bounds):
     """Whether a prediction has left all bounds; keeps the largest target in ``bounds[1]``."""
@@ -24,7 +25,7 @@ def diverged(prediction, target, bounds):
     return not abs(prediction) <= bounds[0] * (1.0 + bounds[1])
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 @no_type_check
 def track(power, now, seen, horizon):
     """Running mean: over everything at first, then over about `horizon` samples."""
@@ -34,7 +35,7 @@ def track(power, now, seen, horizon):
 # -- full polynomials ---------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, fastmath=_SUMS)
+@compiled(fastmath=_SUMS)
 @no_type_check
 def multiply_out(state, last, prefixes):
     """All products below the top degree, the constant 1 first."""
@@ -50,7 +51,7 @@ def multiply_out(state, last, prefixes):
         p += 1
 
 
-@njit(cache=True, fastmath=_SUMS)
+@compiled(fastmath=_SUMS)
 @no_type_check
 def polynomial_value(parameters, state, last, weights, prefixes):
     """The polynomial at one state; every entry of the full tensors counts, though each is stored once."""
@@ -69,7 +70,7 @@ def polynomial_value(parameters, state, last, weights, prefixes):
     return value
 
 
-@njit(cache=True, fastmath=_SUMS)
+@compiled(fastmath=_SUMS)
 @no_type_check
 def polynomial_step(parameters, state, last, prefixes, level_ends, steps):
     """Move every coefficient against its gradient, by ``steps[k]`` in degree k."""
@@ -89,7 +90,7 @@ def polynomial_step(parameters, state, last, prefixes, level_ends, steps):
             p += 1
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def predict_polynomial(states, parameters, last, weights, predictions):
     """The polynomial at every state."""
@@ -99,7 +100,7 @@ def predict_polynomial(states, parameters, last, weights, predictions):
         predictions[t] = polynomial_value(parameters, states[t], last, weights, prefixes)
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def learn_polynomial(
     states,
@@ -150,7 +151,7 @@ def learn_polynomial(
     return -1
 
 
-@njit(cache=True, fastmath=_SUMS)
+@compiled(fastmath=_SUMS)
 @no_type_check
 def learn_least_squares(states, targets, parameters, last, weights, root, covariance, forgetting, bounds, predictions):
     """Recursive least squares over all products, scaled by the root of their multiplicity: the full tensor's geometry.
@@ -203,7 +204,7 @@ def learn_least_squares(states, targets, parameters, last, weights, root, covari
 # -- low rank -----------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, fastmath=_SUMS)
+@compiled(fastmath=_SUMS)
 @no_type_check
 def low_rank_value(parameters, state, degree, rank, factors, others):
     """The sum of products at one state.
@@ -240,7 +241,7 @@ def low_rank_value(parameters, state, degree, rank, factors, others):
     return value
 
 
-@njit(cache=True, fastmath=_SUMS)
+@compiled(fastmath=_SUMS)
 @no_type_check
 def low_rank_step(parameters, state, degree, rank, others, steps):
     """Move every functional against its gradient, by ``steps[k]`` in degree k."""
@@ -260,7 +261,7 @@ def low_rank_step(parameters, state, degree, rank, others, steps):
             f += 1
 
 
-@njit(cache=True, fastmath=_SUMS)
+@compiled(fastmath=_SUMS)
 @no_type_check
 def balance(parameters, inputs, degree, rank, others, power, sizes):
     """Give the functionals of a product equal lengths, where they differ by more than a factor of two.
@@ -304,7 +305,7 @@ def balance(parameters, inputs, degree, rank, others, power, sizes):
             power[k] *= after / before
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def change_of_value(square, degree, rank, factors, others, steps):
     """By how much `low_rank_step` would change the value at its own sample, whose squared length is `square`."""
@@ -320,7 +321,7 @@ def change_of_value(square, degree, rank, factors, others, steps):
     return change
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def predict_low_rank(states, parameters, degree, rank, predictions):
     """The sum of products at every state."""
@@ -331,7 +332,7 @@ def predict_low_rank(states, parameters, degree, rank, predictions):
         predictions[t] = low_rank_value(parameters, states[t], degree, rank, factors, others)
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def learn_low_rank(
     states, targets, parameters, degree, rank, predictions, rule, rate, offset, horizon, power, seen, bounds
@@ -388,7 +389,7 @@ def learn_low_rank(
 # -- the paper's network ------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, fastmath=_SUMS)
+@compiled(fastmath=_SUMS)
 @no_type_check
 def network_value(parameters, state, hidden, active):
     """One hidden layer of tanh; leaves its activations in `active`."""
@@ -409,7 +410,7 @@ def network_value(parameters, state, hidden, active):
     return value
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def predict_network(states, parameters, hidden, predictions):
     """The network at every state."""
@@ -418,7 +419,7 @@ def predict_network(states, parameters, hidden, predictions):
         predictions[t] = network_value(parameters, states[t], hidden, active)
 
 
-@njit(cache=True, fastmath=_SUMS)
+@compiled(fastmath=_SUMS)
 @no_type_check
 def learn_network(states, targets, parameters, hidden, predictions, rule, rate, offset, horizon, power, seen, bounds):
     """Predict, then step, sample by sample."""
@@ -460,7 +461,7 @@ def learn_network(states, targets, parameters, hidden, predictions, rule, rate, 
 # -- loops --------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, fastmath=_SUMS)
+@compiled(fastmath=_SUMS)
 @no_type_check
 def run_loop(drive, taps, known, largest):
     """Feed powers of the output back through filters; the outputs, and where they left all bounds, or -1."""
@@ -492,7 +493,7 @@ def run_loop(drive, taps, known, largest):
     return outputs, -1
 
 
-@njit(cache=True, fastmath=_SUMS)
+@compiled(fastmath=_SUMS)
 @no_type_check
 def spread_through_loop(slopes, outputs, taps, begin):
     """Direct slopes of the output in, total ones out: a change at one sample goes on around the loop."""
