@@ -75,7 +75,7 @@ def spoilt(shape, value=float("nan")):
             r"state has shape \(2, 4, 31\).*\(2, 4, 32\)",
         ),
         (lambda: LAYER(torch.zeros(2, 5, 3), lengths=torch.tensor([5, 6])), r"lengths\[1\] is 6.*0 to 5"),
-        (lambda: LAYER(torch.zeros(2, 5, 3), lengths=[5, 5]), r"lengths=\[5, 5\] is no tensor"),
+        (lambda: LAYER(torch.zeros(2, 5, 3), lengths="55"), r"lengths='55'; pass a list or a tensor of whole numbers"),
         (lambda: LAYER(torch.zeros(2, 5, 3), dt=-1.0), r"dt=-1.0"),
         (lambda: LAYER.step(torch.zeros(2, 3), None), r"state=None.*initial_state"),
         (lambda: sample_reader(LegT(4), 1.0, lag=4), r"lag=4.*among=4.*lag < among"),

@@ -50,7 +50,7 @@ def test_a_system_is_a_system():
         (lambda m, x, s: m(x, s, dt=torch.ones(4)), ValueError, "pass one number or a tensor of shape"),
         (lambda m, x, s: m(x, s, dt=torch.zeros(5)), ValueError, "time only runs forwards"),
         (lambda m, x, s: m(x, s, lengths=torch.tensor([6, 1])), ValueError, "pass values from 0 to 5"),
-        (lambda m, x, s: m(x, s, lengths=[5, 1]), TypeError, r"pass lengths=torch.tensor"),
+        (lambda m, x, s: m(x, s, lengths="51"), TypeError, "pass a list or a tensor of whole numbers"),
         (lambda m, x, s: m.step(x, s), ValueError, r"expected \(batch, channels\); pass x\[:, 0\]"),
         (lambda m, x, s: m.step(x[:, 0], None), TypeError, "step goes on from a state"),
         (lambda m, x, s: m.step(x[:, 0], s, dt=torch.ones(3)), ValueError, r"tensor of shape \(2,\)"),

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck, gradgradcheck
 
 from hippozoo.discretise import bilinear, zero_order_hold
-from hippozoo.memory import _torch_blocks, _torch_updates
-from hippozoo.memory._torch_updates import augmented_generator, exponential
+from hippozoo.layers import blocks, updates
+from hippozoo.layers.updates import augmented_generator, exponential
 from hippozoo.memory.layer import MemoryLayer
 from hippozoo.systems import FouT, LagT, LegS, LegT
 from oracles import roll, roll_held, roll_trapezoid
@@ -77,7 +77,7 @@ def test_the_layer_gives_the_states_of_the_slow_loop(system, method, dtype, gene
 @pytest.mark.parametrize("batch", [1, 40])  # few samples are read in shorter blocks
 @pytest.mark.parametrize("carried", ["as a tree", "one by one"])
 def test_any_length_gives_the_states_of_the_plain_loop(n_steps, outputs, batch, carried, generator, monkeypatch):
-    monkeypatch.setattr(_torch_blocks, "MANY_NUMBERS", 1 if carried == "one by one" else 10**9)
+    monkeypatch.setattr(blocks, "MANY_NUMBERS", 1 if carried == "one by one" else 10**9)
     system = LegT(5, 30.0)
     layer = MemoryLayer(system, outputs=outputs, channels=2, dtype=torch.float64)
     x = random(generator, batch, n_steps, 2)
@@ -279,7 +279,7 @@ def test_irregular_steps_are_read_in_stretches_as_in_one_piece(shared, generator
         return y, last, *torch.autograd.grad(loss, [x, dt, layer.readout.weight])
 
     in_one_piece = everything()
-    monkeypatch.setattr(_torch_updates, "MATRIX_BUDGET", 7 * 7 * 3 * 11)
+    monkeypatch.setattr(updates, "MATRIX_BUDGET", 7 * 7 * 3 * 11)
     for whole, in_stretches in zip(in_one_piece, everything(), strict=True):
         assert_same(in_stretches, whole, 1e-11)
 
@@ -314,7 +314,7 @@ def test_a_step_may_be_held_for_any_time(dt, generator):
 @pytest.mark.parametrize("system", [LegT(40), LegS(40)], ids=repr)
 @pytest.mark.parametrize("repeated", [0, 7])
 def test_many_exponentials_are_as_exact_as_one(system, reach, repeated, generator, monkeypatch):
-    monkeypatch.setattr(_torch_updates, "CACHED", 30 * 41**2)  # a few at a time
+    monkeypatch.setattr(updates, "CACHED", 30 * 41**2)  # a few at a time
     # Enough different ones to be put together from digits, and some of them twice.
     steps = reach * torch.rand(100, generator=generator, dtype=torch.float64)
     steps[100 - repeated :] = steps[:repeated]
@@ -383,7 +383,7 @@ def test_gradients_of_input_state_and_timescale_are_right(system, outputs, metho
 
 @pytest.mark.parametrize("carried", ["as a tree", "one by one"])
 def test_gradients_are_right_across_blocks(carried, generator, monkeypatch):
-    monkeypatch.setattr(_torch_blocks, "MANY_NUMBERS", 1 if carried == "one by one" else 10**9)
+    monkeypatch.setattr(blocks, "MANY_NUMBERS", 1 if carried == "one by one" else 10**9)
     layer = MemoryLayer(LegT(3, 9.0), outputs=2, channels=1, trainable_timescale=True, dtype=torch.float64)
     layer._block = 4
     x = random(generator, 1, 14, 1).requires_grad_()
@@ -506,7 +506,7 @@ def test_configuration_and_state_dict_make_the_layer_again(trainable, generator)
 
 def test_a_printed_layer_says_what_it_is():
     layer = MemoryLayer(LegT(4, 9.0), outputs=2, channels=3, trainable_timescale=True, method="bilinear")
-    assert "LegT(order=4, timescale=9.0), dt=1.0, outputs=2, channels=3, trainable_timescale=True" in repr(layer)
+    assert "system=LegT(order=4, timescale=9.0), outputs=2, channels=3, trainable_timescale=True" in repr(layer)
     assert "method='bilinear'" in repr(layer)
 
 

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
 
-from hippozoo.memory import MemoryLayer, _torch_updates
+from hippozoo.layers import updates
+from hippozoo.memory import MemoryLayer
 from hippozoo.systems import LegS, LegT
 from hippozoo.zoo.associative import AssociativeMemory
 from hippozoo.zoo.multiscale import MultiscaleLayer, MultiscaleMemory
@@ -49,7 +50,7 @@ def test_gradients_per_sample_pass_through_stretches_of_time(monkeypatch):
     layer = MemoryLayer(LegT(4, 9.0), outputs=1, channels=1, dtype=torch.float64)
     x, dt = torch.randn(1, 7, 1, dtype=torch.float64), torch.linspace(0.5, 1.0, 7, dtype=torch.float64)
     whole = grad(lambda x: layer(x, dt=dt)[0].sum())(x)
-    monkeypatch.setattr(_torch_updates, "MATRIX_BUDGET", 2 * 5**2)  # two samples at once
+    monkeypatch.setattr(updates, "MATRIX_BUDGET", 2 * 5**2)  # two samples at once
     torch.testing.assert_close(grad(lambda x: layer(x, dt=dt)[0].sum())(x), whole)
 
 

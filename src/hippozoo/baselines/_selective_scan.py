@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from hippozoo.memory._torch_derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
+from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
 
 # Samples between kept states: longer saves memory before, and costs memory in the backward pass.
 STRETCH = 16

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from hippozoo.baselines._recent import last_samples
-from hippozoo.memory._torch_derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
+from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
 
 
 class ShortConvolution(nn.Module):

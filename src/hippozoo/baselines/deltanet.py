@@ -13,6 +13,7 @@ from hippozoo._arguments import whole_number
 from hippozoo.baselines._delta_rule import delta_rule
 from hippozoo.baselines._short_convolution import ShortConvolution
 from hippozoo.baselines.base import Baseline
+from hippozoo.layers import Timing
 
 __all__ = ["DeltaNet", "DeltaNetState"]
 
@@ -60,8 +61,6 @@ class DeltaNet(Baseline):
     Shen and Kim (2024), Parallelizing linear transformers with the delta rule over sequence length.
     """
 
-    arguments = (*Baseline.arguments, "heads", "taps")
-
     def __init__(
         self,
         inputs: int,
@@ -87,17 +86,19 @@ class DeltaNet(Baseline):
     def _matched_step(cls, options: dict[str, Any]) -> int:
         return options.get("heads", 2)
 
-    def _start(self, batch: int) -> DeltaNetState:
+    def _start(self, batch: int, channels: int) -> DeltaNetState:
         place, size = {"dtype": self.dtype, "device": self.device}, self.width // self.heads
         samples = torch.zeros(batch, self.layers, self.taps - 1, 3 * self.width, **place)
         return DeltaNetState(samples, torch.zeros(batch, self.layers, self.heads, size, size, **place))
 
-    def _roll(self, x: Tensor, state: Any, lengths: Tensor | None, real: Tensor | None) -> tuple[Tensor, DeltaNetState]:
-        before = self._start(len(x)) if state is None else state
+    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, DeltaNetState]:
+        before = self._begin(x, state)
         x = self.encoder(x)
         after = []
         for number, block in enumerate(self.blocks):
-            x, samples, memory = block(x, before.samples[:, number], before.memory[:, number], lengths, real)
+            x, samples, memory = block(
+                x, before.samples[:, number], before.memory[:, number], timing.lengths, timing.real
+            )
             after.append((samples, memory))
         samples, memory = (torch.stack(parts, 1) for parts in zip(*after, strict=True))
         return self.readout(self.norm(x)), DeltaNetState(samples, memory)

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from hippozoo.baselines.base import Baseline
+from hippozoo.layers import Timing
 
 __all__ = ["LSTM", "LSTMState"]
 
@@ -61,11 +62,12 @@ class LSTM(Baseline):
         self.cells = nn.LSTM(self.inputs, self.width, self.layers, batch_first=True, **self._place)
         self.readout = nn.Linear(self.width, self.outputs, **self._place)
 
-    def _start(self, batch: int) -> LSTMState:
+    def _start(self, batch: int, channels: int) -> LSTMState:
         zeros = torch.zeros(batch, self.layers, self.width, dtype=self.dtype, device=self.device)
         return LSTMState(zeros, zeros.clone())
 
-    def _roll(self, x: Tensor, state: Any, lengths: Tensor | None, real: Tensor | None) -> tuple[Tensor, LSTMState]:
+    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, LSTMState]:
+        lengths = timing.lengths
         before = None if state is None else tuple(part.transpose(0, 1).contiguous() for part in state)
         if lengths is None:
             y, after = self.cells(x, before)
@@ -75,6 +77,6 @@ class LSTM(Baseline):
         y, after = self.cells(packed, before)
         y, _ = nn.utils.rnn.pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])
         empty = (lengths == 0)[:, None, None]
-        kept = self._start(len(x)) if state is None else state
+        kept = self._begin(x, state)
         parts = (torch.where(empty, old, new.transpose(0, 1)) for old, new in zip(kept, after, strict=True))
         return self.readout(y), LSTMState(*parts)

@@ -14,6 +14,7 @@ from hippozoo._arguments import whole_number
 from hippozoo.baselines._selective_scan import one_by_one, selective_scan
 from hippozoo.baselines._short_convolution import ShortConvolution
 from hippozoo.baselines.base import Baseline
+from hippozoo.layers import Timing
 
 __all__ = ["Mamba", "MambaState"]
 
@@ -70,8 +71,6 @@ class Mamba(Baseline):
     Gu and Dao (2024), Mamba: linear-time sequence modeling with selective state spaces.
     """
 
-    arguments = (*Baseline.arguments, "order", "expand", "taps", "dt_rank", "shared_step", "step_sees_state")
-
     def __init__(
         self,
         inputs: int,
@@ -97,18 +96,20 @@ class Mamba(Baseline):
         self.norm = nn.RMSNorm(self.width, eps=1e-5, **self._place)
         self.readout = nn.Linear(self.width, self.outputs, **self._place)
 
-    def _start(self, batch: int) -> MambaState:
+    def _start(self, batch: int, channels: int) -> MambaState:
         inner = self.expand * self.width
         place = {"dtype": self.dtype, "device": self.device}
         samples = torch.zeros(batch, self.layers, self.taps - 1, inner, **place)
         return MambaState(samples, torch.zeros(batch, self.layers, self.order, inner, **place))
 
-    def _roll(self, x: Tensor, state: Any, lengths: Tensor | None, real: Tensor | None) -> tuple[Tensor, MambaState]:
-        before = self._start(len(x)) if state is None else state
+    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, MambaState]:
+        before = self._begin(x, state)
         x = self.encoder(x)
         after = []
         for number, block in enumerate(self.blocks):
-            x, samples, memory = block(x, before.samples[:, number], before.memory[:, number], lengths, real)
+            x, samples, memory = block(
+                x, before.samples[:, number], before.memory[:, number], timing.lengths, timing.real
+            )
             after.append((samples, memory))
         samples, memory = (torch.stack(parts, 1) for parts in zip(*after, strict=True))
         return self.readout(self.norm(x)), MambaState(samples, memory)

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from hippozoo._arguments import shorten, whole_number
 from hippozoo.baselines.base import Baseline
+from hippozoo.layers import Timing
 
 __all__ = ["S4D"]
 
@@ -50,8 +51,6 @@ class S4D(Baseline):
     Gu, Gupta, Goel and Ré (2022), On the parameterization and initialization of diagonal state space models.
     """
 
-    arguments = (*Baseline.arguments, "order")
-
     def __init__(
         self,
         inputs: int,
@@ -71,15 +70,15 @@ class S4D(Baseline):
         self.blocks = nn.ModuleList(blocks)
         self.readout = nn.Linear(self.width, self.outputs, **self._place)
 
-    def _start(self, batch: int) -> State:
+    def _start(self, batch: int, channels: int) -> State:
         shape = batch, self.layers, self.width, self.order // 2, 2
         return torch.zeros(shape, dtype=self.dtype, device=self.device)
 
-    def _roll(self, x: Tensor, state: Any, lengths: Tensor | None, real: Tensor | None) -> tuple[Tensor, State]:
+    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, State]:
         x = self.encoder(x)
         after = []
         for number, block in enumerate(self.blocks):
-            x, memory = block(x, None if state is None else state[:, number], lengths, real)
+            x, memory = block(x, None if state is None else state[:, number], timing.lengths, timing.real)
             after.append(memory)
         return self.readout(x), torch.stack(after, 1)
 

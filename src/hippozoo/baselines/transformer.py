@@ -13,6 +13,7 @@ from torch.nn import functional
 from hippozoo._arguments import shorten, whole_number
 from hippozoo.baselines._recent import last_samples
 from hippozoo.baselines.base import Baseline
+from hippozoo.layers import Timing
 
 __all__ = ["Positions", "Transformer", "TransformerState"]
 
@@ -66,8 +67,6 @@ class Transformer(Baseline):
     Vaswani et al. (2017), Attention is all you need.
     """
 
-    arguments = (*Baseline.arguments, "heads", "positions", "context")
-
     def __init__(
         self,
         inputs: int,
@@ -96,16 +95,14 @@ class Transformer(Baseline):
     def _matched_step(cls, options: dict[str, Any]) -> int:
         return options.get("heads", 4)
 
-    def _start(self, batch: int) -> TransformerState:
+    def _start(self, batch: int, channels: int) -> TransformerState:
         shape = batch, self.layers, self.context, self.width
         empty = torch.zeros(shape, dtype=self.dtype, device=self.device)
         return TransformerState(empty, empty.clone(), torch.zeros(batch, dtype=torch.long, device=self.device))
 
-    def _roll(
-        self, x: Tensor, state: Any, lengths: Tensor | None, real: Tensor | None
-    ) -> tuple[Tensor, TransformerState]:
+    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, TransformerState]:
         # Piece by piece, so that time and memory grow with the length of a sequence and not with its square.
-        outputs = []
+        lengths, outputs = timing.lengths, []
         for number, piece in enumerate(x.split(self.context, 1)):
             left = None if lengths is None else (lengths - number * self.context).clamp(0, piece.shape[1])
             y, state = self._piece(piece, state, left)
@@ -116,7 +113,7 @@ class Transformer(Baseline):
         self, x: Tensor, state: TransformerState | None, lengths: Tensor | None
     ) -> tuple[Tensor, TransformerState]:
         """At most `context` samples."""
-        before = self._start(len(x)) if state is None else state
+        before = self._begin(x, state)
         n_steps = x.shape[1]
         x = self.encoder(x)
         if self.positions == "sinusoidal":

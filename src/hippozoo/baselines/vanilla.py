@@ -9,7 +9,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from hippozoo._arguments import whole_number
-from hippozoo.baselines.base import Baseline, Steps
+from hippozoo.baselines.base import Baseline
+from hippozoo.layers import Timing
 from hippozoo.memory import MemoryLayer
 from hippozoo.systems import HippoSystem
 
@@ -45,7 +46,6 @@ class VanillaHippo(Baseline):
     Paper, Table "synthetic memory tasks".
     """
 
-    arguments = (*Baseline.arguments, "system", "dt")
     knows_time = True
 
     def __init__(
@@ -85,27 +85,24 @@ class VanillaHippo(Baseline):
         """Time from one sample to the next."""
         return cast(MemoryLayer, self.memories[0]).dt
 
-    def _single(self, x: Tensor, state: Any, dt: Steps | None) -> tuple[Tensor, State]:
-        self._check_sample(x, state)
+    def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, State]:
         x = self.encoder(x)
         after = []
         for number, (memory, head) in enumerate(zip(self.memories, self.heads, strict=True)):
-            read, one = cast(MemoryLayer, memory).step(x, state[:, number], dt)
+            read, one = cast(MemoryLayer, memory).step(x, state[:, number], steps)
             x = head(read)
             after.append(one)
         return x, torch.stack(after, 1)
 
-    def _start(self, batch: int) -> State:
+    def _start(self, batch: int, channels: int) -> State:
         shape = batch, self.layers, self.width, self.system.order
         return torch.zeros(shape, dtype=self.dtype, device=self.device)
 
-    def _roll(
-        self, x: Tensor, state: Any, lengths: Tensor | None, real: Tensor | None, dt: Steps | None = None
-    ) -> tuple[Tensor, State]:
+    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, State]:
         x = self.encoder(x)
         after = []
         for number, (memory, head) in enumerate(zip(self.memories, self.heads, strict=True)):
-            read, one = memory(x, None if state is None else state[:, number], dt, lengths)
+            read, one = memory(x, None if state is None else state[:, number], timing.steps, timing.lengths)
             x = head(read)
             after.append(one)
         return x, torch.stack(after, 1)
@@ -131,7 +128,6 @@ class VanillaMLP(VanillaHippo):
     25414
     """
 
-    arguments = (*VanillaHippo.arguments, "hidden")
     matched = "hidden"
 
     def __init__(

@@ -20,7 +20,7 @@ Class = TypeVar("Class", bound=type)
 
 # A file can only reach what stands in the __all__ of these packages and of the members' (hippozoo.zoo.*): its
 # text is compared with this list and never imported.
-PACKAGES = ("hippozoo.polynomials", "hippozoo.systems", "hippozoo.memory", "hippozoo.baselines")
+PACKAGES = ("hippozoo.polynomials", "hippozoo.systems", "hippozoo.layers", "hippozoo.memory", "hippozoo.baselines")
 MEMBERS = "hippozoo.zoo"
 
 _by_name: dict[str, type] = {}

@@ -4,39 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from hippozoo._arguments import positive_number, shorten, whole_number
 from hippozoo.discretise import LONGEST_STEP, Method, discretise
-from hippozoo.memory._torch_arguments import (
-    above_zero,
-    finite_samples_and_state,
-    in_own_precision,
-    refuse_low_precision,
-    samples,
-    silent_in_padding,
-    steps_of_time,
-    without_padding,
-)
-from hippozoo.memory._torch_blocks import BlockTables, all_states, block_tables, fixed_tables, levels_needed, readouts
-from hippozoo.memory._torch_tables import WithTables
-from hippozoo.memory._torch_updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
+from hippozoo.layers import SequenceLayer, State, Stepper, Steps, Timing
+from hippozoo.layers.arguments import above_zero, steps_of_time
+from hippozoo.layers.blocks import BlockTables, all_states, block_tables, fixed_tables, levels_needed, readouts
+from hippozoo.layers.updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
 from hippozoo.systems import HippoSystem
 
 __all__ = ["MemoryLayer", "Stepper"]
 
-State = Float[Tensor, "batch channels order"]
-Steps = Float[Tensor, "*steps"] | Int[Tensor, "*steps"] | float | int
-# The states, or with `outputs` their readout.
-Outputs = Float[Tensor, "batch time channels order"] | Float[Tensor, "batch time outputs"]
-Output = Float[Tensor, "batch channels order"] | Float[Tensor, "batch outputs"]
 
-
-class MemoryLayer(WithTables):
+class MemoryLayer(SequenceLayer):
     """Keeps the past of every channel as coefficients; gives the states, or a learnt linear readout of them.
 
     The state is explicit: it goes in and comes out, is never changed in place, and ``state.detach()`` cuts the
@@ -90,6 +73,8 @@ class MemoryLayer(WithTables):
     Paper, section 2. Gu et al. (2020), HiPPO; Voelker et al. (2019), LMU.
     """
 
+    state_axes = "(batch, channels, order)"
+
     A_d: Tensor
     b_d: Tensor
     _within: Tensor
@@ -107,68 +92,35 @@ class MemoryLayer(WithTables):
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(channels, device, dtype)
         if not isinstance(system, HippoSystem):
             raise TypeError(f"system={shorten(system)}; pass a system such as LegT(order=64, timescale=100.0).")
         self.system = system
         self.dt = positive_number("dt", dt, why="it is the time from sample to sample")
         self.outputs = None if outputs is None else whole_number("outputs", outputs)
-        self.channels = None if channels is None else whole_number("channels", channels)
         if self.outputs and not self.channels:
             raise ValueError(f"outputs={outputs} without channels: a readout weighs every channel; pass channels.")
         self.trainable_timescale = bool(trainable_timescale)
         self.method: Method = method
         self.bias = bool(bias)
-        place = torch.empty((), device=device, dtype=dtype)
-        refuse_low_precision(place.dtype)
         # Tables grow with the square of the order, and high orders are busy with short blocks.
         self._block = 32 if system.order <= 128 else 16
         self._generator = augmented_generator(system)
+        place = torch.empty((), **self._place)
         if self.trainable_timescale:
             discretise(system, self.dt, method)  # what it refuses is refused now, not in the first call
             self.log_timescale = nn.Parameter(torch.full_like(place, math.log(system.timescale)))
         else:
-            for name in ("A_d", "b_d", "_within", "_carries"):
-                self.register_buffer(name, place, persistent=False)
-            self._fill_tables(place)
+            self._make_tables(place, "b_d", "A_d", "_within", "_carries")
         if self.outputs and self.channels:
-            size = self.channels * system.order
-            self.readout = nn.Linear(size, self.outputs, self.bias, place.device, place.dtype)
+            self.readout = nn.Linear(self.channels * system.order, self.outputs, self.bias, **self._place)
 
     # -- what it is ------------------------------------------------------------------------------------------
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """What the layer computes in, and what samples and states are given in."""
-        return self._place.dtype
 
     @property
     def timescale(self) -> float:
         """The timescale now: the system's, or what has been learnt."""
         return math.exp(self.log_timescale.item()) if self.trainable_timescale else self.system.timescale
-
-    def configuration(self) -> dict[str, Any]:
-        """The constructor's arguments; with the `state_dict` and the dtype they make the layer again."""
-        names = "system", "dt", "outputs", "channels", "trainable_timescale", "method", "bias"
-        return {name: getattr(self, name) for name in names}
-
-    def extra_repr(self) -> str:
-        """What stands in the parentheses when the layer is printed."""
-        parts = [repr(self.system), f"dt={self.dt}"]
-        parts += [f"{name}={getattr(self, name)}" for name in ("outputs", "channels") if getattr(self, name)]
-        parts += ["trainable_timescale=True"] * self.trainable_timescale
-        parts += [f"method={self.method!r}"] * (self.method != "zoh")
-        return ", ".join(parts)
-
-    def initial_state(self, batch: int, channels: int | None = None) -> State:
-        """The memory of nothing: zeros of shape (batch, channels, order)."""
-        batch = whole_number("batch", batch)
-        channels = self.channels if channels is None else whole_number("channels", channels)
-        if channels is None:
-            raise ValueError("channels=None, and this layer takes any number of them; pass channels.")
-        if self.channels and channels != self.channels:
-            raise ValueError(f"channels={channels}, but this layer has {self.channels}; leave channels out.")
-        return torch.zeros(batch, channels, self.system.order, dtype=self.dtype, device=self._home(None))
 
     def update_rule(self, dt: Steps | None = None) -> tuple[Tensor, Tensor]:
         """A_d and b_d as they are now, for the layer's own step or for others; a tensor of steps gives a stack.
@@ -181,7 +133,7 @@ class MemoryLayer(WithTables):
         (torch.Size([2, 3, 3]), torch.Size([2, 3]))
         """
         if dt is None and not self.trainable_timescale:
-            self._refresh_tables()
+            self.refresh_tables()
             return self.A_d, self.b_d
         shape = tuple(dt.shape) if isinstance(dt, Tensor) else ()
         steps = steps_of_time("dt", self.dt if dt is None else dt, {"(steps)": shape})
@@ -199,81 +151,24 @@ class MemoryLayer(WithTables):
         MemoryLayer(LegS(order=4, timescale=1.0), dt=1.0)
         """
         changes = {"system": replace(self.system, timescale=self.timescale), "trainable_timescale": False}
-        copy = MemoryLayer(**self.configuration() | changes, device=self._place.device, dtype=self.dtype)
+        copy = MemoryLayer(**self.configuration() | changes, device=self.device, dtype=self.dtype)
         if self.outputs:
             copy.readout.load_state_dict(self.readout.state_dict())
         return copy.train(self.training)
 
-    def stepper(self) -> Stepper:
-        """The same layer as a module whose ``forward`` is one `step`: what export functions want."""
-        return Stepper(self)
-
     # -- the state in motion ---------------------------------------------------------------------------------
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch time channels"],
-        state: State | None = None,
-        dt: Steps | None = None,
-        lengths: Int[Tensor, " batch"] | None = None,
-    ) -> tuple[Outputs, State]:
-        """Take in a sequence; give the output at every sample, and the state after the last one.
+    def _start(self, batch: int, channels: int) -> State:
+        return torch.zeros(batch, channels, self.system.order, dtype=self.dtype, device=self.device)
 
-        Parameters
-        ----------
-        x
-            Samples, (batch, time, channels). They must be finite; a compiled or exported layer does not look,
-            and there a NaN spoils the item it stands in.
-        state
-            Where to go on from, (batch, channels, order); without it, from the memory of nothing.
-        dt
-            How long samples are held: one number, or one per sample as (time,) or (batch, time). Every step is
-            taken exactly, and gradients flow to the steps. One per sample is slower, by far where all differ.
-        lengths
-            Number of real samples of each item, (batch,), from 0. No time passes in the padding behind them,
-            whatever stands there: the output is zero, the state stays as it was after the last real sample.
-
-        Returns
-        -------
-        The states, (batch, time, channels, order), or with `outputs` their readout, (batch, time, outputs);
-        and the state to go on from, (batch, channels, order).
-        """
-        return in_own_precision(self.dtype, self._roll, x, state, dt, lengths)
-
-    def step(self, x: Float[Tensor, "batch channels"], state: State, dt: Steps | None = None) -> tuple[Output, State]:
-        """Take in one sample per item, held for `dt`: one number, or one per item; give output and new state.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegS
-        >>> layer = MemoryLayer(LegS(order=4, timescale=10.0), outputs=5, channels=2)
-        >>> y, state = layer.step(torch.ones(3, 2), layer.initial_state(batch=3))
-        >>> y.shape, state.shape
-        (torch.Size([3, 5]), torch.Size([3, 2, 4]))
-        """
-        return in_own_precision(self.dtype, self._take, x, state, dt)
-
-    def _roll(self, x: Tensor, state: Tensor | None, dt: Steps | None, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        self._check_shapes(x, "(batch, time, channels)", "x[None] for one sequence, x[..., None] for one channel")
-        batch, n_steps, channels = x.shape
-        x, lengths, real = without_padding(x, lengths)
-        self._check_values(x, state)
-        steps = None
-        if dt is not None:
-            shapes = {"(time,)": (n_steps,), "(batch, time)": (batch, n_steps)}
-            steps = steps_of_time("dt", dt, shapes).to(x.device)
-            above_zero("dt", steps if real is None or steps.ndim == 0 else torch.where(real, steps, 1.0))
-            steps = one_where_all_are_equal(steps)
+    def _roll(self, x: Tensor, state: Tensor | None, timing: Timing) -> tuple[Tensor, Tensor]:
+        batch, n_steps, _ = x.shape
+        steps = None if timing.steps is None else one_where_all_are_equal(timing.steps)
         if steps is None or steps.ndim == 0:
-            y, state = self._roll_constant(x, state, steps, lengths)
+            y, state = self._roll_constant(x, state, steps, timing.lengths)
         else:
-            steps = steps.expand(1 if real is None and steps.ndim == 1 else batch, n_steps)
-            steps = steps if real is None else torch.where(real, steps, 0.0)
-            state = self.initial_state(batch, channels) if state is None else state
-            y, state = roll_varying(x, state, steps, self._updates, self._read)
-        if self.outputs and self.bias:
-            y = y + self.readout.bias
-        return silent_in_padding(y, real), state
+            y, state = roll_varying(x, self._begin(x, state), timing.each(batch, n_steps), self._updates, self._read)
+        return (y + self.readout.bias if self.outputs and self.bias else y), state
 
     def _roll_constant(
         self, x: Tensor, state: Tensor | None, dt: Tensor | None, lengths: Tensor | None
@@ -290,27 +185,13 @@ class MemoryLayer(WithTables):
                 block //= 2
         return readouts(x, state, weight, tables, block, lengths)
 
-    def _take(self, x: Tensor, state: Tensor, dt: Steps | None) -> tuple[Tensor, Tensor]:
-        self._check_shapes(x, "(batch, channels)", "x[:, 0] for the first sample of a sequence")
-        if state is None:
-            raise TypeError("state=None: step goes on from a state; pass layer.initial_state(batch).")
-        self._check_values(x, state)
-        if dt is None:
-            A_d, b_d = self.update_rule()
-        else:
-            steps = steps_of_time("dt", dt, {"(batch,)": (len(x),)}).to(x.device)
-            above_zero("dt", steps)
-            A_d, b_d = self._updates(steps)
+    def _single(self, x: Tensor, state: Tensor, steps: Tensor | None) -> tuple[Tensor, Tensor]:
+        A_d, b_d = self.update_rule() if steps is None else self._updates(steps)
         # One step per item: b_d meets (batch, channels, order).
         state = state @ A_d.mT + x[..., None] * (b_d if b_d.ndim == 1 else b_d[:, None])
         return (self.readout(state.flatten(1)) if self.outputs else state), state
 
     # -- tables ----------------------------------------------------------------------------------------------
-
-    @property
-    def _place(self) -> Tensor:
-        """A tensor that has the layer's dtype and device."""
-        return self.log_timescale if self.trainable_timescale else self.b_d
 
     @property
     def _timescale(self) -> Tensor | float:
@@ -320,7 +201,7 @@ class MemoryLayer(WithTables):
         timescale = self._timescale
         # Cut before the division: a quotient that overflows has no gradient, not even zero.
         longest = LONGEST_STEP * (timescale.detach() if isinstance(timescale, Tensor) else timescale)
-        steps = steps.to(self._place.device).clamp(max=longest) / timescale
+        steps = steps.to(self.device).clamp(max=longest) / timescale
         return updates(steps, self._generator, self.method, dtype or self.dtype)
 
     def _read(self, states: Tensor) -> Tensor:
@@ -328,16 +209,12 @@ class MemoryLayer(WithTables):
 
     def _tables(self, dt: Tensor | None, n_steps: int) -> BlockTables:
         if dt is None and not self.trainable_timescale:
-            self._refresh_tables()
+            self.refresh_tables()
             return BlockTables(self._within, self._carries)
         steps = torch.tensor(self.dt, dtype=torch.float64) if dt is None else dt
         block = self._block if n_steps > self._block else n_steps
         tables = block_tables(*self._updates(steps, torch.float64), block, levels_needed(n_steps))
         return BlockTables(*(table.to(self.dtype) for table in tables))
-
-    @property
-    def _one_table(self) -> Tensor | None:
-        return None if self.trainable_timescale else self.b_d
 
     @property
     def _parameter(self) -> Tensor | None:
@@ -349,38 +226,3 @@ class MemoryLayer(WithTables):
         A_d, b_d = (torch.from_numpy(rule) for rule in discretise(self.system, self.dt, self.method))
         self.A_d, self.b_d = A_d.to(place), b_d.to(place)
         self._within, self._carries = fixed_tables(A_d, b_d, self._block, place)
-
-    # -- checks ----------------------------------------------------------------------------------------------
-
-    def _check_shapes(self, x: Tensor, axes: str, hint: str) -> None:
-        home = self._home(x)
-        samples(x, self.dtype, self.channels, axes, hint, home)
-        self._refresh_tables(home)
-
-    def _check_values(self, x: Tensor, state: Tensor | None) -> None:
-        expected = (x.shape[0], x.shape[-1], self.system.order)
-        begin = f"initial_state({expected[0]}, {expected[1]})"
-        finite_samples_and_state(x, state, self.dtype, expected, "(batch, channels, order)", begin)
-
-
-class Stepper(nn.Module):
-    """One `step` of a layer as a module of its own, for ``torch.export`` and ONNX.
-
-    Examples
-    --------
-    >>> from hippozoo.systems import LegT
-    >>> layer = MemoryLayer(LegT(order=8, timescale=20.0), channels=1)
-    >>> x, state = torch.ones(1, 1), layer.initial_state(1)
-    >>> program = torch.export.export(layer.stepper(), (x, state))
-    >>> y, state = program.module()(x, state)
-    >>> y.shape
-    torch.Size([1, 1, 8])
-    """
-
-    def __init__(self, layer: MemoryLayer) -> None:
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, x: Float[Tensor, "batch channels"], state: State) -> tuple[Output, State]:
-        """Output and new state after one more sample."""
-        return self.layer.step(x, state)

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from hippozoo.memory._torch_blocks import BlockTables, block_starts, cut, pick
+from hippozoo.layers.blocks import BlockTables, block_starts, cut, pick
 
 State = Float[Tensor, "batch channels order"]
 

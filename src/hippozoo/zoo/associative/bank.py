@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from hippozoo._arguments import shorten, whole_number
-from hippozoo.memory._torch_arguments import finite_values, on_device, real_tensor, within
-from hippozoo.memory._torch_tables import WithTables
+from hippozoo.layers.arguments import finite_values, on_device, real_tensor, within
+from hippozoo.layers.tables import WithTables
 from hippozoo.polynomials import Legendre, OrthonormalFamily
 from hippozoo.zoo.associative._delta_rule import by_stretches, one_by_one, read_at, written
 
@@ -120,7 +120,7 @@ class PolynomialBank(WithTables):
         >>> bool(np.allclose(bank.features(torch.tensor([0.5])), [[1, 0, -np.sqrt(5) / 2]], atol=1e-6))
         True
         """
-        self._refresh_tables(self._home(address))
+        self.refresh_tables(self._home(address))
         self._check_address("address", address)
         return self._features(address)
 
@@ -143,7 +143,7 @@ class PolynomialBank(WithTables):
         >>> bank.read(state, where).round(decimals=4).tolist()
         [[1.0, -1.0]]
         """
-        self._refresh_tables(self._home(address))
+        self.refresh_tables(self._home(address))
         self._check_state(state)
         batch = len(state)
         self._check_address("address", address, (batch,))
@@ -162,7 +162,7 @@ class PolynomialBank(WithTables):
         >>> bank.read(bank.initial_state(3), torch.rand(3, 5)).shape
         torch.Size([3, 5, 2])
         """
-        self._refresh_tables(self._home(address))
+        self.refresh_tables(self._home(address))
         self._check_state(state)
         self._check_address("address", address)
         if address.ndim not in (1, 2) or len(address) != len(state):
@@ -192,7 +192,7 @@ class PolynomialBank(WithTables):
         state
             The bank to go on from; without it, the empty one.
         """
-        self._refresh_tables(self._home(write_address))
+        self.refresh_tables(self._home(write_address))
         batch, n_steps = self._check_sequence(write_address, value, read_address)
         write_gate = torch.ones_like(write_address) if write_gate is None else write_gate
         self._check("write_gate", write_gate, (batch, n_steps))

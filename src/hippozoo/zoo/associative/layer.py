@@ -9,8 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from hippozoo._arguments import shorten, whole_number
-from hippozoo.memory import MemoryLayer
-from hippozoo.memory._torch_arguments import (
+from hippozoo.layers.arguments import (
     finite_samples,
     finite_state,
     in_own_precision,
@@ -18,6 +17,7 @@ from hippozoo.memory._torch_arguments import (
     silent_in_padding,
     without_padding,
 )
+from hippozoo.memory import MemoryLayer
 from hippozoo.polynomials import OrthonormalFamily
 from hippozoo.systems import HippoSystem, LegT
 from hippozoo.zoo.associative._functionals import Answers, answers_of_samples, answers_of_states
@@ -191,7 +191,7 @@ class AssociativeMemory(nn.Module):
 
     def initial_state(self, batch: int) -> AssociativeState:
         """No past, and nothing stored."""
-        self._refresh_tables()
+        self.refresh_tables()
         return AssociativeState(self.memory.initial_state(batch), self.bank.initial_state(batch))
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
@@ -266,7 +266,7 @@ class AssociativeMemory(nn.Module):
     ) -> tuple[Signals, Tensor, Tensor | None]:
         """The signals, the memory after the last sample, and which samples are real."""
         samples(x, self.dtype, self.channels, "(batch, time, channels)", "x[None] for one sequence", self._device)
-        self._refresh_tables()
+        self.refresh_tables()
         x, lengths, real = without_padding(x, lengths)
         self._check_values(x, state)
         projected = self.project(x)
@@ -311,7 +311,7 @@ class AssociativeMemory(nn.Module):
     def _take(self, x: Tensor, state: AssociativeState, dt: Steps | None) -> tuple[Tensor, AssociativeState]:
         hint = "x[:, 0] for the first sample of a sequence"
         samples(x, self.dtype, self.channels, "(batch, channels)", hint, self._device)
-        self._refresh_tables()
+        self.refresh_tables()
         if state is None:
             raise TypeError("state=None: step goes on from a state; pass layer.initial_state(batch).")
         self._check_values(x, state)
@@ -328,10 +328,10 @@ class AssociativeMemory(nn.Module):
     def _device(self) -> torch.device:
         return self.project.weight.device
 
-    def _refresh_tables(self) -> None:
+    def refresh_tables(self) -> None:
         """Memory and bank learn nothing: weights that were put in their place do not tell them where they are."""
-        self.memory._refresh_tables(self._device)
-        self.bank._refresh_tables(self._device)
+        self.memory.refresh_tables(self._device)
+        self.bank.refresh_tables(self._device)
 
     def _check_values(self, x: Tensor, state: Any) -> None:
         finite_samples(x)

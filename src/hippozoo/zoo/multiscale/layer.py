@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from hippozoo._arguments import shorten, whole_number
 from hippozoo.discretise import zero_order_hold
-from hippozoo.memory._torch_arguments import (
+from hippozoo.layers.arguments import (
     above_zero,
     finite_samples_and_state,
     in_own_precision,
@@ -22,8 +22,8 @@ from hippozoo.memory._torch_arguments import (
     steps_of_time,
     without_padding,
 )
-from hippozoo.memory._torch_tables import WithTables
-from hippozoo.memory._torch_updates import MATRIX_BUDGET, augmented_generator, updates
+from hippozoo.layers.tables import WithTables
+from hippozoo.layers.updates import MATRIX_BUDGET, augmented_generator, updates
 from hippozoo.zoo.multiscale._torch_blocks import (
     BankTables,
     all_states,
@@ -218,7 +218,7 @@ class MultiscaleLayer(WithTables):
         return silent_in_padding(y, real), state
 
     def _roll_constant(self, x: Tensor, first: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        self._refresh_tables()
+        self.refresh_tables()
         n_steps = x.shape[1]
         block = min(_BLOCK, n_steps)
         tables = BankTables(self._powers[:block], self._responses[:block])
@@ -252,7 +252,7 @@ class MultiscaleLayer(WithTables):
             raise TypeError("state=None: step goes on from a state; pass layer.initial_state(batch).")
         self._check_values(x, state)
         if dt is None:
-            self._refresh_tables()
+            self.refresh_tables()
             state = move(state, self._A_d) + x[..., None, None] * self._b_d.mT
         else:
             steps = steps_of_time("dt", dt, {"(batch,)": (len(x),)}).to(x.device)
@@ -305,7 +305,7 @@ class MultiscaleLayer(WithTables):
     def _check_shapes(self, x: Tensor, axes: str, hint: str) -> None:
         home = self._home(x)
         samples(x, self.dtype, self.channels, axes, hint, home)
-        self._refresh_tables(home)
+        self.refresh_tables(home)
 
     def _check_values(self, x: Tensor, state: Tensor | None) -> None:
         expected = (x.shape[0], x.shape[-1], *self._shape)

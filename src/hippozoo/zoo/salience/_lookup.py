@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from hippozoo.memory._torch_derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
+from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
 
 __all__ = ["cubics", "read", "states_at"]
 

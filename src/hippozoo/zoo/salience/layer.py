@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from hippozoo._arguments import positive_number, shorten, whole_number
-from hippozoo.memory._torch_arguments import (
+from hippozoo.layers.arguments import (
     above_zero,
     finite_samples_and_state,
     in_own_precision,
@@ -21,9 +21,9 @@ from hippozoo.memory._torch_arguments import (
     steps_of_time,
     without_padding,
 )
-from hippozoo.memory._torch_derivatives import inside_torch_func
-from hippozoo.memory._torch_tables import WithTables
-from hippozoo.memory._torch_updates import augmented_generator, roll_varying, updates
+from hippozoo.layers.derivatives import inside_torch_func
+from hippozoo.layers.tables import WithTables
+from hippozoo.layers.updates import augmented_generator, roll_varying, updates
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience._lookup import cubics, read, states_at
 from hippozoo.zoo.salience.network import SalienceNetwork
@@ -494,7 +494,7 @@ class SalienceLayer(WithTables):
         hint = "x[None] for one sequence, x[..., None] for one channel"
         home = self._home(x)
         samples(x, self.dtype, self.channels, "(batch, time, channels)", hint, home)
-        self._refresh_tables(home)
+        self.refresh_tables(home)
 
     def _check_values(self, x: Tensor, state: Tensor | None) -> None:
         expected = (x.shape[0], self.channels, self.system.order)

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from hippozoo._arguments import whole_number
-from hippozoo.memory._torch_arguments import finite_samples, in_own_precision, on_device, without_padding
+from hippozoo.layers.arguments import finite_samples, in_own_precision, on_device, without_padding
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience.layer import Form, SalienceLayer, State, Steps
 

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from hippozoo._arguments import real_array, whole_number
 from hippozoo.discretise import Method
+from hippozoo.layers.arguments import in_own_precision, on_device, silent_in_padding, without_padding
+from hippozoo.layers.tables import WithTables
 from hippozoo.memory import MemoryLayer
-from hippozoo.memory._torch_arguments import in_own_precision, on_device, silent_in_padding, without_padding
-from hippozoo.memory._torch_tables import WithTables
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.volterra.low_rank import LowRankReadout
 from hippozoo.zoo.volterra.monomials import multi_indices
@@ -99,13 +99,13 @@ class VolterraReadout(WithTables):
             raise ValueError(
                 f"parameters has shape {rows.shape}; {self.readout!r} has {self.readout.n_parameters} for each output."
             )
-        self._refresh_tables(self.weight.device)
+        self.refresh_tables(self.weight.device)
         with torch.no_grad():
             self.weight.copy_(torch.from_numpy(rows).to(self.weight) * self._scale)
 
     def parameters_of(self, output: int = 0) -> Float[np.ndarray, " parameters"]:
         """The parameters of one output as the NumPy readout has them, for kernels and pictures."""
-        self._refresh_tables(self.weight.device)
+        self.refresh_tables(self.weight.device)
         return (self.weight[output].detach() / self._scale).double().cpu().numpy()
 
     def configuration(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class VolterraReadout(WithTables):
 
     def _polynomial(self, states: Tensor) -> Tensor:
         on_device("states", states, self.weight.device)
-        self._refresh_tables(self.weight.device)
+        self.refresh_tables(self.weight.device)
         if self.rank is not None:
             return self._low_rank(states)
         products = [torch.ones_like(states[..., :1]), states]
@@ -231,7 +231,7 @@ class VolterraLayer(nn.Module):
 
     def initial_state(self, batch: int) -> Float[Tensor, "batch channels order"]:
         """The memory of nothing."""
-        self.memory._refresh_tables(self.readout.weight.device)
+        self.memory.refresh_tables(self.readout.weight.device)
         return self.memory.initial_state(batch)
 
     def forward(

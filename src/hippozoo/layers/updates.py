@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from hippozoo.discretise import LONGEST_STEP, Method
-from hippozoo.memory._torch_derivatives import inside_torch_func
+from hippozoo.layers.derivatives import inside_torch_func
 from hippozoo.systems import HippoSystem
 
 Generator = Float[Tensor, "order_and_1 order_and_1"]

@@ -6,27 +6,48 @@ They are buffers that no `state_dict` holds. What moves a layer leaves them roun
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+__all__ = ["WithTables"]
 
-class WithTables(nn.Module, ABC):
-    """A layer that fills its tables by itself; call `_refresh_tables` before they are read."""
 
+class WithTables(nn.Module):
+    """A module that fills its tables by itself; one that has any writes `_compute_tables`.
+
+    Examples
+    --------
+    >>> class Thirds(WithTables):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self._make_tables(torch.empty(()), "thirds")
+    ...     def _compute_tables(self, place):
+    ...         self.thirds = (torch.arange(3, dtype=torch.float64) / 3).to(place)
+    >>> bool(Thirds().double().thirds[1] == 1 / 3)  # not a rounded number, widened
+    True
+    """
+
+    _table_names: tuple[str, ...] = ()
     _filled_for: torch.dtype
 
-    @property
-    @abstractmethod
-    def _one_table(self) -> Tensor | None:
-        """One of the tables, which tells dtype and device of all; None for a layer that has none."""
-
-    @abstractmethod
     def _compute_tables(self, place: Tensor) -> None:
         """Set the tables, with dtype and device of `place`."""
+        raise NotImplementedError(f"{type(self).__name__} has tables; it needs a _compute_tables that sets them.")
+
+    def _make_tables(self, place: Tensor, *names: str) -> None:
+        """Add tables of these names and fill them; the first one is always set, and tells dtype and device of all."""
+        for name in names:
+            self.register_buffer(name, place, persistent=False)
+        self._table_names = names
+        self._fill_tables(place)
+
+    @property
+    def _one_table(self) -> Tensor | None:
+        """One of the tables; None for a layer that has none."""
+        return getattr(self, self._table_names[0]) if self._table_names else None
 
     @property
     def _parameter(self) -> Tensor | None:
@@ -35,16 +56,18 @@ class WithTables(nn.Module, ABC):
 
     def _home(self, x: Any) -> torch.device | None:
         """Where samples are to be: where the parameters are; tables alone follow the samples from the meta device."""
-        here = self._parameter if self._parameter is not None else self._one_table
-        if here is self._one_table and here is not None and here.is_meta and isinstance(x, Tensor):
-            return x.device
+        here = self._parameter
+        if here is None:
+            here = self._one_table
+            if here is not None and here.is_meta and isinstance(x, Tensor):
+                return x.device
         return None if here is None else here.device
 
     def _fill_tables(self, place: Tensor) -> None:
         self._compute_tables(place)
         self._filled_for = place.dtype
 
-    def _refresh_tables(self, device: torch.device | None = None) -> None:
+    def refresh_tables(self, device: torch.device | None = None) -> None:
         """Compute tables anew that are elsewhere than `device`, or were converted behind the layer's back."""
         table = self._one_table
         # In a graph that is being compiled nothing can be computed once and kept.

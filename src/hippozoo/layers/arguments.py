@@ -144,9 +144,12 @@ def finite_values(name: str, value: Tensor, *, what_to_do: str) -> None:
 
 
 def whole_numbers_up_to(name: str, value: Any, count: int, largest: int, *, what: str) -> Tensor:
-    """A vector of `count` integers between 0 and `largest`."""
+    """A vector of `count` integers between 0 and `largest`; a list of them will do."""
     if not isinstance(value, Tensor):
-        raise TypeError(f"{name}={shorten(value)} is no tensor; pass {name}=torch.tensor([...]), {what}.")
+        try:
+            value = torch.as_tensor(value)
+        except (TypeError, ValueError, RuntimeError):
+            raise TypeError(f"{name}={shorten(value)}; pass a list or a tensor of whole numbers, {what}.") from None
     if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
         raise TypeError(f"{name} has dtype {value.dtype}; pass whole numbers (torch.long), {what}.")
     if value.shape != (count,):

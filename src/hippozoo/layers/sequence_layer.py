@@ -1,0 +1,386 @@
+"""The contract of every torch layer: state in and out, `forward` equals `step`, padding, time, precision, checks."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from hippozoo._arguments import shorten, whole_number
+from hippozoo._nests import leaves
+from hippozoo.layers.arguments import (
+    above_zero,
+    finite_samples,
+    finite_state,
+    in_own_precision,
+    refuse_low_precision,
+    samples,
+    silent_in_padding,
+    steps_of_time,
+    without_padding,
+)
+from hippozoo.layers.tables import WithTables
+from hippozoo.layers.types import Lengths, Steps, Timing
+
+__all__ = ["SequenceLayer", "Stepper", "parameter_count"]
+
+# Not typing.Self, which the checker of the tests does not know inside a decorated method.
+Layer = TypeVar("Layer", bound="SequenceLayer")
+Outcome = TypeVar("Outcome")
+
+# What a constructor takes and a configuration does not hold.
+NOT_CONFIGURED = frozenset(("device", "dtype", "generator"))
+
+
+def parameter_count(module: nn.Module) -> int:
+    """How many numbers are trained.
+
+    Examples
+    --------
+    >>> parameter_count(nn.Linear(3, 2))
+    8
+    """
+    return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
+
+
+class SequenceLayer(WithTables, ABC):
+    """A torch layer with an explicit state: ``y, state = layer(x, state, dt, lengths)``, or one `step` at a time.
+
+    States go in and come out, are never changed in place, and have the batch first; ``state.detach()`` cuts the
+    gradient. A whole sequence, the same in chunks with the state handed on, and one `step` after another agree.
+
+    A layer of its own writes `_start` and `_roll`, and `_single` where one sample is another computation than a
+    sequence of one. Tables that are computed from the configuration are made by ``_make_tables(place, *names)`` in the
+    constructor, and filled by `_compute_tables`. Every argument of the constructor stays in an attribute of its name.
+    Checks, padding, steps of time, precision, devices, checkpoints and the search for a size are here.
+
+    Parameters
+    ----------
+    channels
+        Numbers in a sample; None where any number will do.
+    device, dtype
+        As in any torch layer; float32 or float64. Under ``torch.autocast`` a layer keeps to its own dtype.
+
+    Examples
+    --------
+    The running sum of everything, read linearly.
+
+    >>> class Sum(SequenceLayer):
+    ...     matched = "width"
+    ...     def __init__(self, channels, outputs, width=8, device=None, dtype=None):
+    ...         super().__init__(channels, device, dtype)
+    ...         self.outputs, self.width = outputs, width
+    ...         self.enter = nn.Linear(channels, width, **self._place)
+    ...         self.leave = nn.Linear(width, outputs, **self._place)
+    ...     def _start(self, batch, channels):
+    ...         return torch.zeros(batch, self.width, dtype=self.dtype, device=self.device)
+    ...     def _roll(self, x, state, timing):
+    ...         added = self.enter(x) * timing.each(*x.shape[:2]).to(x)[..., None]
+    ...         sums = added.cumsum(1) + (0 if state is None else state[:, None])
+    ...         return self.leave(sums), sums[:, -1]
+    >>> layer = Sum.match(params=1_000, channels=3, outputs=2)
+    >>> y, state = layer(torch.ones(4, 10, 3))
+    >>> y, state = layer.step(torch.ones(4, 3), state)
+    >>> layer, y.shape
+    (Sum(
+      channels=3, outputs=2, width=166
+      (enter): Linear(in_features=3, out_features=166, bias=True)
+      (leave): Linear(in_features=166, out_features=2, bias=True)
+    ), torch.Size([4, 2]))
+    """
+
+    #: The argument that `match` varies; None where there is none.
+    matched: ClassVar[str | None] = None
+    #: Whether a sample may be held for a `dt` of its own; without that only None is taken.
+    knows_time: ClassVar[bool] = True
+    #: What the numbers of a sample are called, in messages.
+    numbers: ClassVar[str] = "channels"
+    #: The axes of a state that is one tensor, in messages.
+    state_axes: ClassVar[str] = ""
+
+    channels: int | None
+
+    def __init__(
+        self,
+        channels: int | None = None,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.channels = None if channels is None else whole_number(self.numbers, channels)
+        made = torch.empty((), device=device, dtype=dtype)
+        refuse_low_precision(made.dtype)
+        # Where parts are made; and where the layer is, if it has neither parameters nor tables.
+        self._place: dict[str, Any] = {"device": made.device, "dtype": made.dtype}
+
+    # -- what a layer writes ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _start(self, batch: int, channels: int) -> Any:
+        """The state before any sample, for sizes that have been checked."""
+
+    @abstractmethod
+    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, Any]:
+        """Outputs at every sample and the state after the last real one; everything has been checked.
+
+        Padding comes in as zeros and its outputs are set to zero; the state may be None.
+        """
+
+    def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, Any]:
+        """One sample per item; `steps` is None, one number, or one per item."""
+        each = steps if steps is None or steps.ndim == 0 else steps[:, None]
+        y, state = self._roll(x[:, None], state, Timing(each))
+        return y[:, 0], state
+
+    def _begin(self, x: Tensor, state: Any) -> Any:
+        """The state that was given, or the one before any sample."""
+        return self._start(x.shape[0], x.shape[-1]) if state is None else state
+
+    # -- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the layer computes in, and what samples and states are given in."""
+        here = self._here
+        return self._place["dtype"] if here is None else here.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where the layer is."""
+        here = self._here
+        return self._place["device"] if here is None else here.device
+
+    @property
+    def _here(self) -> Tensor | None:
+        parameter = self._parameter
+        return self._one_table if parameter is None else parameter
+
+    def configuration(self) -> dict[str, Any]:
+        """The constructor's arguments; with the `state_dict` and the dtype they make the layer again."""
+        names = inspect.signature(type(self)).parameters
+        return {name: getattr(self, name) for name in names if name not in NOT_CONFIGURED}
+
+    def extra_repr(self) -> str:
+        """The arguments that are not the usual ones."""
+        signature = inspect.signature(type(self)).parameters
+        chosen = self.configuration().items()
+        return ", ".join(f"{name}={value!r}" for name, value in chosen if repr(value) != repr(signature[name].default))
+
+    @classmethod
+    def match(cls: type[Layer], params: int = 25_000, **options: Any) -> Layer:
+        """The layer whose number of parameters is nearest to `params`.
+
+        Parameters
+        ----------
+        params
+            Parameters wanted.
+        options
+            The arguments of the constructor, but for the one that is varied (`matched`).
+
+        Examples
+        --------
+        >>> from hippozoo.baselines import LSTM, parameter_count
+        >>> model = LSTM.match(params=25_000, inputs=32, outputs=32)
+        >>> model.width, parameter_count(model)
+        (61, 25164)
+        """
+        params, varied = whole_number("params", params), cls.matched
+        if varied is None:
+            raise TypeError(
+                f"{cls.__name__} has no size that could be varied; choose its arguments by parameter_count."
+            )
+        if varied in options:
+            raise ValueError(f"{varied}={options[varied]}: match chooses it; leave it out.")
+        step = cls._matched_step(options)
+
+        def build(size: int) -> Layer:
+            return cls(**{varied: size * step, **options})
+
+        def count(size: int) -> int:
+            with torch.random.fork_rng(devices=[]):  # the search draws no randomness of the caller's
+                return parameter_count(build(size))
+
+        below, above = 1, 2
+        if count(below) > params:
+            raise ValueError(
+                f"params={params}: the smallest {cls.__name__} of these sizes has {count(below)}; pass more, "
+                "or smaller inputs, outputs and options."
+            )
+        while count(above) < params:
+            below, above = above, 2 * above
+        while above - below > 1:
+            middle = (below + above) // 2
+            below, above = (middle, above) if count(middle) <= params else (below, middle)
+        return build(min((below, above), key=lambda size: abs(count(size) - params)))
+
+    @classmethod
+    def _matched_step(cls, options: dict[str, Any]) -> int:
+        """The matched argument is a multiple of this."""
+        return 1
+
+    def initial_state(self, batch: int, channels: int | None = None) -> Any:
+        """The state before any sample; `channels` is for layers that take any number of them."""
+        batch = whole_number("batch", batch)
+        channels = self.channels if channels is None else whole_number("channels", channels)
+        if channels is None:
+            raise ValueError("channels=None, and this layer takes any number of them; pass channels.")
+        if self.channels and channels != self.channels:
+            raise ValueError(f"channels={channels}, but this layer has {self.channels}; leave channels out.")
+        self.refresh_tables(self._home(None))
+        return self._start(batch, channels)
+
+    def stepper(self) -> Stepper:
+        """The same layer as a module whose ``forward`` is one `step`: what export functions want."""
+        return Stepper(self)
+
+    # -- the state in motion ---------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time channels"] | PackedSequence,
+        state: Any = None,
+        dt: Steps | None = None,
+        lengths: Lengths | None = None,
+    ) -> tuple[Any, Any]:
+        """Take in a sequence; give the output at every sample, and the state after the last one.
+
+        Parameters
+        ----------
+        x
+            Samples, (batch, time, channels). They must be finite; a compiled or exported layer does not look,
+            and there a NaN spoils the item it stands in. A `PackedSequence` is given back as one.
+        state
+            Where to go on from, as this layer returned it or `initial_state` gives it; without it, from nothing.
+        dt
+            How long samples are held, if the layer `knows_time`: one number, or one per sample as (time,) or
+            (batch, time).
+        lengths
+            Number of real samples of each item, (batch,), from 0. No time passes in the padding behind them,
+            whatever stands there: the output is zero, the state stays as it was after the last real sample.
+
+        Returns
+        -------
+        The output at every sample, (batch, time, ...), and the state to go on from.
+        """
+        return self._enter(self._whole, x, state, dt, lengths)
+
+    def step(
+        self, x: Float[Tensor, "batch channels"], state: Any, dt: Steps | None = None
+    ) -> tuple[Float[Tensor, "batch *output"], Any]:
+        """Take in one sample per item, held for `dt`: one number, or one per item; give output and new state."""
+        return in_own_precision(self.dtype, self._check_sample, x, state, dt)
+
+    def _enter(
+        self, roll: Callable[..., Any], x: Any, state: Any, dt: Steps | None, lengths: Any, *options: Any
+    ) -> Any:
+        """``roll(x, state, timing, *options)`` of a sequence that has been checked, in the layer's own precision."""
+        if isinstance(x, PackedSequence):
+            if lengths is not None:
+                raise ValueError("lengths was given with a PackedSequence, which has its own; leave it out.")
+            padded, lengths = pad_packed_sequence(x, batch_first=True)
+            y, state = self._enter(roll, padded, state, dt, lengths, *options)
+            return packed_like(x, y, lengths), state
+        return in_own_precision(self.dtype, self._check_sequence, x, roll, state, dt, lengths, *options)
+
+    def _whole(self, x: Tensor, state: Any, timing: Timing, *options: Any) -> tuple[Tensor, Any]:
+        y, state = self._roll(x, state, timing, *options)
+        return silent_in_padding(y, timing.real), state
+
+    # -- checks ----------------------------------------------------------------------------------------------
+
+    def _check_sequence(
+        self, x: Tensor, roll: Callable[..., Outcome], state: Any, dt: Steps | None, lengths: Any, *options: Any
+    ) -> Outcome:
+        self._check_shape(x, f"(batch, time, {self.numbers})", "x[None] for one sequence, x[..., None] for one channel")
+        x, lengths, real = without_padding(x, lengths)
+        self._check_values(x, state)
+        batch, n_steps = x.shape[:2]
+        steps = self._check_steps(dt, x, {"(time,)": (n_steps,), "(batch, time)": (batch, n_steps)}, real)
+        return roll(x, state, Timing(steps, lengths, real), *options)
+
+    def _check_sample(self, x: Tensor, state: Any, dt: Steps | None) -> tuple[Tensor, Any]:
+        self._check_shape(x, f"(batch, {self.numbers})", "x[:, 0] for the first sample of a sequence")
+        if state is None:
+            raise TypeError("state=None: step goes on from a state; pass layer.initial_state(batch).")
+        self._check_values(x, state)
+        return self._single(x, state, self._check_steps(dt, x, {"(batch,)": (x.shape[0],)}, None))
+
+    def _check_shape(self, x: Tensor, axes: str, hint: str) -> None:
+        home = self._home(x)
+        samples(x, self.dtype, self.channels, axes, hint, home)
+        self.refresh_tables(home)
+
+    def _check_values(self, x: Tensor, state: Any) -> None:
+        finite_samples(x)
+        if state is None:
+            return
+            # Not len(x), which would fix the batch in an exported graph.
+        batch, channels = x.shape[0], x.shape[-1]
+        template = self._start(1, channels)
+        begin = f"initial_state({batch})" if self.channels else f"initial_state({batch}, {channels})"
+        found, wanted = list(leaves(state)), list(leaves(template))
+        kind = Tensor if isinstance(template, Tensor) else type(template)
+        if not isinstance(state, kind) or [place for place, _ in found] != [place for place, _ in wanted]:
+            raise TypeError(
+                f"state={shorten(state)} is a {type(state).__name__}; pass what this layer returned, or {begin}."
+            )
+        axes = f"{self.state_axes} = " if self.state_axes else ""
+        for (place, leaf), (_, like) in zip(found, wanted, strict=True):
+            finite_state(place, leaf, like.dtype, (batch, *like.shape[1:]), axes, begin, x.device)
+
+    def _check_steps(
+        self, dt: Steps | None, x: Tensor, shapes: dict[str, tuple[int, ...]], real: Tensor | None
+    ) -> Tensor | None:
+        if dt is None:
+            return None
+        if not self.knows_time:
+            raise TypeError(
+                f"dt={shorten(dt)}: {type(self).__name__} knows no time between samples; leave dt out, or take a model "
+                "that does, such as VanillaHippo."
+            )
+        steps = steps_of_time("dt", dt, shapes).to(x.device)
+        above_zero("dt", steps if real is None or steps.ndim == 0 else torch.where(real, steps, 1.0))
+        return steps
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        there = fn(torch.empty(0, **self._place))
+        self._place = {"device": there.device, "dtype": there.dtype}
+        return super()._apply(fn, recurse)
+
+
+class Stepper(nn.Module):
+    """One `step` of a layer as a module of its own, for ``torch.export`` and ONNX.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import MemoryLayer
+    >>> from hippozoo.systems import LegT
+    >>> layer = MemoryLayer(LegT(order=8, timescale=20.0), channels=1)
+    >>> x, state = torch.ones(1, 1), layer.initial_state(1)
+    >>> program = torch.export.export(layer.stepper(), (x, state))
+    >>> y, state = program.module()(x, state)
+    >>> y.shape
+    torch.Size([1, 1, 8])
+    """
+
+    def __init__(self, layer: SequenceLayer) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: Float[Tensor, "batch channels"], state: Any) -> tuple[Float[Tensor, "batch *output"], Any]:
+        """Output and new state after one more sample."""
+        return self.layer.step(x, state)
+
+
+def packed_like(packed: PackedSequence, y: Tensor, lengths: Tensor) -> PackedSequence:
+    """Outputs in the order of the packed samples that they belong to."""
+    order = packed.sorted_indices
+    if order is not None:
+        y, lengths = y[order], lengths[order.to(lengths.device)]
+    return packed._replace(data=pack_padded_sequence(y, lengths, batch_first=True).data)
