@@ -3,8 +3,8 @@
     python benchmarks/compare_worktrees.py OLD NEW
 
 OLD and NEW are folders with `src/hippozoo` in them. Each is run in a process of its own, with one thread, on the same
-seeded inputs: layers are drawn, called as a whole sequence, in chunks, with `dt`, with `lengths`, step by step and after
-conversion to float64. Drawn parameters, outputs, states, gradients and the names in `state_dict` are written down to
+seeded inputs: layers are drawn, called as a whole sequence, in chunks, with `dt`, with `lengths`, step by step, in
+float32 and in float64. Drawn parameters, outputs, states, gradients and the names in `state_dict` are written down to
 the bit and compared. Checkpoints that OLD wrote are loaded by NEW, and what they then say is compared too.
 """
 

@@ -148,7 +148,7 @@ class MemoryLayer(SequenceLayer):
         >>> from hippozoo.systems import LegS
         >>> layer = MemoryLayer(LegS(order=4, timescale=1.0), trainable_timescale=True)
         >>> layer.frozen()
-        MemoryLayer(LegS(order=4, timescale=1.0), dt=1.0)
+        MemoryLayer(system=LegS(order=4, timescale=1.0))
         """
         changes = {"system": replace(self.system, timescale=self.timescale), "trainable_timescale": False}
         copy = MemoryLayer(**self.configuration() | changes, device=self.device, dtype=self.dtype)
