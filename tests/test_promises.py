@@ -5,13 +5,25 @@ import torch
 
 from hippozoo.baselines import LSTM, S4D, DeltaNet, Mamba, Transformer, VanillaHippo, VanillaMLP
 from hippozoo.checks import CHECKS, Trial
-from hippozoo.memory import GrowingMemory, Memory, MemoryLayer
+from hippozoo.layers import Block, SequenceModel, Stack
+from hippozoo.memory import GrowingMemory, LagLayer, Memory, MemoryLayer
 from hippozoo.polynomials import Legendre
 from hippozoo.systems import FouT, LagT, LegS, LegT
 from hippozoo.zoo.associative import AssociativeMemory
 from hippozoo.zoo.multiscale import MultiscaleLayer, MultiscaleMemory
 from hippozoo.zoo.salience import SalienceLayer, SalienceModel
 from hippozoo.zoo.volterra import VolterraLayer
+
+
+def recent(width):
+    return LagLayer((LegT(3, 5.0), LegS(3, 20.0)), width, taps=2, products=1)
+
+
+MIXTURE = [
+    recent,
+    lambda width: Mamba(width, width, width=width),
+    lambda width: Block(width, recent, beside=lambda width: MemoryLayer(LegT(3, 9.0), channels=width), hidden=6),
+]
 
 # How to make the member; what to feed it with where the usual trial will not do. Longer than a block of the fast
 # paths, so that every boundary is crossed.
@@ -44,6 +56,16 @@ MEMBERS = {
     "layer-bilinear": (lambda: MemoryLayer(LegT(8, timescale=9.0), method="bilinear", dtype=torch.float64), {}),
     "layer-lagt": (lambda: MemoryLayer(LagT(8, timescale=9.0), outputs=1, channels=1, dtype=torch.float64), {}),
     "layer-fout": (lambda: MemoryLayer(FouT(7, timescale=9.0), channels=2, dtype=torch.float64), {}),
+    "lags": (lambda: LagLayer((LegT(4, 8.0), LegS(3, 20.0)), 2, 3, 2, 1, dtype=torch.float64), {"n_steps": 100}),
+    "lags-float32": (lambda: LagLayer(LegT(6, 20.0), 3, taps=4), {"n_steps": 100}),
+    "lags-taps-alone": (lambda: LagLayer((), 2, taps=4, products=2, dtype=torch.float64), {}),
+    "block": (lambda: Block(4, recent, hidden=6, dtype=torch.float64), {}),
+    "stack": (lambda: Stack(4, MIXTURE), {}),
+    "model": (lambda: SequenceModel(3, 2, [recent] * 2, width=4, norm="layer", dtype=torch.float64), {"n_steps": 70}),
+    "model-tokens": (
+        lambda: SequenceModel(tokens=9, layers=MIXTURE, tied=True, width=4),
+        {"inputs": lambda rng, batch, n_steps: torch.from_numpy(rng.integers(0, 9, (batch, n_steps)))},
+    ),
     "associative": (lambda: AssociativeMemory(channels=3, width=4, hidden=8, dtype=torch.float64), {"n_steps": 150}),
     "associative-float32": (
         lambda: AssociativeMemory(channels=3, outputs=2, width=4, hidden=8, family=Legendre(9), start="random"),

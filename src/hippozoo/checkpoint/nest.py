@@ -56,6 +56,7 @@ def decode(contents: Contents) -> Any:
 class _Encoder:
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
         self.arrays = arrays
+        self._in_module = False
 
     def tree(self, thing: Any, path: tuple[str, ...], place: str) -> Any:
         """The JSON tree of a thing; `path` names its arrays in the file, `place` names it in errors."""
@@ -120,10 +121,14 @@ class _Encoder:
                 "registered classes can: convert it, or decorate its class with hippozoo.checkpoint.register."
             )
         arguments = registry.configuration(thing).items()
+        inside, self._in_module = self._in_module, self._in_module or is_module(thing)
         node: dict[str, Any] = {
             "class": name,
             "arguments": {key: self.tree(value, (*path, key), f"{place}.{key}") for key, value in arguments},
         }
+        self._in_module = inside
+        if inside and is_module(thing):  # a module's own state holds the tensors of its parts
+            return {"object": node}
         if callable(getattr(thing, "state_dict", None)):
             node["state"] = self.tree(dict(thing.state_dict()), path, f"{place}.state_dict()")
         if is_module(thing):
@@ -134,6 +139,7 @@ class _Encoder:
 class _Decoder:
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
         self.arrays = arrays
+        self._in_module = False
 
     def thing(self, tree: Any, depth: int) -> Any:
         if depth > DEEPEST:
@@ -183,11 +189,13 @@ class _Decoder:
 
     def _object(self, node: dict[str, Any], depth: int) -> Any:
         cls = registry.class_of(node["class"])
+        inside, self._in_module = self._in_module, self._in_module or "module" in node
         arguments = {str(key): self.thing(value, depth + 1) for key, value in node["arguments"].items()}
+        self._in_module = inside
         state: Any = self.thing(node["state"], depth) if "state" in node else None
         with _undisturbed_randomness(), _failures_of(cls, arguments):
             built = cls(**arguments)
-            if is_module(built):
+            if is_module(built) and not (inside and "module" not in node):
                 restore_module(built, state, node["module"])
             elif state is not None:
                 built.load_state_dict(state)

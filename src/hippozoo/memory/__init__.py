@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from hippozoo.memory.growing import GrowingHistory as GrowingHistory
     from hippozoo.memory.growing import GrowingMemory as GrowingMemory
     from hippozoo.memory.growing import GrowingState as GrowingState
+    from hippozoo.memory.lags import LagLayer as LagLayer
     from hippozoo.memory.layer import MemoryLayer as MemoryLayer
 
 __all__ = [
     "GrowingHistory",
     "GrowingMemory",
     "GrowingState",
+    "LagLayer",
     "Memory",
     "MemoryLayer",
     "Stream",
@@ -25,9 +27,9 @@ __all__ = [
     "response",
 ]
 
-# Fetched when asked for: MemoryLayer brings torch, which users of the NumPy memory need not load.
+# Fetched when asked for: the layers bring torch, which users of the NumPy memory need not load.
 __getattr__ = fetched_from(
     __name__,
-    {"MemoryLayer": "hippozoo.memory.layer"}
+    {"LagLayer": "hippozoo.memory.lags", "MemoryLayer": "hippozoo.memory.layer"}
     | dict.fromkeys(("GrowingHistory", "GrowingMemory", "GrowingState"), "hippozoo.memory.growing"),
 )

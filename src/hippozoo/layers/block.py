@@ -1,0 +1,192 @@
+"""A block of a stack: norm, any layer, a gate, and a way around."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import gelu, silu
+
+from hippozoo._arguments import shorten, whole_number
+from hippozoo.layers.arguments import silent_in_padding
+from hippozoo.layers.sequence_layer import SequenceLayer
+from hippozoo.layers.types import Timing
+
+__all__ = ["Block", "Factory"]
+
+#: What makes a layer for so many channels; or a layer that has been made for them.
+Factory = Callable[[int], SequenceLayer] | SequenceLayer
+Norm = Literal["rms", "layer"]
+
+
+class Container(SequenceLayer):
+    """A layer made of layers: it knows time if all of them do, and looks after their tables."""
+
+    def _parts(self) -> list[SequenceLayer]:
+        """The layers inside."""
+        raise NotImplementedError
+
+    @property
+    def knows_time(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether a sample may be held for a `dt` of its own: if every layer inside takes one."""
+        return all(part.knows_time for part in self._parts())
+
+    def refresh_tables(self, device: torch.device | None = None) -> None:
+        """Compute tables anew, here and inside, that are elsewhere than `device` or were converted unseen."""
+        super().refresh_tables(device)
+        for part in self._parts():
+            part.refresh_tables(device)
+
+
+class Block(Container):
+    """``x + leave(gate * layer(enter(norm(x))))``: any layer of ours with a norm, a gate and a way around.
+
+    Parameters
+    ----------
+    width
+        Channels of the block, in and out.
+    layer
+        What makes the layer, ``width -> layer``, or the layer itself. It takes `width` channels; whatever it gives is
+        mapped back to them.
+    beside
+        More layers that see the same samples, such as a salience clock or an associative bank beside a plain memory;
+        what all of them give is put side by side before the map back.
+    gate
+        Whether the present sample scales what the layers give, number by number.
+    hidden
+        Units of a network behind the layer, with its own norm and way around; 0: none.
+    norm
+        ``"rms"`` or ``"layer"``.
+    around
+        Whether the samples are added to what the layer makes of them.
+    dropout
+        Share of the numbers that are dropped in training, before they are added to the samples.
+    device, dtype
+        As in any torch layer; float32 or float64.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import LagLayer
+    >>> from hippozoo.systems import LegT
+    >>> block = Block(16, lambda width: LagLayer(LegT(8, 20.0), width, taps=4))
+    >>> y, state = block(torch.randn(2, 50, 16))
+    >>> y.shape, [tuple(part.shape) for part in state]
+    (torch.Size([2, 50, 16]), [(2, 16, 12)])
+    """
+
+    def __init__(
+        self,
+        width: int,
+        layer: Factory,
+        beside: Factory | Sequence[Factory] = (),
+        gate: bool = True,
+        hidden: int = 0,
+        norm: Norm = "rms",
+        around: bool = True,
+        dropout: float = 0.0,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(whole_number("width", width), device, dtype)
+        self.width = width
+        self.gate, self.around = bool(gate), bool(around)
+        self.hidden = whole_number("hidden", hidden, minimum=0)
+        if norm not in get_args(Norm):
+            raise ValueError(f"norm={shorten(norm)}; choose from 'rms', 'layer'.")
+        self.norm: Norm = norm
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout={shorten(dropout)} is a share; pass 0 <= dropout < 1.")
+        self.dropout = float(dropout)
+        factories = [layer, *([beside] if callable(beside) else beside)]
+        made = [made_for(width, one).to(**self._place) for one in factories]
+        self.layers = nn.ModuleList(made)
+        features = sum(outputs_of(one, width) for one in made)
+        self.before = self._norm()
+        self.enter = nn.Linear(width, width + features * self.gate, **self._place)
+        self.leave = nn.Linear(features, width, **self._place)
+        if self.hidden:
+            self.before_network = self._norm()
+            self.up = nn.Linear(width, self.hidden, **self._place)
+            self.down = nn.Linear(self.hidden, width, **self._place)
+
+    @property
+    def layer(self) -> SequenceLayer:
+        """The layer."""
+        return self._parts()[0]
+
+    @property
+    def beside(self) -> tuple[SequenceLayer, ...]:
+        """The layers beside it."""
+        return tuple(self._parts()[1:])
+
+    def extra_repr(self) -> str:
+        """What stands in the parentheses when the block is printed."""
+        return f"width={self.width}"
+
+    def _parts(self) -> list[SequenceLayer]:
+        return [part for part in self.layers if isinstance(part, SequenceLayer)]
+
+    def _norm(self) -> nn.Module:
+        if self.norm == "rms":
+            return nn.RMSNorm(self.width, eps=1e-5, **self._place)
+        return nn.LayerNorm(self.width, **self._place)
+
+    def _start(self, batch: int, channels: int) -> tuple[Any, ...]:
+        return tuple(part._start(batch, channels) for part in self._parts())
+
+    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, tuple[Any, ...]]:
+        value, gate = self._entered(x)
+        value = silent_in_padding(value, timing.real)
+        states = [None] * len(self.layers) if state is None else state
+        found = [part._roll(value, one, timing) for part, one in zip(self._parts(), states, strict=True)]
+        y = [one.flatten(2) for one, _ in found]
+        return self._left(x, y, gate), tuple(after for _, after in found)
+
+    def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, tuple[Any, ...]]:
+        value, gate = self._entered(x)
+        found = [part._single(value, one, steps) for part, one in zip(self._parts(), state, strict=True)]
+        y = [one.flatten(1) for one, _ in found]
+        return self._left(x, y, gate), tuple(after for _, after in found)
+
+    def _entered(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
+        entered = self.enter(self.before(x))
+        if not self.gate:
+            return entered, None
+        return entered[..., : self.width], entered[..., self.width :]
+
+    def _left(self, x: Tensor, found: list[Tensor], gate: Tensor | None) -> Tensor:
+        y = found[0] if len(found) == 1 else torch.cat(found, -1)
+        y = self.leave(y if gate is None else y * silu(gate))
+        y = self._dropped(y)
+        x = x + y if self.around else y
+        if self.hidden:
+            x = x + self._dropped(self.down(gelu(self.up(self.before_network(x)))))
+        return x
+
+    def _dropped(self, y: Tensor) -> Tensor:
+        return nn.functional.dropout(y, self.dropout, self.training) if self.dropout else y
+
+
+def made_for(width: int, factory: Any) -> SequenceLayer:
+    """The layer of so many channels that a factory makes, or the layer itself."""
+    layer = factory if isinstance(factory, nn.Module) else factory(width) if callable(factory) else factory
+    if not isinstance(layer, SequenceLayer):
+        raise TypeError(
+            f"{shorten(factory)} gave {shorten(layer)}, which is no SequenceLayer; pass a function of the width, "
+            "such as lambda width: MemoryLayer(LegT(8, 20.0), channels=width)."
+        )
+    if layer.channels is not None and layer.channels != width:
+        raise ValueError(
+            f"{type(layer).__name__} takes {layer.channels} channels, but the block has width={width}; "
+            "pass a function of the width that makes the layer for it."
+        )
+    return layer
+
+
+def outputs_of(layer: SequenceLayer, width: int) -> int:
+    """Numbers that a layer of `width` channels gives at every sample."""
+    with torch.no_grad():
+        y, _ = layer.step(torch.zeros(1, width, dtype=layer.dtype, device=layer.device), layer.initial_state(1, width))
+    return y.numel()

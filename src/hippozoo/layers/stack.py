@@ -1,0 +1,313 @@
+"""Blocks one after the other, and a whole model around them: numbers or tokens in, answers out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from hippozoo._arguments import shorten, whole_number
+from hippozoo.layers.arguments import on_device, silent_in_padding, whole_numbers_up_to
+from hippozoo.layers.block import Block, Container, Factory, made_for
+from hippozoo.layers.blocks import pick
+from hippozoo.layers.sequence_layer import SequenceLayer
+from hippozoo.layers.types import Lengths, Steps, Timing
+
+__all__ = ["PooledState", "SequenceModel", "Stack"]
+
+Pool = Literal["last", "mean"]
+
+
+class Stack(Container):
+    """Blocks one after the other, with one state for all of them.
+
+    Parameters
+    ----------
+    width
+        Channels of every block.
+    layers
+        One per block: what makes a layer, ``width -> layer``, or the layer itself. A `Block` is taken as it is, any
+        other layer gets one. They need not be of one kind.
+    options
+        Of the blocks that are made here; see `Block`.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import LagLayer
+    >>> from hippozoo.systems import LegT
+    >>> stack = Stack(16, [lambda width: LagLayer(LegT(8, 20.0), width, taps=4)] * 3, gate=False)
+    >>> y, state = stack(torch.randn(2, 50, 16))
+    >>> y.shape, len(state)
+    (torch.Size([2, 50, 16]), 3)
+    """
+
+    def __init__(
+        self,
+        width: int,
+        layers: Sequence[Factory],
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(whole_number("width", width), device, dtype)
+        self.width = width
+        factories = [layers] if isinstance(layers, nn.Module) or callable(layers) else list(layers)
+        if not factories:
+            raise ValueError("layers=(): a stack has at least one; pass functions of the width that make them.")
+        blocks = []
+        for factory in factories:
+            layer = made_for(width, factory)
+            blocks.append(layer if isinstance(layer, Block) else Block(width, layer, **options))
+        self.blocks = nn.ModuleList(blocks).to(**self._place)
+
+    @property
+    def layers(self) -> tuple[Block, ...]:
+        """The blocks."""
+        return tuple(block for block in self.blocks if isinstance(block, Block))
+
+    def configuration(self) -> dict[str, Any]:
+        """The constructor's arguments; with the `state_dict` and the dtype they make the stack again."""
+        return {"width": self.width, "layers": self.layers}
+
+    def extra_repr(self) -> str:
+        """What stands in the parentheses when the stack is printed."""
+        return f"width={self.width}"
+
+    def _parts(self) -> list[SequenceLayer]:
+        return list(self.layers)
+
+    def _start(self, batch: int, channels: int) -> tuple[Any, ...]:
+        return tuple(block._start(batch, channels) for block in self.layers)
+
+    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, tuple[Any, ...]]:
+        after = []
+        for block, before in zip(self.layers, [None] * len(self.blocks) if state is None else state, strict=True):
+            x, one = block._roll(x, before, timing)
+            after.append(one)
+        return x, tuple(after)
+
+    def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, tuple[Any, ...]]:
+        after = []
+        for block, before in zip(self.layers, state, strict=True):
+            x, one = block._single(x, before, steps)
+            after.append(one)
+        return x, tuple(after)
+
+
+class PooledState(NamedTuple):
+    """What a model carries on that answers once per sequence.
+
+    Parameters
+    ----------
+    layers
+        The states of the blocks.
+    seen
+        The last real sample, or the sum of all, as the readout sees it.
+    samples
+        How many real samples there were.
+    """
+
+    layers: tuple[Any, ...]
+    seen: Float[Tensor, "batch width"]
+    samples: Float[Tensor, " batch"]
+
+
+class SequenceModel(Container):
+    """A model to train: numbers or tokens in, a stack of blocks, answers at every sample or once per sequence.
+
+    Parameters
+    ----------
+    inputs
+        Numbers in a sample; None with `tokens`.
+    outputs
+        Numbers in an answer; by default as many as there are tokens.
+    layers
+        One per block, as in `Stack`: memories, members, baselines, or any mixture of them.
+    width
+        Channels inside; `match` varies it.
+    tokens
+        Size of the alphabet, for samples that are whole numbers below it, (batch, time), in place of `inputs`.
+    tied
+        Whether the readout uses the embedding of the tokens again, which saves as many parameters.
+    pool
+        None: an answer at every sample. ``"last"`` or ``"mean"``: one per sequence, from its last real sample or from
+        the mean over its real samples, (batch, outputs); more samples may follow, with the state handed on.
+    device, dtype
+        As in any torch layer; float32 or float64.
+    options
+        Of the blocks that are made here; see `Block`.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import LagLayer
+    >>> from hippozoo.systems import LegT
+    >>> windows = LegT(4, 8.0), LegT(4, 32.0), LegT(4, 128.0)
+    >>> def recent(width):
+    ...     return LagLayer(windows, width, taps=4, products=1)
+    >>> model = SequenceModel.match(params=25_000, tokens=96, tied=True, layers=[recent] * 4)
+    >>> y, state = model(torch.randint(96, (2, 50)))
+    >>> y, state = model.step(torch.tensor([5, 17]), state)
+    >>> model.width, y.shape
+    (35, torch.Size([2, 96]))
+    """
+
+    matched = "width"
+    numbers = "inputs"
+
+    def __init__(
+        self,
+        inputs: int | None = None,
+        outputs: int | None = None,
+        layers: Sequence[Factory] = (),
+        width: int = 64,
+        tokens: int | None = None,
+        tied: bool = False,
+        pool: Pool | None = None,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+        **options: Any,
+    ) -> None:
+        if (inputs is None) == (tokens is None):
+            raise ValueError(f"inputs={inputs} and tokens={tokens}; pass inputs for numbers or tokens for an alphabet.")
+        super().__init__(inputs if tokens is None else whole_number("width", width), device, dtype)
+        self.inputs = None if inputs is None else whole_number("inputs", inputs)
+        self.tokens = None if tokens is None else whole_number("tokens", tokens)
+        if outputs is None and self.tokens is None:
+            raise ValueError("outputs=None: pass how many numbers an answer has.")
+        self.outputs = self.tokens or 0 if outputs is None else whole_number("outputs", outputs)
+        self.width = whole_number("width", width)
+        self.tied = bool(tied)
+        if self.tied and self.outputs != self.tokens:
+            raise ValueError(
+                f"tied=True with tokens={tokens} and outputs={outputs}: a readout that uses the embedding again "
+                "answers with a token; leave outputs out, or pass tied=False."
+            )
+        if pool is not None and pool not in get_args(Pool):
+            raise ValueError(f"pool={shorten(pool)}; choose from None, 'last', 'mean'.")
+        self.pool: Pool | None = pool
+        if self.tokens:
+            self.embedding = nn.Embedding(self.tokens, self.width, **self._place)
+        else:
+            self.encoder = nn.Linear(self.inputs or 0, self.width, **self._place)
+        self.stack = Stack(self.width, layers, **self._place, **options)
+        self.norm = nn.RMSNorm(self.width, eps=1e-5, **self._place)
+        if self.tied:
+            self.bias = nn.Parameter(torch.zeros(self.outputs, **self._place))
+            # A norm comes before the readout, so that its products begin at about 1 / sqrt(width) each.
+            nn.init.normal_(self.embedding.weight, std=self.width**-0.5)
+        else:
+            self.readout = nn.Linear(self.width, self.outputs, **self._place)
+
+    @property
+    def layers(self) -> tuple[Block, ...]:
+        """The blocks."""
+        return self.stack.layers
+
+    def configuration(self) -> dict[str, Any]:
+        """The constructor's arguments; with the `state_dict` and the dtype they make the model again."""
+        return {n: getattr(self, n) for n in ("inputs", "outputs", "layers", "width", "tokens", "tied", "pool")}
+
+    def extra_repr(self) -> str:
+        """What stands in the parentheses when the model is printed."""
+        names = "inputs", "tokens", "outputs", "width", "tied", "pool"
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name))
+
+    # -- the state in motion ---------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time inputs"] | Int[Tensor, "batch time"] | PackedSequence,
+        state: Any = None,
+        dt: Steps | None = None,
+        lengths: Lengths | None = None,
+    ) -> tuple[Any, Any]:
+        """Take in a sequence; give the answer at every sample, or one with `pool`, and the state after the last one.
+
+        Parameters
+        ----------
+        x
+            Samples, (batch, time, inputs), or tokens, (batch, time).
+        state, dt, lengths
+            As in `SequenceLayer`.
+        """
+        if isinstance(x, PackedSequence):
+            if self.pool:
+                raise TypeError("x is a PackedSequence, but there is one answer per sequence; pass x and lengths.")
+            x = x._replace(data=self._embedded(x.data, "(samples,)")) if self.tokens else x
+        elif self.tokens:
+            x = self._embedded(x, "(batch, time)")
+        return super().forward(x, state, dt, lengths)
+
+    def step(
+        self, x: Float[Tensor, "batch inputs"] | Int[Tensor, " batch"], state: Any, dt: Steps | None = None
+    ) -> tuple[Float[Tensor, "batch outputs"], Any]:
+        """Take in one sample or token per item; give the answer now, and the new state."""
+        return super().step(self._embedded(x, "(batch,)") if self.tokens else x, state, dt)
+
+    def _embedded(self, x: Any, axes: str) -> Tensor:
+        """The tokens as vectors, once they have been checked."""
+        if not isinstance(x, Tensor):
+            raise TypeError(f"x is a {type(x).__name__}; pass a tensor of tokens, {axes}, such as torch.as_tensor(x).")
+        if x.ndim != axes.count(",") + (not axes.endswith(",)")):
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}, expected tokens {axes}; pass x[None] for one sequence, and no one-hot "
+                "vectors (x.argmax(-1) takes them back)."
+            )
+        if 0 in x.shape:
+            raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one token.")
+        on_device("x", x, self.device)
+        tokens = whole_numbers_up_to("x", x.flatten(), x.numel(), (self.tokens or 1) - 1, what="the tokens' numbers")
+        return self.embedding(tokens.view(x.shape))
+
+    def _parts(self) -> list[SequenceLayer]:
+        return [self.stack]
+
+    def _start(self, batch: int, channels: int) -> Any:
+        layers = self.stack._start(batch, self.width)
+        if not self.pool:
+            return layers
+        place = {"dtype": self.dtype, "device": self.device}
+        return PooledState(layers, torch.zeros(batch, self.width, **place), torch.zeros(batch, **place))
+
+    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, Any]:
+        inside = x if self.tokens else self.encoder(x)
+        if not self.pool:
+            y, state = self.stack._roll(inside, state, timing)
+            return self._answer(self.norm(y)), state
+        before = self._begin(x, state)
+        y, layers = self.stack._roll(inside, None if state is None else before.layers, timing)
+        batch, n_steps = y.shape[:2]
+        seen = silent_in_padding(self.norm(y), timing.real)
+        lengths = timing.lengths
+        arrived = torch.full((batch,), n_steps, device=y.device) if lengths is None else lengths
+        if self.pool == "mean":
+            total = before.seen + seen.sum(1)
+        else:
+            last = seen[:, -1] if lengths is None else pick(seen, (lengths - 1).clamp(min=0))
+            total = torch.where((arrived > 0)[:, None], last, before.seen)
+        return self._pooled(PooledState(layers, total, before.samples + arrived.to(y)))
+
+    def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, Any]:
+        inside = x if self.tokens else self.encoder(x)
+        y, layers = self.stack._single(inside, state.layers if self.pool else state, steps)
+        y = self.norm(y)
+        if not self.pool:
+            return self._answer(y), layers
+        total = state.seen + y if self.pool == "mean" else y
+        return self._pooled(PooledState(layers, total, state.samples + 1))
+
+    def _pooled(self, state: PooledState) -> tuple[Tensor, PooledState]:
+        seen = state.seen / state.samples.clamp(min=1)[:, None] if self.pool == "mean" else state.seen
+        return self._answer(seen), state
+
+    def _answer(self, seen: Tensor) -> Tensor:
+        return nn.functional.linear(seen, self.embedding.weight, self.bias) if self.tied else self.readout(seen)
+
+    def _whole(self, x: Tensor, state: Any, timing: Timing, *options: Any) -> tuple[Tensor, Any]:
+        if self.pool:
+            return self._roll(x, state, timing)
+        return super()._whole(x, state, timing, *options)

@@ -1,0 +1,199 @@
+"""Each channel's past through a few learnt lag functionals: several windows, free recent taps, products of reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo.discretise import LONGEST_STEP, discretise
+from hippozoo.layers import SequenceLayer, State, Timing
+from hippozoo.layers.blocks import BlockTables, block_tables, fixed_tables, levels_needed
+from hippozoo.layers.lag_functionals import functionals_of_states, lag_functionals
+from hippozoo.layers.updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
+from hippozoo.systems import HippoSystem
+
+__all__ = ["LagLayer"]
+
+# Long blocks are few and cost more products; measured at 32 items, 128 samples, 36 channels, order 20.
+BLOCK = 16
+
+
+class LagLayer(SequenceLayer):
+    """Reads each channel's past by learnt functionals of memories of several windows and of the last few samples.
+
+    A read of a channel is a weighted sum of its coefficients in all windows and of its last `taps` samples: a lag
+    kernel that is free over the taps and smooth behind them, and that one can draw (`kernels`). To each read may be
+    added products of two more, so that the output is a polynomial of the past, channel by channel. No channel sees
+    another one, which keeps the layer small: it belongs between linear maps, as in `hippozoo.layers.Block`.
+    The states of a sequence are never held.
+
+    Parameters
+    ----------
+    systems
+        The memories of every channel: one or several, such as ``(LegT(4, 8.0), LegT(4, 32.0), LegT(4, 128.0))``; none,
+        ``()``, for taps alone.
+    channels
+        Of the input.
+    taps
+        So many of the latest samples are weighted freely, the present one included. They count samples, not time.
+    reads
+        Outputs per channel.
+    products
+        Products of two functionals that are added to each read.
+    dt
+        Time from one sample to the next, where a call does not say otherwise.
+    device, dtype
+        As in any torch layer; float32 or float64.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> layer = LagLayer((LegT(4, 8.0), LegT(6, 32.0)), channels=3, taps=4, products=1)
+    >>> y, state = layer(torch.randn(5, 50, 3))
+    >>> y.shape, state.shape  # 4 + 6 coefficients and 4 samples
+    (torch.Size([5, 50, 3]), torch.Size([5, 3, 14]))
+
+    What a functional makes of the sample of each lag:
+
+    >>> layer.kernels(100).shape  # one linear read and the two factors of its product
+    torch.Size([3, 3, 100])
+    """
+
+    state_axes = "(batch, channels, order)"
+
+    A_d: Tensor
+    b_d: Tensor
+    _within: Tensor
+    _carries: Tensor
+
+    def __init__(
+        self,
+        systems: HippoSystem | Sequence[HippoSystem],
+        channels: int,
+        taps: int = 0,
+        reads: int = 1,
+        products: int = 0,
+        dt: float = 1.0,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(whole_number("channels", channels), device, dtype)
+        self.systems = (systems,) if isinstance(systems, HippoSystem) else tuple(systems)
+        for system in self.systems:
+            if not isinstance(system, HippoSystem):
+                raise TypeError(f"systems holds {shorten(system)}; pass systems such as LegT(order=6, timescale=32.0).")
+        self.taps = whole_number("taps", taps, minimum=0)
+        if not self.systems and not self.taps:
+            raise ValueError("systems=() and taps=0: nothing is remembered; pass a system, or taps >= 1.")
+        self.reads = whole_number("reads", reads)
+        self.products = whole_number("products", products, minimum=0)
+        self.dt = positive_number("dt", dt, why="it is the time from sample to sample")
+        self.order = sum(system.order for system in self.systems) + self.taps
+        self._generators = [augmented_generator(system) for system in self.systems]
+        place = torch.empty((), **self._place)
+        self._make_tables(place, "b_d", "A_d", "_within", "_carries")
+        functionals = self.reads * (1 + 2 * self.products)
+        self.weight = nn.Parameter(place.new_empty(functionals, channels, self.order))
+        self.reset_parameters()
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Functionals at random, of about the size of a sample."""
+        with torch.no_grad():
+            self.weight.normal_(0.0, self.order**-0.5, generator=generator)
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that come out at every sample."""
+        return self.reads * (self.channels or 0)
+
+    @torch.no_grad()
+    def kernels(self, n_lags: int) -> Float[Tensor, "functionals channels lags"]:
+        """What a sample adds to each functional, the more samples ago the further along; for a sample of 1.
+
+        Of each read first the linear functional, then the factors of its products, two by two.
+        """
+        n_lags = whole_number("n_lags", n_lags)
+        self.refresh_tables()
+        levels = max(1, (n_lags - 1).bit_length())
+        tables = block_tables(self.A_d.double(), self.b_d.double(), n_lags, levels)
+        responses = tables.within[self.order].to(self.dtype)  # what the first sample leaves after each later one
+        return self.weight @ responses.mT
+
+    # -- the state in motion ---------------------------------------------------------------------------------
+
+    def _start(self, batch: int, channels: int) -> State:
+        return torch.zeros(batch, channels, self.order, dtype=self.dtype, device=self.device)
+
+    def _roll(self, x: Tensor, state: Tensor | None, timing: Timing) -> tuple[Tensor, Tensor]:
+        batch, n_steps, _ = x.shape
+        steps = None if timing.steps is None else one_where_all_are_equal(timing.steps)
+        if steps is None or steps.ndim == 0:
+            tables = self._tables(steps, n_steps)
+            found, state = lag_functionals(x, state, self.weight, tables, BLOCK, timing.lengths)
+        else:
+            each = timing.each(batch, n_steps)
+            found, state = roll_varying(x, self._begin(x, state), each, self._updates, self._read)
+        return self._joined(found), state
+
+    def _single(self, x: Tensor, state: Tensor, steps: Tensor | None) -> tuple[Tensor, Tensor]:
+        A_d, b_d = (self.A_d, self.b_d) if steps is None else self._updates(steps)
+        state = state @ A_d.mT + x[..., None] * (b_d if b_d.ndim == 1 else b_d[:, None])
+        return self._joined(self._read(state)), state
+
+    def _read(self, states: Tensor) -> Tensor:
+        return functionals_of_states(states, self.weight)
+
+    def _joined(self, found: Float[Tensor, "*moments functionals channels"]) -> Float[Tensor, "*moments outputs"]:
+        """Each read with its products added."""
+        if not self.products:
+            return found.flatten(-2)
+        linear, *factors = found.unflatten(-2, (self.reads, -1)).unbind(-2)
+        for one, other in zip(factors[::2], factors[1::2], strict=True):
+            linear = torch.addcmul(linear, one, other)
+        return linear.flatten(-2)
+
+    # -- tables ----------------------------------------------------------------------------------------------
+
+    def _compute_tables(self, place: Tensor) -> None:
+        rules = [tuple(map(torch.from_numpy, discretise(system, self.dt, "zoh"))) for system in self.systems]
+        shift, newest = delay_line(self.taps)
+        A_d = torch.block_diag(*(A for A, _ in rules), shift)
+        b_d = torch.cat([*(b for _, b in rules), newest])
+        self.A_d, self.b_d = A_d.to(place), b_d.to(place)
+        self._within, self._carries = fixed_tables(A_d, b_d, BLOCK, place)
+
+    def _tables(self, dt: Tensor | None, n_steps: int) -> BlockTables:
+        if dt is None:
+            return BlockTables(self._within, self._carries)
+        tables = block_tables(*self._updates(dt, torch.float64), min(BLOCK, n_steps), levels_needed(n_steps))
+        return BlockTables(*(table.to(self.dtype) for table in tables))
+
+    def _updates(self, steps: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
+        """A_d and b_d for other steps; a step of 0 leaves the state as it is."""
+        dtype = dtype or self.dtype
+        steps = steps.to(self.device)
+        A_d = torch.zeros(*steps.shape, self.order, self.order, dtype=dtype, device=self.device)
+        b_d = torch.zeros(*steps.shape, self.order, dtype=dtype, device=self.device)
+        begin = 0
+        for system, generator in zip(self.systems, self._generators, strict=True):
+            some = steps.clamp(max=LONGEST_STEP * system.timescale) / system.timescale
+            own = slice(begin, begin + system.order)
+            A_d[..., own, own], b_d[..., own] = updates(some, generator, "zoh", dtype)
+            begin += system.order
+        shift, newest = (part.to(A_d) for part in delay_line(self.taps))
+        passes = (steps > 0).to(dtype)
+        stays = torch.eye(self.taps, dtype=dtype, device=self.device)
+        A_d[..., begin:, begin:] = torch.where(passes[..., None, None] > 0, shift, stays)
+        b_d[..., begin:] = passes[..., None] * newest
+        return A_d, b_d
+
+
+def delay_line(taps: int) -> tuple[Float[Tensor, "taps taps"], Float[Tensor, " taps"]]:
+    """The last samples, the newest first, as an update rule."""
+    newest = torch.zeros(taps, dtype=torch.float64)
+    newest[:1] = 1.0
+    return torch.diag(torch.ones(max(0, taps - 1), dtype=torch.float64), -1)[:taps, :taps], newest
