@@ -153,6 +153,9 @@ def reproduce(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Processes side by side, one thread each.")] = 1,
+    so_far: Annotated[
+        bool, _flag("--so-far", help="Run nothing: write metrics and figures of the units that are there.")
+    ] = False,
     as_json: Annotated[
         bool,
         _flag("--json", help="Print metrics.json on stdout and nothing else there (a list for several)."),
@@ -175,7 +178,9 @@ def reproduce(
     failed, documents = [], []
     for name in chosen:
         try:
-            documents.append(_reproduce_one(name, quick, wanted, is_all, data, out, jobs, as_json=as_json))
+            documents.append(
+                _reproduce_one(name, quick, wanted, is_all, data, out, jobs, so_far=so_far, as_json=as_json)
+            )
         except Exception as error:
             if len(chosen) == 1 or isinstance(error, (UsageError, StoppedError)):
                 raise
@@ -313,6 +318,7 @@ def _reproduce_one(
     out: Path | None,
     jobs: int,
     *,
+    so_far: bool,
     as_json: bool,
 ) -> dict[str, Any]:
     from contextlib import redirect_stdout
@@ -331,7 +337,7 @@ def _reproduce_one(
             seeds = None
         with redirect_stdout(sys.stderr):  # stdout belongs to the result
             document = experiments.reproduce(
-                name, quick=quick, seeds=seeds, data=data, out=out, jobs=jobs, progress=progress
+                name, quick=quick, seeds=seeds, data=data, out=out, jobs=jobs, progress=progress, so_far=so_far
             )
     except experiments.Interrupted as interrupt:
         raise StoppedError(str(interrupt)) from None

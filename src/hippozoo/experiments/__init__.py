@@ -51,6 +51,10 @@ Optional, for units:
     Called when all units are done; returns further ones that depend on them, for example all seeds at the
     learning rate that was best on validation. Called again until it returns nothing new.
 
+``ASSEMBLES_PARTS = True``
+    `assemble` can be called with some of the units: then ``--so-far`` writes metrics and figures of what is there,
+    without running anything.
+
 `Context` carries what must not change the outcome: ``context.data`` (hand it to
 ``hippozoo.tasks.data_files.data_file(name, context.data)``), ``context.progress(fraction, text="")``,
 ``context.scratch`` (a folder for this unit's checkpoints: still there when a killed unit starts again,

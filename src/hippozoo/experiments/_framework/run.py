@@ -54,6 +54,7 @@ def reproduce(
     out: str | Path | None = None,
     jobs: int = 1,
     progress: Silence | None = None,
+    so_far: bool = False,
 ) -> dict[str, Any]:
     """Run one experiment, write its folder, and return what stands in metrics.json.
 
@@ -77,6 +78,8 @@ def reproduce(
         Processes side by side, one thread each; 1 computes in this process.
     progress
         Told how far the run is.
+    so_far
+        Run nothing: write metrics and figures of the units that are there, for an experiment that can be shown in part.
 
     Examples
     --------
@@ -90,13 +93,17 @@ def reproduce(
     folder = Path(out if out is not None else QUICK_FOLDER if quick else FULL_FOLDER) / name
     if quick:
         _keep_full_result(folder)
+    if so_far:
+        _demand_parts(experiment)
     make_folder(folder)
     for file in ("config.json", "metrics.json"):
         demand_writable(folder / file)
     told = progress or Silence()
     data_folder = None if data is None else Path(data)
     try:
-        if experiment.has_units:
+        if so_far:
+            result, seconds = _units_so_far(experiment, chosen, folder)
+        elif experiment.has_units:
             result, seconds = _run_units(experiment, chosen, folder, data_folder, jobs, told)
         else:
             result, seconds = _run_whole(experiment, chosen, folder, data_folder, jobs, told)
@@ -227,6 +234,20 @@ def _run_units(
     started = time.perf_counter()
     result = experiment.function("assemble")(config, finished)
     return result, sum(done.seconds for done in finished) + time.perf_counter() - started
+
+
+def _demand_parts(experiment: Experiment) -> None:
+    if not getattr(experiment.module, "ASSEMBLES_PARTS", False):
+        raise ValueError(f"experiment {experiment.name!r} can only be shown as a whole; run it without so_far.")
+
+
+def _units_so_far(experiment: Experiment, config: Any, folder: Path) -> tuple[Any, float]:
+    """What the finished units of this configuration make, in whatever sitting and order they were run."""
+    with UnitLog(folder / "units.jsonl", experiment.name, experiment.fingerprint(config)) as log:
+        finished = log.all()
+    if not finished:
+        raise ValueError(f"{log.path} holds no unit of this configuration; run the experiment first.")
+    return experiment.function("assemble")(config, finished), sum(done.seconds for done in finished)
 
 
 def _listed(experiment: Experiment, units: Sequence[Any]) -> list[dict[str, Any]]:

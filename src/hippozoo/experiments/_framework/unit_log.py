@@ -147,6 +147,10 @@ class UnitLog:
         """The unit with this key, if it has been computed."""
         return self._done.get(canonical(unit))
 
+    def all(self) -> list[Finished]:
+        """Every unit of this configuration, in the order in which they were finished."""
+        return list(self._done.values())
+
     def add(self, done: Finished) -> None:
         """Append one line and wait until it is on the disk."""
         assert self._file is not None, "use the log in a with statement"

@@ -1,0 +1,201 @@
+"""Models of text by characters: every character scored once, chunks as one text, choices by validation alone."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from hippozoo.experiments import Context, Finished, reproduce
+from hippozoo.experiments import wikitext as study
+from hippozoo.experiments._character_models import ROWS, STACKS, build_row, build_stack
+from hippozoo.experiments._characters import CharacterModel, Reading, score
+from hippozoo.tasks.text import encode
+from hippozoo.training import loop
+
+WORDS = ["the", "cat", "sat", "on", "a", "<unk>", "mat", "and", "then", "was", "gone", "–", ",", "1987", "."]
+
+
+@pytest.fixture
+def texts(tmp_path):
+    rng = np.random.default_rng(0)
+    for split, length in (("train", 900), ("valid", 200), ("test", 200)):
+        words = " ".join(rng.choice(WORDS, length))
+        (tmp_path / f"wiki.{split}.tokens").write_text(words, encoding="utf-8")
+    return tmp_path
+
+
+class Bigram(torch.nn.Module):
+    """Fixed scores by the character before, and a state that counts."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.randn(96, 96, generator=torch.Generator().manual_seed(0))
+
+    def forward(self, codes, state=None):
+        return self.table[codes], (0 if state is None else state) + codes.shape[1]
+
+
+@pytest.mark.parametrize(("side_by_side", "chunk"), [(1, 256), (1, 7), (3, 5), (8, 1000)])
+def test_every_character_is_scored_once_given_the_one_before(side_by_side, chunk):
+    text = "\nThe <unk> sat. The mat <unk><unk> gone"
+    model, codes = Bigram(), encode(text)
+    before = np.concatenate([encode("\n"), codes[:-1]])
+    losses = -torch.log_softmax(model.table, -1)[before.astype(int), codes.astype(int)].numpy()
+    outside = np.array(
+        [not any(text[k : k + 5] == "<unk>" for k in range(max(0, i - 4), i + 1)) for i in range(len(text))]
+    )
+    found = score(model, codes, side_by_side, chunk)
+    assert found.perplexity == pytest.approx(math.exp(losses.mean()), rel=1e-5)
+    assert found.perplexity_outside_unknown == pytest.approx(math.exp(losses[outside].mean()), rel=1e-5)
+
+
+def test_a_score_does_not_depend_on_chunks_because_the_state_is_handed_on():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = build_stack("gru", 2, 25_000, tied=True)
+    codes = encode("the cat sat on the mat, and then it was gone again. ")
+    whole, pieces = score(model, codes, chunk=1000), score(model, codes, chunk=9)
+    assert whole.loss == pytest.approx(pieces.loss, rel=1e-5)
+
+
+def test_a_pass_reads_every_stream_in_order_and_the_next_begins_elsewhere():
+    codes = np.arange(96, dtype=np.uint8)
+    reading = Reading(codes, batch=2, length=8, seed=3)
+    assert reading.steps == 6
+    first = torch.cat([reading(step)[0] for step in range(6)], 1)
+    steps = (first[:, 1:] - first[:, :-1]) % 96
+    assert (steps == 1).all()
+    assert sorted(first.flatten().tolist()) == list(range(96))
+    assert not torch.equal(reading(6)[0], reading(0)[0])
+    assert torch.equal(reading(6)[0], Reading(codes, 2, 8, seed=3)(6)[0])
+    assert not torch.equal(reading(0)[0], Reading(codes, 2, 8, seed=4)(0)[0])
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_have_the_papers_sizes_and_hand_on_their_state(name, tied):
+    torch.manual_seed(0)
+    model = build_row(name, tied)
+    count = sum(parameter.numel() for parameter in model.parameters())
+    assert abs(count - study.PAPER["params"][name]) < 0.025 * study.PAPER["params"][name]
+    codes = torch.randint(0, 96, (2, 12))
+    with torch.no_grad():
+        whole, _ = model(codes)
+        first, state = model(codes[:, :5])
+        second, _ = model(codes[:, 5:], state)
+    torch.testing.assert_close(torch.cat([first, second], 1), whole, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", STACKS)
+@pytest.mark.parametrize("layers", [1, 4])
+def test_stacks_are_the_widest_within_their_size(family, layers):
+    model = build_stack(family, layers, 25_000, tied=True)
+    count = sum(parameter.numel() for parameter in model.parameters())
+    wider = CharacterModel(STACKS[family](model.width + 1, layers), model.width + 1, tied=True)
+    assert count <= 25_000 < sum(parameter.numel() for parameter in wider.parameters())
+
+
+def test_a_tied_model_compares_with_its_own_embedding():
+    model = CharacterModel(STACKS["gru"](5, 1), 5, tied=True)
+    model(torch.zeros(1, 3, dtype=torch.long))[0].sum().backward()
+    assert (model.embedding.grad.abs().sum(1) > 0).all()  # of every symbol, though only one was read
+
+
+def finish(config, perplexity):
+    """Run the study with made-up validation perplexities; give the units in order."""
+    units = study.units(config)
+    done = [Finished(unit, {"validation_perplexity": perplexity(unit)}, 1.0) for unit in units]
+    for _ in range(1000):
+        more = [unit for unit in study.more_units(config, done) if unit not in units]
+        if not more:
+            return units
+        units += more
+        done += [Finished(unit, {"validation_perplexity": perplexity(unit)}, 1.0) for unit in more]
+    raise AssertionError("the study does not end")
+
+
+def test_rates_depth_and_tying_are_chosen_on_validation_and_the_winner_starts_anew():
+    config = study.Config(rows=("lstm", "s4d"), families=("gru",), sizes=(25_000,), seeds=(0, 1))
+
+    def perplexity(unit):
+        tied = 0.0 if unit["tied"] else 1.0
+        best = {"lstm": 8e-3, "s4d": 1e-3}.get(unit.get("model"), 2e-3)
+        return 5 + tied + abs(math.log(unit["rate"] / best)) + abs(unit.get("layers", 3) - 3)
+
+    units = finish(config, perplexity)
+    whole = [unit for unit in units if unit["stage"] in ("row", "contest")]
+    assert all(unit["tied"] for unit in units if unit["stage"] != "tying")
+    rows = {(unit["model"], unit["rate"], unit["seed"]) for unit in whole if unit["stage"] == "row"}
+    assert rows == {("lstm", 8e-3, 0), ("s4d", 1e-3, 0)}
+    contest = [unit for unit in whole if unit["stage"] == "contest"]
+    assert [(unit["layers"], unit["rate"], unit["seed"]) for unit in contest] == [(3, 2e-3, 0), (3, 2e-3, 1)]
+    tried = {unit["rate"] for unit in units if unit["stage"] == "rate" and unit.get("model") == "s4d"}
+    assert tried == {1e-3, 2e-3, 4e-3}  # the largest was not best, so no larger one is tried
+
+
+def test_untied_embeddings_win_where_they_are_better():
+    config = study.Config(rows=("lstm",), families=(), sizes=())
+    units = finish(config, lambda unit: 6.0 if unit["tied"] else 5.0)
+    assert not any(unit["tied"] for unit in units if unit["stage"] != "tying")
+
+
+def test_a_diverged_rate_is_not_chosen():
+    config = study.Config(rows=("lstm",), families=(), sizes=())
+    units = finish(config, lambda unit: None if unit["rate"] > 1e-3 and unit["stage"] == "rate" else 5.0)
+    assert [unit["rate"] for unit in units if unit["stage"] == "row"] == [1e-3]
+
+
+def test_a_quick_study_runs_resumes_and_shows_what_is_there_so_far(texts, tmp_path):
+    out = tmp_path / "out"
+    document = reproduce("wikitext", quick=True, data=texts, out=out)
+    metrics = document["metrics"]
+    assert set(metrics["test_perplexity"]) == {"lstm", "vanilla_mlp"}
+    assert 1 < metrics["test_perplexity"]["lstm"]["mean"] < 97
+    assert metrics["ratio_to_lstm"]["lstm"] == 1
+    assert len(metrics["contest"]["25000"]["gru"]["test_perplexity"]["seeds"]) == 2
+    assert metrics["not_yet"] == []
+    assert "| LSTM |" in (out / "wikitext" / "table.md").read_text()
+    lines = (out / "wikitext" / "units.jsonl").read_text().splitlines()
+    trials = [json.loads(line) for line in lines if '"rate"' in line and json.loads(line)["unit"]["stage"] == "rate"]
+    assert trials
+    assert not any("test_perplexity" in trial["result"] for trial in trials)  # no choice has seen the test split
+
+    again = reproduce("wikitext", quick=True, data=texts, out=out)
+    assert again["metrics"] == metrics
+    (out / "wikitext" / "units.jsonl").write_text("\n".join(lines[:-2]) + "\n")
+    part = reproduce("wikitext", quick=True, out=out, so_far=True)
+    assert part["metrics"]["not_yet"]
+    assert len((out / "wikitext" / "units.jsonl").read_text().splitlines()) == len(lines) - 2
+
+
+def test_a_unit_that_was_stopped_goes_on_to_the_same_result(texts, tmp_path):
+    config = replace(study.QUICK, passes=3)
+    unit = {"stage": "row", "model": "lstm", "tied": True, "rate": 2e-3, "seed": 0}
+
+    class StopError(Exception):
+        pass
+
+    def stop_halfway(fraction, text=""):
+        if fraction > 0.5:
+            raise StopError
+
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    whole = study.run_unit(config, unit, Context(data=texts))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "SECONDS_BETWEEN_SAVES", 0.0)
+        with pytest.raises(StopError):
+            study.run_unit(config, unit, Context(data=texts, scratch=scratch, progress=stop_halfway))
+        assert list(scratch.iterdir())
+        resumed = study.run_unit(config, unit, Context(data=texts, scratch=scratch))
+    for found in (whole, resumed):
+        found.pop("training_seconds")
+    assert resumed == whole
+
+
+def test_an_experiment_without_parts_says_so(tmp_path):
+    with pytest.raises(ValueError, match="'memory-tasks' can only be shown as a whole"):
+        reproduce("memory-tasks", so_far=True, out=tmp_path)
