@@ -53,7 +53,7 @@ def test_a_system_is_a_system():
         (lambda m, x, s: m(x, s, lengths="51"), TypeError, "pass a list or a tensor of whole numbers"),
         (lambda m, x, s: m.step(x, s), ValueError, r"expected \(batch, channels\); pass x\[:, 0\]"),
         (lambda m, x, s: m.step(x[:, 0], None), TypeError, "step goes on from a state"),
-        (lambda m, x, s: m.step(x[:, 0], s, dt=torch.ones(3)), ValueError, r"tensor of shape \(2,\)"),
+        (lambda m, x, s: m.step(x[:, 0], s, dt=torch.ones(3)), ValueError, r"tensor of shape \(batch,\) = \(2,\)"),
         (lambda m, x, s: m("x", s), TypeError, "x is a str; pass a tensor"),
     ],
 )
@@ -70,9 +70,11 @@ def test_bad_input_is_refused_and_changes_nothing(call, error, words):
 
 def test_a_model_names_its_inputs():
     model = SalienceModel(4, 3, SYSTEM, width=2)
-    with pytest.raises(ValueError, match=r"expected \(batch, time, inputs\) with inputs=4"):
+    with pytest.raises(
+        ValueError, match=r"x has 3 inputs on its last axis, .* pass \(batch, time, inputs\) with inputs=4"
+    ):
         model(torch.randn(2, 5, 3))
-    with pytest.raises(TypeError, match="expected"):
+    with pytest.raises(TypeError, match="x is a list; pass a tensor"):
         model.step([1.0], model.initial_state(1))
     with pytest.raises(ValueError, match=r"x has shape \(0, 5, 4\) and holds nothing"):
         model(torch.randn(0, 5, 4))
@@ -144,8 +146,9 @@ def test_a_picture_needs_a_token_per_sample():
 @pytest.mark.parametrize("look", [sample_weights, lambda model, x: attribute(model, x, (0, 0))])
 def test_attributions_refuse_the_samples_that_the_model_refuses(look):
     model = SalienceModel(4, 3, SYSTEM, width=5)
-    for x in (torch.zeros(2, 5, 7), torch.zeros(2, 5, 4, dtype=torch.float64), torch.zeros(5, 4)):
-        with pytest.raises(ValueError, match=r"x has shape .*, expected \(batch, time, inputs\) with inputs=4 in"):
+    for x in (torch.zeros(2, 5, 7), torch.zeros(5, 4)):
+        with pytest.raises(ValueError, match=r"x has .*\(batch, time, inputs\)"):
             look(model, x)
-    with pytest.raises(TypeError, match=r"x has type .*expected \(batch, time, inputs\)"):
-        look(model, np.zeros((2, 5, 4)))
+    for x in (torch.zeros(2, 5, 4, dtype=torch.float64), np.zeros((2, 5, 4))):
+        with pytest.raises(TypeError, match=r"x has dtype torch.float64|x is a ndarray; pass a tensor"):
+            look(model, x)

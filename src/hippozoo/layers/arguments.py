@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
 
 from hippozoo._arguments import positive_number, shorten
 
@@ -56,9 +57,9 @@ def refuse_low_precision(dtype: torch.dtype) -> None:
 def real_tensor(name: str, value: Any, dtype: torch.dtype) -> Tensor:
     """A tensor in the dtype that the layer computes in."""
     if not isinstance(value, Tensor):
-        raise TypeError(
-            f"{name} is a {type(value).__name__}; pass a tensor, for example torch.as_tensor({name}, dtype={dtype})."
-        )
+        packed = isinstance(value, PackedSequence)
+        make = f"pad_packed_sequence({name}, batch_first=True)" if packed else f"torch.as_tensor({name}, dtype={dtype})"
+        raise TypeError(f"{name} is a {type(value).__name__}; pass a tensor, for example {make}.")
     if value.dtype != dtype:
         convert = f" or convert the layer with layer.to({value.dtype})" if value.dtype == torch.float64 else ""
         raise TypeError(

@@ -268,7 +268,7 @@ class SequenceLayer(WithTables, ABC):
         -------
         The output at every sample, (batch, time, ...), and the state to go on from.
         """
-        return self._enter(self._whole, x, state, dt, lengths)
+        return self._sequence(x, state, dt, lengths)
 
     def step(
         self, x: Float[Tensor, "batch channels"], state: Any, dt: Steps | None = None
@@ -276,17 +276,23 @@ class SequenceLayer(WithTables, ABC):
         """Take in one sample per item, held for `dt`: one number, or one per item; give output and new state."""
         return in_own_precision(self.dtype, self._check_sample, x, state, dt)
 
+    def _sequence(
+        self, x: Tensor | PackedSequence, state: Any, dt: Steps | None, lengths: Any, *options: Any
+    ) -> tuple[Any, Any]:
+        """A call; `options` are what a layer's `_roll` takes beyond the contract."""
+        if not isinstance(x, PackedSequence):
+            return self._enter(self._whole, x, state, dt, lengths, *options)
+        if lengths is not None:
+            raise ValueError("lengths was given with a PackedSequence, which has its own; leave it out.")
+        padded, lengths = pad_packed_sequence(x, batch_first=True)
+        y, state = self._enter(self._whole, padded, state, dt, lengths, *options)
+        return packed_like(x, y, lengths), state
+
     def _enter(
-        self, roll: Callable[..., Any], x: Any, state: Any, dt: Steps | None, lengths: Any, *options: Any
-    ) -> Any:
-        """``roll(x, state, timing, *options)`` of a sequence that has been checked, in the layer's own precision."""
-        if isinstance(x, PackedSequence):
-            if lengths is not None:
-                raise ValueError("lengths was given with a PackedSequence, which has its own; leave it out.")
-            padded, lengths = pad_packed_sequence(x, batch_first=True)
-            y, state = self._enter(roll, padded, state, dt, lengths, *options)
-            return packed_like(x, y, lengths), state
-        return in_own_precision(self.dtype, self._check_sequence, x, roll, state, dt, lengths, *options)
+        self, run: Callable[..., Outcome], x: Any, state: Any, dt: Steps | None, lengths: Any, *options: Any
+    ) -> Outcome:
+        """``run(x, state, timing, *options)`` of a sequence that has been checked, in the layer's own precision."""
+        return in_own_precision(self.dtype, self._check_sequence, x, run, state, dt, lengths, *options)
 
     def _whole(self, x: Tensor, state: Any, timing: Timing, *options: Any) -> tuple[Tensor, Any]:
         y, state = self._roll(x, state, timing, *options)
@@ -295,14 +301,14 @@ class SequenceLayer(WithTables, ABC):
     # -- checks ----------------------------------------------------------------------------------------------
 
     def _check_sequence(
-        self, x: Tensor, roll: Callable[..., Outcome], state: Any, dt: Steps | None, lengths: Any, *options: Any
+        self, x: Tensor, run: Callable[..., Outcome], state: Any, dt: Steps | None, lengths: Any, *options: Any
     ) -> Outcome:
         self._check_shape(x, f"(batch, time, {self.numbers})", "x[None] for one sequence, x[..., None] for one channel")
         x, lengths, real = without_padding(x, lengths)
         self._check_values(x, state)
         batch, n_steps = x.shape[:2]
         steps = self._check_steps(dt, x, {"(time,)": (n_steps,), "(batch, time)": (batch, n_steps)}, real)
-        return roll(x, state, Timing(steps, lengths, real), *options)
+        return run(x, state, Timing(steps, lengths, real), *options)
 
     def _check_sample(self, x: Tensor, state: Any, dt: Steps | None) -> tuple[Tensor, Any]:
         self._check_shape(x, f"(batch, {self.numbers})", "x[:, 0] for the first sample of a sequence")

@@ -37,9 +37,7 @@ def sample_weights(
     if not layer._has_table:
         raise ValueError(f"{layer.system!r} has no table of lags; use SalienceTrace.sample_weights instead.")
     with torch.no_grad():
-        projected = member._projected(x, 3) if layer is not member else x
-        salience = layer.salience(projected, state, dt)
-        clock = torch.cumsum(salience * layer._clock(projected, dt, None), 1)
+        clock = member.warped_time(x, state, dt)
         edges = torch.cat([torch.zeros_like(clock[:, :1]), clock], 1)
         cubic = cubics(layer._values, layer._slopes, layer.functional)
         left = read(cubic, clock[:, :, None] - edges[:, None], layer._root_step)

@@ -6,23 +6,15 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 from torch.utils.checkpoint import checkpoint
 
 from hippozoo._arguments import positive_number, shorten, whole_number
-from hippozoo.layers.arguments import (
-    above_zero,
-    finite_samples_and_state,
-    in_own_precision,
-    refuse_low_precision,
-    samples,
-    silent_in_padding,
-    steps_of_time,
-    without_padding,
-)
+from hippozoo.discretise import LONGEST_STEP
+from hippozoo.layers import Lengths, SequenceLayer, State, Steps, Timing
 from hippozoo.layers.derivatives import inside_torch_func
-from hippozoo.layers.tables import WithTables
 from hippozoo.layers.updates import augmented_generator, roll_varying, updates
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience._lookup import cubics, read, states_at
@@ -31,10 +23,6 @@ from hippozoo.zoo.salience.table import lag_table
 
 __all__ = ["Form", "Readout", "SalienceLayer"]
 
-State = Float[Tensor, "batch channels order"]
-Steps = Float[Tensor, "*steps"] | Int[Tensor, "*steps"] | float | int
-Outputs = Float[Tensor, "batch time outputs"] | Float[Tensor, "batch time channels order"]
-Output = Float[Tensor, "batch outputs"] | Float[Tensor, "batch channels order"]
 Readout = Literal["shared", "full", "states"]
 Form = Literal["table", "recurrent"]
 
@@ -43,7 +31,7 @@ TOLERANCE = {torch.float32: 5e-7, torch.float64: 1e-10}
 # Lags looked up at a time; a longer sequence goes in chunks, and its cost grows linearly from there on.
 LOOKUPS = 1 << 21
 NUMBERS_OF_STATES = 1 << 22
-BUFFERS = ("_values", "_slopes", "_edges", "_jumps_of", "_rule")
+BUFFERS = ("_rule", "_values", "_slopes", "_edges", "_jumps_of")
 
 
 class Rolled(NamedTuple):
@@ -54,7 +42,7 @@ class Rolled(NamedTuple):
     salience: Tensor
 
 
-class SalienceLayer(WithTables):
+class SalienceLayer(SequenceLayer):
     r"""A memory under an input-dependent clock: ``state' = g(t) (A state + b x) / timescale``.
 
     The salience g is learnt from the sample and, if wanted, from a summary of the memory. A moment of large g takes up
@@ -118,6 +106,10 @@ class SalienceLayer(WithTables):
     Paper, section "Salience HiPPO" and appendix "Selective Copying Experiment".
     """
 
+    matched = "hidden"
+    state_axes = "(batch, channels, order)"
+
+    channels: int  # pyright: ignore[reportIncompatibleVariableOverride]
     _values: Tensor
     _slopes: Tensor
     _edges: Tensor
@@ -139,11 +131,10 @@ class SalienceLayer(WithTables):
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(whole_number("channels", channels), device, dtype)
         if not isinstance(system, HippoSystem):
             raise TypeError(f"system={shorten(system)}; pass a system such as LegT(order=64, timescale=100.0).")
         self.system = system
-        self.channels = whole_number("channels", channels)
         self.dt = positive_number("dt", dt, why="it is the time from sample to sample")
         self.readout = _one_of("readout", readout, get_args(Readout))
         self.outputs = None if outputs is None else whole_number("outputs", outputs)
@@ -153,43 +144,19 @@ class SalienceLayer(WithTables):
             raise ValueError(f"readout='states' gives the states themselves; leave out outputs={outputs}.")
         self.form: Form | None = None if form is None else _one_of("form", form, get_args(Form))
         self.per_channel = bool(per_channel)
-        place = torch.empty((), device=device, dtype=dtype)
-        refuse_low_precision(place.dtype)
         self.network = SalienceNetwork(channels, system.order, summary, hidden, largest, per_channel)
         self.summary, self.hidden, self.largest = self.network.summary, hidden, self.network.largest
         self._generator = augmented_generator(system)
-        for name in BUFFERS:
-            self.register_buffer(name, place, persistent=False)
         if self.readout == "shared":
             self.functional = nn.Parameter(torch.from_numpy(bump(system)))
             if self.outputs:
                 self.output = nn.Linear(self.channels, self.outputs)
         elif self.outputs:
             self.output = nn.Linear(self.channels * system.order, self.outputs)
-        self.to(device=place.device, dtype=place.dtype)
-        self._fill_tables(place)
+        self.to(**self._place)
+        self._make_tables(torch.empty((), **self._place), *BUFFERS)
 
     # -- what it is ------------------------------------------------------------------------------------------
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """What the layer computes in, and what samples and states are given in."""
-        return self._rule.dtype
-
-    def configuration(self) -> dict[str, Any]:
-        """The constructor's arguments; with the `state_dict` and the dtype they make the layer again."""
-        names = "system", "channels", "dt", "readout", "outputs", "summary", "hidden", "largest", "per_channel", "form"
-        return {name: getattr(self, name) for name in names}
-
-    def extra_repr(self) -> str:
-        """What stands in the parentheses when the layer is printed."""
-        parts = [repr(self.system), f"channels={self.channels}", f"readout={self.readout!r}"]
-        return ", ".join(parts + ["per_channel=True"] * self.per_channel)
-
-    def initial_state(self, batch: int) -> State:
-        """The memory of nothing: zeros of shape (batch, channels, order)."""
-        batch = whole_number("batch", batch)
-        return torch.zeros(batch, self.channels, self.system.order, dtype=self.dtype, device=self._home(None))
 
     def chosen_form(self, n_steps: int, batch: int = 1) -> tuple[Form, int]:
         """The form that a call takes, and how many samples go in one chunk.
@@ -216,70 +183,22 @@ class SalienceLayer(WithTables):
 
     def forward(
         self,
-        x: Float[Tensor, "batch time channels"],
+        x: Float[Tensor, "batch time channels"] | PackedSequence,
         state: State | None = None,
         dt: Steps | None = None,
-        lengths: Int[Tensor, " batch"] | None = None,
+        lengths: Lengths | None = None,
         *,
         keep_state: bool = True,
-    ) -> tuple[Outputs, State | None]:
-        """Take in a sequence; give the output at every sample, and the state after the last one.
-
-        Parameters
-        ----------
-        x
-            Samples, (batch, time, channels), finite.
-        state
-            Where to go on from, (batch, channels, order); without it, from the memory of nothing.
-        dt
-            How long samples are held: one number, or one per sample as (time,) or (batch, time).
-        lengths
-            Number of real samples of each item, (batch,). No time passes in the padding behind them; there the output
-            is zero.
-        keep_state
-            False returns None for the state and saves its computation, for training on whole sequences.
-
-        Returns
-        -------
-        The outputs, (batch, time, outputs) or as `readout` says, and the state to go on from.
-        """
-        rolled = in_own_precision(self.dtype, self._roll, x, state, dt, lengths, keep_state)
-        return rolled.y, rolled.state
-
-    def step(self, x: Float[Tensor, "batch channels"], state: State, dt: Steps | None = None) -> tuple[Output, State]:
-        """Take in one sample per item, held for `dt`: one number, or one per item; give output and new state.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegS
-        >>> layer = SalienceLayer(LegS(order=4, timescale=10.0), channels=2)
-        >>> y, state = layer.step(torch.ones(3, 2), layer.initial_state(3))
-        >>> y.shape, state.shape
-        (torch.Size([3, 2]), torch.Size([3, 2, 4]))
-        """
-        if isinstance(x, Tensor) and x.ndim != 2:
-            raise ValueError(
-                f"x has shape {tuple(x.shape)}, expected (batch, channels); "
-                "pass x[:, 0] for the first sample of a sequence."
-            )
-        if state is None:
-            raise TypeError("state=None: step goes on from a state; pass layer.initial_state(batch).")
-        if isinstance(dt, Tensor) and dt.ndim:
-            if dt.shape != (len(x),):
-                raise ValueError(f"dt has shape {tuple(dt.shape)}; pass one number or a tensor of shape ({len(x)},).")
-            dt = dt[:, None]
-        rolled = in_own_precision(
-            self.dtype, self._roll, x[:, None] if isinstance(x, Tensor) else x, state, dt, None, True
-        )
-        assert rolled.state is not None
-        return rolled.y[:, 0], rolled.state
+    ) -> tuple[Any, State | None]:
+        """As every `SequenceLayer`; without `keep_state` the state is None, and its computation is saved."""
+        return self._sequence(x, state, dt, lengths, keep_state)
 
     def salience(
         self,
         x: Float[Tensor, "batch time channels"],
         state: State | None = None,
         dt: Steps | None = None,
-        lengths: Int[Tensor, " batch"] | None = None,
+        lengths: Lengths | None = None,
     ) -> Float[Tensor, "batch time saliences"]:
         """The salience of every sample: (batch, time, 1), or (batch, time, channels) if each has its own.
 
@@ -290,21 +209,53 @@ class SalienceLayer(WithTables):
         >>> layer.salience(torch.zeros(1, 5, 2)).shape
         torch.Size([1, 5, 1])
         """
-        return in_own_precision(self.dtype, self._roll, x, state, dt, lengths, False).salience
+        return self._enter(self._saliences, x, state, dt, lengths)
+
+    def warped_time(
+        self,
+        x: Float[Tensor, "batch time channels"],
+        state: State | None = None,
+        dt: Steps | None = None,
+        lengths: Lengths | None = None,
+    ) -> Float[Tensor, "batch time saliences"]:
+        """Where the warped clock stands after every sample, in timescales since the first one began.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> layer = SalienceLayer(LegT(order=8, timescale=10.0), channels=2)
+        >>> bool((layer.warped_time(torch.randn(1, 5, 2)).diff(dim=1) > 0).all())
+        True
+        """
+        return self._enter(self._warp, x, state, dt, lengths)
+
+    def _start(self, batch: int, channels: int) -> State:
+        return torch.zeros(batch, channels, self.system.order, dtype=self.dtype, device=self.device)
 
     def _roll(
-        self, x: Tensor, state: Tensor | None, dt: Steps | None, lengths: Tensor | None, keep_state: bool
-    ) -> Rolled:
-        self._check_shape(x)
+        self, x: Tensor, state: Tensor | None, timing: Timing, keep_state: bool = True
+    ) -> tuple[Tensor, Tensor | None]:
+        rolled = self._rolled(x, state, timing, keep_state)
+        y = rolled.y
+        if self.readout == "shared" and self.outputs:
+            y = self.output(y)
+        elif self.outputs:
+            y = y + self.output.bias
+        return y, rolled.state
+
+    def _saliences(self, x: Tensor, state: Tensor | None, timing: Timing) -> Tensor:
+        return self._rolled(x, state, timing, keep_state=False).salience
+
+    def _warp(self, x: Tensor, state: Tensor | None, timing: Timing) -> Tensor:
+        return torch.cumsum(self._saliences(x, state, timing) * self._clock(x, timing), 1)
+
+    def _rolled(self, x: Tensor, state: Tensor | None, timing: Timing, keep_state: bool) -> Rolled:
         batch, n_steps, _ = x.shape
-        x, lengths, real = without_padding(x, lengths)
-        self._check_values(x, state)
-        clock = self._clock(x, dt, real)
         form, chunk = self.chosen_form(n_steps, batch)
         roll = self._table if form == "table" else self._recurrent
         pieces, saliences = [], []
         # Split at once: a slice per chunk would have a gradient as long as the sequence, and the cost its square.
-        chunks = list(zip(x.split(chunk, 1), clock.split(chunk, 1), strict=True))
+        chunks = list(zip(x.split(chunk, 1), self._clock(x, timing).split(chunk, 1), strict=True))
         for number, (now, ticks) in enumerate(chunks, start=1):
             arguments = now, state, ticks, keep_state or number < len(chunks)
             if chunk < n_steps and torch.is_grad_enabled() and not inside_torch_func():
@@ -315,25 +266,12 @@ class SalienceLayer(WithTables):
             pieces.append(rolled.y)
             saliences.append(rolled.salience)
         y = pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)
-        if self.readout == "shared" and self.outputs:
-            y = self.output(y)
-        elif self.outputs:
-            y = y + self.output.bias
-        return Rolled(silent_in_padding(y, real), state if keep_state else None, torch.cat(saliences, 1))
+        return Rolled(y, state if keep_state else None, torch.cat(saliences, 1))
 
-    def _clock(self, x: Tensor, dt: Steps | None, real: Tensor | None) -> Tensor:
+    def _clock(self, x: Tensor, timing: Timing) -> Tensor:
         """Time per sample in timescales, (batch or 1, time, 1); none passes in the padding."""
-        batch, n_steps, _ = x.shape
-        if dt is None:
-            steps = torch.full((1, n_steps), self.dt, dtype=self.dtype, device=x.device)
-        else:
-            shapes = {"(time,)": (n_steps,), "(batch, time)": (batch, n_steps)}
-            steps = steps_of_time("dt", dt, shapes).to(x.device, self.dtype)
-            above_zero("dt", steps if real is None or steps.ndim == 0 else torch.where(real, steps, 1.0))
-            steps = steps.expand(n_steps) if steps.ndim == 0 else steps
-            steps = steps if steps.ndim == 2 else steps[None]
-        steps = steps / self.system.timescale
-        return (steps if real is None else torch.where(real, steps, 0.0))[..., None]
+        steps = timing.each(*x.shape[:2], default=self.dt).clamp(max=LONGEST_STEP * self.system.timescale)
+        return (steps.to(x.device, self.dtype) / self.system.timescale)[..., None]
 
     # -- the table form --------------------------------------------------------------------------------------
 
@@ -423,8 +361,8 @@ class SalienceLayer(WithTables):
 
     # -- the recurrent form ----------------------------------------------------------------------------------
 
-    def _recurrent(self, x: Tensor, state: Tensor | None, clock: Tensor, keep_state: bool) -> Rolled:
-        state = self.initial_state(len(x)) if state is None else state
+    def _recurrent(self, x: Tensor, before: Tensor | None, clock: Tensor, keep_state: bool) -> Rolled:
+        state: Tensor = self._begin(x, before)
         part = self.network.sample_part(x)
         if not self.summary:
             salience = self.network.from_sample(part)
@@ -464,10 +402,6 @@ class SalienceLayer(WithTables):
     # -- tables ----------------------------------------------------------------------------------------------
 
     @property
-    def _one_table(self) -> Tensor:
-        return self._rule
-
-    @property
     def _parameter(self) -> Tensor:
         return self.network.out.weight
 
@@ -485,21 +419,8 @@ class SalienceLayer(WithTables):
             return
         self._root_step = table.root_step
         arrays = table.values, table.slopes, stairs.lags, stairs.jumps_of
-        for name, array in zip(BUFFERS, arrays, strict=False):
+        for name, array in zip(BUFFERS[1:], arrays, strict=True):
             setattr(self, name, torch.from_numpy(np.ascontiguousarray(array)).to(place))
-
-    # -- checks ----------------------------------------------------------------------------------------------
-
-    def _check_shape(self, x: Tensor) -> None:
-        hint = "x[None] for one sequence, x[..., None] for one channel"
-        home = self._home(x)
-        samples(x, self.dtype, self.channels, "(batch, time, channels)", hint, home)
-        self.refresh_tables(home)
-
-    def _check_values(self, x: Tensor, state: Tensor | None) -> None:
-        expected = (x.shape[0], self.channels, self.system.order)
-        begin = f"initial_state({expected[0]})"
-        finite_samples_and_state(x, state, self.dtype, expected, "(batch, channels, order)", begin)
 
 
 def bump(system: HippoSystem, at: float = 0.5, finest: float = 12.0) -> Float[np.ndarray, " order"]:
