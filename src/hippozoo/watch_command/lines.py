@@ -1,0 +1,212 @@
+"""Whole lines of a file, of a growing file or of standard input, and the place to go on from after a crash."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import select
+import stat
+import sys
+from dataclasses import dataclass, replace
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Any
+
+from hippozoo.watch_command.problem import WatchError
+
+__all__ = ["Line", "Lines", "Place", "STANDARD_INPUT"]
+
+STANDARD_INPUT = "-"
+_CHUNK = 1 << 18
+# A file is known again by its first bytes, as far as they had been written when it was opened.
+_HEAD = 1024
+# No reading is longer; a longer line is a sign of a file that is no table.
+_LONGEST = 1 << 20
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line without its end, and its number in the source; the first line is 1."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a source was read to.
+
+    Parameters
+    ----------
+    offset
+        Bytes read, up to the end of a whole line.
+    number
+        Lines read.
+    inode
+        Of the file; 0 for standard input.
+    head_length, head
+        How many of the first bytes were hashed, and their hash.
+    """
+
+    offset: int = 0
+    number: int = 0
+    inode: int = 0
+    head_length: int = 0
+    head: str = ""
+
+
+def _hashed(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+class Lines:
+    r"""Reads a source in pieces of whole lines; a torn last line waits until the rest of it is there.
+
+    Parameters
+    ----------
+    source
+        A path, or ``"-"`` for standard input.
+    place
+        Where to go on; a file that is another one by now is refused, or read from its beginning with `follow`.
+    follow
+        Whether the file grows: its end is then no end, and a file that was replaced or cut is read anew.
+    stdin
+        What to read for ``"-"``; standard input by default.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "sensor.csv"
+    ...     _ = path.write_text("time,value\n0,1.5\n1,2")
+    ...     with Lines(str(path), follow=True) as lines:
+    ...         print([line.text for line in lines.read()])  # the last line may not be whole yet
+    ...         _ = path.write_text("time,value\n0,1.5\n1,2.5\n")
+    ...         print([line.text for line in lines.read()])
+    ['time,value', '0,1.5']
+    ['1,2.5']
+    """
+
+    def __init__(
+        self, source: str, place: Place | None = None, *, follow: bool = False, stdin: BufferedIOBase | None = None
+    ) -> None:
+        self.source = source
+        self.follow = follow
+        self.ended = False
+        self.begun_anew: str | None = None  # why, since this was last asked
+        self._rest = b""
+        self._stream: Any
+        if source == STANDARD_INPUT:
+            self._stream = sys.stdin.buffer if stdin is None else stdin
+            self.place = Place()
+            return
+        self._open(place or Place())
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the file go; standard input stays open."""
+        if self.source != STANDARD_INPUT:
+            self._stream.close()
+
+    def _open(self, place: Place) -> None:
+        path = Path(self.source)
+        try:
+            mode = path.stat().st_mode
+            if stat.S_ISDIR(mode):
+                raise WatchError(f"{path} is a folder; pass a CSV or JSON lines file, or - for standard input.")
+            self._stream = path.open("rb")
+        except FileNotFoundError:
+            raise WatchError(f"{path} is not there; pass a CSV or JSON lines file, or - for standard input.") from None
+        except OSError as error:
+            raise WatchError(f"{path} cannot be read: {error.strerror}.") from error
+        begin = self._stream.read(_HEAD)
+        if b"\x00" in begin:
+            self._stream.close()
+            raise WatchError(f"{path} is a binary file; pass text: CSV, or one JSON object in each line.")
+        status = os.fstat(self._stream.fileno())
+        fresh = Place(0, 0, status.st_ino, len(begin), _hashed(begin))
+        why = self._why_another(place, begin, status.st_size)
+        if why and not self.follow:
+            self._stream.close()
+            raise WatchError(
+                f"{path} {why} since it was last read; watch it with --follow if it is replaced as it grows, "
+                f"or write to another --out."
+            )
+        if place.offset and not why:
+            self.place = replace(fresh, offset=place.offset, number=place.number)
+        else:
+            self.place, self.begun_anew = fresh, why or None
+        self._stream.seek(self.place.offset)
+        self._rest = b""
+
+    @staticmethod
+    def _why_another(place: Place, begin: bytes, size: int) -> str:
+        if not place.offset:
+            return ""
+        if size < place.offset:
+            return f"has only {size} bytes, and {place.offset} had been read: it was cut or replaced"
+        if _hashed(begin[: place.head_length]) != place.head:
+            return "begins with other bytes: it was replaced"
+        return ""
+
+    def read(self) -> list[Line]:
+        """The next whole lines, as many as are there up to a piece's size; none at the end, or while nothing comes."""
+        piece = self._next_piece()
+        if not piece:
+            if self.follow and self.source != STANDARD_INPUT:
+                self._notice_replacement()
+                return []
+            self.ended = True
+            if not self._rest:
+                return []
+            whole, self._rest = self._rest, b""
+            return self._split(whole)
+        content = self._rest + piece
+        end = content.rfind(b"\n") + 1
+        if not end and len(content) > _LONGEST:
+            raise WatchError(
+                f"line {self.place.number + 1} of {self.source} is longer than {_LONGEST} bytes; pass a table of rows."
+            )
+        whole, self._rest = content[:end], content[end:]
+        return self._split(whole) if whole else self.read()
+
+    def wait(self, seconds: float) -> None:
+        """Rest until something may have come, for so long at the most."""
+        if self.source == STANDARD_INPUT:
+            select.select([self._stream], [], [], seconds)
+        else:
+            select.select([], [], [], seconds)
+
+    def _next_piece(self) -> bytes:
+        if self.source == STANDARD_INPUT:
+            return getattr(self._stream, "read1", self._stream.read)(_CHUNK)  # what is there, without waiting for more
+        return self._stream.read(_CHUNK)
+
+    def _split(self, whole: bytes) -> list[Line]:
+        parts = whole.split(b"\n")
+        if not parts[-1]:
+            parts.pop()
+        first = self.place.number + 1
+        self.place = replace(self.place, offset=self.place.offset + len(whole), number=self.place.number + len(parts))
+        texts = (part.rstrip(b"\r").decode("utf-8", errors="replace") for part in parts)
+        return [
+            Line(first + k, text.removeprefix("\ufeff") if first + k == 1 else text) for k, text in enumerate(texts)
+        ]
+
+    def _notice_replacement(self) -> None:
+        """At the end of a file that grows, see whether another one has taken its name, or whether it was cut."""
+        try:
+            now = os.stat(self.source)  # noqa: PTH116  (a path object made every time is slower)
+        except FileNotFoundError:
+            return  # moved away, and the next one is not there yet
+        if now.st_ino == self.place.inode and now.st_size >= self.place.offset + len(self._rest):
+            return
+        cut = now.st_ino == self.place.inode
+        self._stream.close()
+        self._open(Place())
+        self.begun_anew = "was cut" if cut else "was replaced"

@@ -1,0 +1,232 @@
+"""Lines as readings: a time and one number per column, or a sentence that says why a line is none."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from hippozoo._arguments import shorten
+from hippozoo.watch_command.lines import Line
+from hippozoo.watch_command.problem import WatchError
+
+__all__ = ["LARGEST", "Layout", "Reading", "layout_for"]
+
+# Beyond it squares, and sums of them, leave the range of float64.
+LARGEST = 1e100
+_MISSING = frozenset({"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"})
+_TIME_NAMES = ("time", "timestamp", "date", "datetime", "ts")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One line: its number, its time (None where the source has none), its values (NaN where missing), its troubles."""
+
+    line: int
+    time: float | None
+    values: tuple[float, ...]
+    troubles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the lines of a source are read.
+
+    Parameters
+    ----------
+    kind
+        ``"csv"`` or ``"json"``.
+    names
+        All column names of a CSV file, in order; empty for JSON.
+    columns
+        The columns that are watched.
+    time
+        The column that holds times, or None: then every reading is one step.
+    dates
+        Whether times are dates (seconds since 1970, read as UTC where no zone is given) or plain numbers.
+    separator
+        Of a CSV file.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    time: str | None
+    dates: bool
+    separator: str = ","
+
+    def read(self, line: Line) -> Reading | str | None:
+        """The reading of a line; a sentence if it is none; None for an empty line or the header once more."""
+        if not line.text.strip():
+            return None
+        cells = self._json_cells(line) if self.kind == "json" else self._csv_cells(line)
+        if not isinstance(cells, dict):
+            return cells
+        time: float | None = None
+        if self.time is not None:
+            told = cells.get(self.time)
+            moment = _time(told, dates=self.dates)
+            if moment is None:
+                wanted = "a date such as 2024-01-31 12:00" if self.dates else "a number"
+                return f"line {line.number}: the time {shorten(told)} is not {wanted}; the row is left out."
+            time = moment
+        values, troubles = [], []
+        for name in self.columns:
+            value, trouble = _value(cells.get(name, _ABSENT))
+            values.append(value)
+            if trouble:
+                troubles.append(f"line {line.number}, column {name!r}: {trouble}; it counts as missing.")
+        return Reading(line.number, time, tuple(values), tuple(troubles))
+
+    def _csv_cells(self, line: Line) -> dict[str, Any] | str | None:
+        cells = _split(line.text, self.separator)
+        if tuple(cell.strip() for cell in cells) == self.names:
+            return None  # the header once more, as when files are put together
+        if len(cells) != len(self.names):
+            return f"line {line.number} has {len(cells)} cells, and the header {len(self.names)}; the row is left out."
+        return dict(zip(self.names, cells, strict=True))
+
+    def _json_cells(self, line: Line) -> dict[str, Any] | str:
+        try:
+            cells = json.loads(line.text)
+        except ValueError as error:
+            return f"line {line.number} is not JSON ({error}); the row is left out."
+        if not isinstance(cells, dict):
+            return f"line {line.number} is not a JSON object but {shorten(cells)}; the row is left out."
+        return cells
+
+
+_ABSENT = object()
+
+
+def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), time: str | None = None) -> Layout:
+    """How to read a source, from its first lines: the header of a CSV file and a row, or a JSON object.
+
+    Parameters
+    ----------
+    lines
+        The first lines, at least one with data.
+    source
+        Its name, for messages.
+    columns
+        Which to watch; all that hold numbers if none is named.
+    time
+        The column with times; by default the first that is called so or holds dates.
+
+    Examples
+    --------
+    >>> layout = layout_for([Line(1, "time,flow"), Line(2, "2024-01-31 12:00,3.5")], "pump.csv")
+    >>> layout.time, layout.columns
+    ('time', ('flow',))
+    >>> layout.read(Line(3, "2024-01-31 12:05,high")).troubles
+    ("line 3, column 'flow': 'high' is not a number; it counts as missing.",)
+    """
+    filled = [line for line in lines if line.text.strip()]
+    if not filled:
+        raise WatchError(f"{source} holds no rows; pass a CSV file with a header, or one JSON object in each line.")
+    if filled[0].text.lstrip().startswith("{"):
+        cells = Layout("json", (), (), None, False)._json_cells(filled[0])
+        if isinstance(cells, str):
+            raise WatchError(f"{source}: {cells}")
+        kind, names, separator, examples = "json", (), ",", [cells]
+        known = tuple(str(name) for name in cells)
+    else:
+        separator = max(",;\t|", key=filled[0].text.count)
+        names = known = tuple(cell.strip() for cell in _split(filled[0].text, separator))
+        kind = "csv"
+        if len(filled) < 2:
+            raise WatchError(f"{source} has a header and no row yet; watch it with --follow to wait for some.")
+        if all(_number(name) is not None for name in names):
+            raise WatchError(
+                f"{source} begins with numbers and has no header; put a line with the names of the columns before it, "
+                f"for example time,value."
+            )
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise WatchError(f"{source} has two columns {twice!r}; give every column a name of its own.")
+        rows = [_split(line.text, separator) for line in filled[1:]]
+        examples = [dict(zip(names, row, strict=True)) for row in rows if len(row) == len(names)]
+    for name in [*columns, *([time] if time is not None else [])]:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise WatchError(f"{source} has no column {name!r}; {hint}It has: {', '.join(map(repr, known))}.")
+    if time is None:
+        time = _find_time(known, examples, columns)
+    dates = time is not None and any(_number(one.get(time)) is None and _date(one.get(time)) for one in examples)
+    chosen = tuple(columns) or tuple(
+        name
+        for name in known
+        if name != time and any(_value(one.get(name, ""))[0] == _value(one.get(name, ""))[0] for one in examples)
+    )
+    if not chosen:
+        raise WatchError(
+            f"{source} has no column of numbers besides the time; its columns are {', '.join(map(repr, known))}."
+        )
+    return Layout(kind, names, chosen, time, dates, separator)
+
+
+def _find_time(known: Sequence[str], examples: Sequence[dict[str, Any]], columns: Sequence[str]) -> str | None:
+    """The column of times: one that is called so, or the first that holds dates."""
+    for name in known:
+        if name not in columns and name.strip().lower() in _TIME_NAMES:
+            return name
+    for name in known:
+        cells = [one.get(name) for one in examples]
+        if name not in columns and cells and all(_number(cell) is None and _date(cell) is not None for cell in cells):
+            return name
+    return None
+
+
+def _split(text: str, separator: str) -> list[str]:
+    return next(csv.reader([text], delimiter=separator), [])
+
+
+def _number(cell: Any) -> float | None:
+    if isinstance(cell, bool) or cell is None:
+        return None
+    if isinstance(cell, (int, float)):
+        try:
+            return float(cell)
+        except OverflowError:
+            return math.inf
+    try:
+        return float(cell) if isinstance(cell, str) and "_" not in cell else None
+    except ValueError:
+        return None
+
+
+def _date(cell: Any) -> float | None:
+    if not isinstance(cell, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(cell.strip())
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _time(cell: Any, *, dates: bool) -> float | None:
+    moment = _date(cell) if dates else _number(cell)
+    return moment if moment is not None and math.isfinite(moment) else None
+
+
+def _value(cell: Any) -> tuple[float, str]:
+    """The number, and what is wrong with it; NaN where it is missing or wrong."""
+    if cell is None or (isinstance(cell, str) and cell.strip().lower() in _MISSING):
+        return math.nan, ""
+    if cell is _ABSENT:
+        return math.nan, "there is no such column in this row"
+    number = _number(cell)
+    if number is None:
+        return math.nan, f"{shorten(cell)} is not a number"
+    if math.isnan(number):
+        return math.nan, ""
+    if abs(number) > LARGEST:
+        return math.nan, f"{shorten(cell)} is beyond {LARGEST:g}"
+    return number, ""

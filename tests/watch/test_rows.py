@@ -1,0 +1,94 @@
+"""Lines as readings, and sentences about those that are none."""
+
+import math
+
+import pytest
+
+from hippozoo.watch_command.lines import Line
+from hippozoo.watch_command.problem import WatchError
+from hippozoo.watch_command.rows import layout_for
+
+
+def layout(*texts, **choices):
+    return layout_for([Line(k + 1, text) for k, text in enumerate(texts)], "a.csv", **choices)
+
+
+def test_times_are_found_by_name_or_by_what_they_hold():
+    assert layout("when,flow", "2024-01-31 12:00,1").time == "when"
+    assert layout("Timestamp,flow", "17,1").time == "Timestamp"
+    assert layout("flow,level", "17,1").time is None
+
+
+def test_dates_are_seconds_since_1970():
+    rows = layout("time;flow", "2024-01-31 12:00;1")
+    assert rows.read(Line(2, "1970-01-02;5")).time == 86400.0
+    assert rows.read(Line(3, "1970-01-01T01:00:00+01:00;5")).time == 0.0
+
+
+def test_json_lines_and_csv_give_the_same_reading():
+    from_csv = layout("time,a,b", "1,2,3").read(Line(7, "4,5.5,"))
+    from_json = layout('{"time": 1, "a": 2, "b": 3}').read(Line(7, '{"time": 4, "a": 5.5, "b": null}'))
+    assert from_csv.time == from_json.time == 4.0
+    assert from_csv.values[0] == from_json.values[0] == 5.5
+    assert math.isnan(from_csv.values[1])
+    assert math.isnan(from_json.values[1])
+    assert from_csv.troubles == from_json.troubles == ()
+
+
+def test_columns_that_hold_no_numbers_are_not_watched_unless_named():
+    assert layout("time,name,flow", "1,pump,3").columns == ("flow",)
+    assert layout("time,name,flow", "1,pump,3", columns=["name"]).columns == ("name",)
+
+
+@pytest.mark.parametrize(
+    ("text", "trouble"),
+    [
+        ("3,high", "line 9, column 'flow': 'high' is not a number; it counts as missing."),
+        ("3,1e308", "line 9, column 'flow': '1e308' is beyond 1e+100; it counts as missing."),
+        ("3,inf", "line 9, column 'flow': 'inf' is beyond 1e+100; it counts as missing."),
+    ],
+)
+def test_a_value_that_is_none_counts_as_missing_and_is_said(text, trouble):
+    reading = layout("time,flow", "1,2").read(Line(9, text))
+    assert math.isnan(reading.values[0])
+    assert reading.troubles == (trouble,)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("3", "line 9 has 1 cells, and the header 2"),
+        ("noon,3", "line 9: the time 'noon' is not a number"),
+    ],
+)
+def test_a_line_that_is_no_reading_is_left_out_and_said(text, sentence):
+    assert layout("time,flow", "1,2").read(Line(9, text)).startswith(sentence)
+
+
+def test_the_header_once_more_and_empty_lines_are_nothing():
+    rows = layout("time,flow", "1,2")
+    assert rows.read(Line(5, "time,flow")) is None
+    assert rows.read(Line(6, "  ")) is None
+
+
+def test_a_json_key_that_vanishes_is_missing_and_said():
+    reading = layout('{"time": 1, "a": 2}').read(Line(2, '{"time": 2}'))
+    assert reading.troubles == ("line 2, column 'a': there is no such column in this row; it counts as missing.",)
+
+
+@pytest.mark.parametrize(
+    ("texts", "choices", "message"),
+    [
+        ([], {}, "holds no rows"),
+        (["time,flow"], {}, "has a header and no row yet"),
+        (["1,2", "3,4"], {}, "has no header"),
+        (["a,a", "3,4"], {}, "two columns 'a'"),
+        (["time,flow", "1,2"], {"columns": ["flwo"]}, "did you mean 'flow'"),
+        (["time,flow", "1,2"], {"time": "when"}, "has no column 'when'"),
+        (["time,name", "1,pump"], {}, "no column of numbers"),
+        (["{nonsense"], {}, "is not JSON"),
+    ],
+)
+def test_a_source_that_cannot_be_watched_is_refused_in_words(texts, choices, message):
+    with pytest.raises(WatchError, match=message):
+        layout(*texts, **choices)
