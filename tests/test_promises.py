@@ -45,12 +45,24 @@ MEMBERS = {
         lambda: MemoryLayer(LegT(8, timescale=9.0), outputs=4, channels=3, bias=False).double(),
         {"n_steps": 150},
     ),
+    "layer-shared": (
+        lambda: MemoryLayer(LegT(8, 9.0), channels=3, readout="shared", outputs=2, dtype=torch.float64),
+        {"n_steps": 100},
+    ),
+    "layer-per-channel": (
+        lambda: MemoryLayer(LegT(8, 9.0), channels=3, readout="per_channel", reads=2),
+        {"n_steps": 100},
+    ),
     "layer-trainable-timescale": (
         lambda: MemoryLayer(LegT(6, timescale=9.0), trainable_timescale=True, dtype=torch.float64),
         {},
     ),
     "layer-trainable-readout": (
         lambda: MemoryLayer(LegS(6, timescale=9.0), dt=0.5, outputs=2, channels=3, trainable_timescale=True),
+        {},
+    ),
+    "layer-trainable-per-channel": (
+        lambda: MemoryLayer(LegS(6, 9.0), channels=3, trainable_timescale=True, readout="per_channel").double(),
         {},
     ),
     "layer-bilinear": (lambda: MemoryLayer(LegT(8, timescale=9.0), method="bilinear", dtype=torch.float64), {}),

@@ -19,6 +19,11 @@ def recent(width):
         (lambda: LagLayer((3,), 2), "systems holds 3"),
         (lambda: LagLayer(LegT(4, 8.0), 2, taps=-1), "taps=-1"),
         (lambda: LagLayer(LegT(4, 8.0), 0), "channels=0"),
+        (lambda: MemoryLayer(LegT(4, 8.0), readout="own"), "choose from 'states', 'full', 'shared', 'per_channel'"),
+        (lambda: MemoryLayer(LegT(4, 8.0), readout="shared"), "readout='shared' without channels"),
+        (lambda: MemoryLayer(LegT(4, 8.0), channels=2, readout="full"), "without outputs"),
+        (lambda: MemoryLayer(LegT(4, 8.0), channels=2, outputs=1, readout="states"), "leave out outputs=1"),
+        (lambda: MemoryLayer(LegT(4, 8.0), channels=2, readout="shared", reads=2), "readout='per_channel' for several"),
         (lambda: Block(4, 7), "7 gave 7, which is no SequenceLayer"),
         (
             lambda: Block(4, lambda width: torch.nn.Linear(width, width)),

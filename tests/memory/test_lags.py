@@ -6,7 +6,7 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 from hippozoo.layers.lag_functionals import functionals_of_states, lag_functionals
-from hippozoo.memory import LagLayer, Memory
+from hippozoo.memory import LagLayer, Memory, MemoryLayer
 from hippozoo.systems import LegS, LegT
 
 SYSTEMS = LegT(4, 8.0), LegS(3, 20.0)
@@ -89,3 +89,21 @@ def test_per_sample_gradients_agree(layer):
         layer.zero_grad()
         loss(parameters, one).backward()
         torch.testing.assert_close(gradient, layer.weight.grad)
+
+
+@pytest.mark.parametrize("outputs", [None, 5])
+@pytest.mark.parametrize(("readout", "reads"), [("shared", 1), ("per_channel", 1), ("per_channel", 3)])
+def test_a_readout_by_lag_functionals_is_linear_in_the_states(readout, reads, outputs):
+    layer = MemoryLayer(LegT(6, 9.0), channels=3, readout=readout, reads=reads, outputs=outputs, dtype=torch.float64)
+    x = torch.randn(2, 70, 3, dtype=torch.float64)
+    states, last = MemoryLayer(LegT(6, 9.0), dtype=torch.float64)(x)
+    wanted = functionals_of_states(states, layer.functional.expand(reads, 3, 6)).flatten(2)
+    y, state = layer(x)
+    torch.testing.assert_close(y, layer.readout(wanted) if outputs else wanted)
+    torch.testing.assert_close(state, last)
+
+
+def test_a_frozen_layer_reads_the_same():
+    layer = MemoryLayer(LegT(6, 9.0), channels=3, readout="per_channel", trainable_timescale=True)
+    x = torch.randn(2, 40, 3)
+    torch.testing.assert_close(layer.frozen()(x)[0], layer(x)[0])

@@ -18,7 +18,7 @@ from hippozoo.layers.blocks import BlockTables, block_starts, pick, with_zeros
 from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
 from hippozoo.layers.types import State
 
-__all__ = ["functionals_of_states", "lag_functionals"]
+__all__ = ["functionals_of_states", "lag_functionals", "shared_functional"]
 
 Samples = Float[Tensor, "batch time channels"]
 Weight = Float[Tensor, "functionals channels order"]
@@ -64,6 +64,23 @@ def lag_functionals(
     around = (known @ inside.flatten(1)).unflatten(-1, (block, order)).transpose(1, 2)
     last = pick(around, position % block)
     return y, torch.where((lengths > 0)[:, None, None], last, first.transpose(0, 1))
+
+
+def shared_functional(
+    x: Samples,
+    state: State | None,
+    weight: Float[Tensor, " order"],
+    tables: BlockTables,
+    block: int,
+    lengths: Int[Tensor, " batch"] | None,
+) -> tuple[Float[Tensor, "batch time channels"], State]:
+    """One functional of every channel: the channels are so many more items."""
+    batch, n_steps, channels = x.shape
+    rows = x.mT.reshape(batch * channels, n_steps, 1)
+    before = None if state is None else state.reshape(batch * channels, 1, -1)
+    each = None if lengths is None else lengths.repeat_interleave(channels)
+    y, after = lag_functionals(rows, before, weight[None, None], tables, block, each)
+    return y.reshape(batch, channels, n_steps).mT, after.view(batch, channels, -1)
 
 
 def by_definition(

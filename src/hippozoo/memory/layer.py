@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -13,10 +14,13 @@ from hippozoo.discretise import LONGEST_STEP, Method, discretise
 from hippozoo.layers import SequenceLayer, State, Stepper, Steps, Timing
 from hippozoo.layers.arguments import above_zero, steps_of_time
 from hippozoo.layers.blocks import BlockTables, all_states, block_tables, fixed_tables, levels_needed, readouts
+from hippozoo.layers.lag_functionals import functionals_of_states, lag_functionals, shared_functional
 from hippozoo.layers.updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
 from hippozoo.systems import HippoSystem
 
 __all__ = ["MemoryLayer", "Stepper"]
+
+Readout = Literal["states", "full", "shared", "per_channel"]
 
 
 class MemoryLayer(SequenceLayer):
@@ -34,16 +38,24 @@ class MemoryLayer(SequenceLayer):
     dt
         Time from one sample to the next, where a call does not say otherwise.
     outputs
-        Number of values of a learnt linear readout of all coefficients of all channels, ``readout.weight`` of shape
-        (outputs, channels * order). Without it the output is the states. Reading a sequence does not hold them.
+        Number of values of a learnt linear readout, in the layer's ``readout``. Without it, and where `readout` does
+        not say otherwise, the output is the states. Reading a sequence does not hold them.
     channels
-        Number of channels; needed with `outputs`, checked where given.
+        Number of channels; needed for a readout, checked where given.
     trainable_timescale
         Learn ``log_timescale``, starting from the system's; the update rule is then computed in every call.
     method
         ``"zoh"``, exact for a signal that holds its value between samples, or ``"bilinear"``.
     bias
         Whether the readout adds a learnt constant.
+    readout
+        What is read: ``"states"``; ``"full"``, all coefficients of all channels by one linear map to `outputs` values;
+        ``"shared"``, one learnt lag functional, ``functional`` of shape (order,), of every channel; or
+        ``"per_channel"``, functionals of each channel's own, (reads, channels, order). The last two give (batch, time,
+        reads * channels), or with `outputs` a linear map of it, and stay small where `order` is high. By default
+        ``"full"`` with `outputs`, ``"states"`` without.
+    reads
+        Functionals per channel, for ``"per_channel"``.
     device, dtype
         As in any torch layer; float32 or float64. Matrices are computed in float64 and cast once, again after
         ``layer.double()``. Under ``torch.autocast`` the layer keeps to its own dtype.
@@ -89,6 +101,8 @@ class MemoryLayer(SequenceLayer):
         trainable_timescale: bool = False,
         method: Method = "zoh",
         bias: bool = True,
+        readout: Readout | None = None,
+        reads: int = 1,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -98,8 +112,19 @@ class MemoryLayer(SequenceLayer):
         self.system = system
         self.dt = positive_number("dt", dt, why="it is the time from sample to sample")
         self.outputs = None if outputs is None else whole_number("outputs", outputs)
-        if self.outputs and not self.channels:
-            raise ValueError(f"outputs={outputs} without channels: a readout weighs every channel; pass channels.")
+        if readout is not None and readout not in get_args(Readout):
+            raise ValueError(f"readout={shorten(readout)}; choose from {', '.join(map(repr, get_args(Readout)))}.")
+        self._asked: Readout | None = readout  # the name `readout` belongs to the linear map
+        self.reads = whole_number("reads", reads)
+        if self.reads > 1 and readout != "per_channel":
+            raise ValueError(f"reads={reads} with readout={readout!r}; pass readout='per_channel' for several.")
+        if readout == "full" and not self.outputs:
+            raise ValueError("readout='full' without outputs; pass the number of values to read, such as outputs=1.")
+        if readout == "states" and self.outputs:
+            raise ValueError(f"readout='states' gives the states themselves; leave out outputs={outputs}.")
+        if self.read_by != "states" and not self.channels:
+            given = f"outputs={outputs}" if self.outputs else f"readout={readout!r}"
+            raise ValueError(f"{given} without channels: a readout weighs every channel; pass channels.")
         self.trainable_timescale = bool(trainable_timescale)
         self.method: Method = method
         self.bias = bool(bias)
@@ -112,10 +137,29 @@ class MemoryLayer(SequenceLayer):
             self.log_timescale = nn.Parameter(torch.full_like(place, math.log(system.timescale)))
         else:
             self._make_tables(place, "b_d", "A_d", "_within", "_carries")
-        if self.outputs and self.channels:
-            self.readout = nn.Linear(self.channels * system.order, self.outputs, self.bias, **self._place)
+        width = self.channels or 1
+        if self._by_lag:
+            shape = (system.order,) if readout == "shared" else (self.reads, width, system.order)
+            self.functional = nn.Parameter(place.new_empty(shape).normal_(0.0, system.order**-0.5))
+        if self.outputs:
+            numbers = width * (self.reads if self._by_lag else system.order)
+            self.readout = nn.Linear(numbers, self.outputs, self.bias, **self._place)
 
     # -- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def read_by(self) -> Readout:
+        """What the output is: the states, or which readout of them."""
+        return self._asked or ("full" if self.outputs else "states")
+
+    @property
+    def _by_lag(self) -> bool:
+        return self.read_by in ("shared", "per_channel")
+
+    def configuration(self) -> dict[str, Any]:
+        """The constructor's arguments; with the `state_dict` and the dtype they make the layer again."""
+        names = "system", "dt", "outputs", "channels", "trainable_timescale", "method", "bias"
+        return {**{name: getattr(self, name) for name in names}, "readout": self._asked, "reads": self.reads}
 
     @property
     def timescale(self) -> float:
@@ -152,8 +196,7 @@ class MemoryLayer(SequenceLayer):
         """
         changes = {"system": replace(self.system, timescale=self.timescale), "trainable_timescale": False}
         copy = MemoryLayer(**self.configuration() | changes, device=self.device, dtype=self.dtype)
-        if self.outputs:
-            copy.readout.load_state_dict(self.readout.state_dict())
+        copy.load_state_dict({name: value for name, value in self.state_dict().items() if name != "log_timescale"})
         return copy.train(self.training)
 
     # -- the state in motion ---------------------------------------------------------------------------------
@@ -168,16 +211,21 @@ class MemoryLayer(SequenceLayer):
             y, state = self._roll_constant(x, state, steps, timing.lengths)
         else:
             y, state = roll_varying(x, self._begin(x, state), timing.each(batch, n_steps), self._updates, self._read)
-        return (y + self.readout.bias if self.outputs and self.bias else y), state
+        return self._mapped(y), state
 
     def _roll_constant(
         self, x: Tensor, state: Tensor | None, dt: Tensor | None, lengths: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         batch, n_steps, channels = x.shape
         tables = self._tables(dt, n_steps)
-        if not self.outputs:
+        if self.read_by == "states":
             return all_states(x, state, tables, self._block, lengths)
-        weight = self.readout.weight.view(self.outputs, channels, self.system.order)
+        if self.read_by == "shared":
+            return shared_functional(x, state, self.functional, tables, self._block, lengths)
+        if self.read_by == "per_channel":
+            y, state = lag_functionals(x, state, self.functional, tables, self._block, lengths)
+            return y.flatten(2), state
+        weight = self.readout.weight.view(-1, channels, self.system.order)
         block = self._block
         if not torch.compiler.is_compiling():
             # Few samples do not repay the matrix of a long block; but a graph must not depend on the batch.
@@ -189,7 +237,7 @@ class MemoryLayer(SequenceLayer):
         A_d, b_d = self.update_rule() if steps is None else self._updates(steps)
         # One step per item: b_d meets (batch, channels, order).
         state = state @ A_d.mT + x[..., None] * (b_d if b_d.ndim == 1 else b_d[:, None])
-        return (self.readout(state.flatten(1)) if self.outputs else state), state
+        return self._mapped(self._read(state[:, None])[:, 0]), state
 
     # -- tables ----------------------------------------------------------------------------------------------
 
@@ -205,7 +253,17 @@ class MemoryLayer(SequenceLayer):
         return updates(steps, self._generator, self.method, dtype or self.dtype)
 
     def _read(self, states: Tensor) -> Tensor:
-        return states.flatten(2) @ self.readout.weight.mT if self.outputs else states
+        """What is read of states at every sample, before the linear map of functionals and before its bias."""
+        if self.read_by == "full":
+            return states.flatten(2) @ self.readout.weight.mT
+        if self.read_by == "shared":
+            return states @ self.functional
+        return functionals_of_states(states, self.functional).flatten(-2) if self._by_lag else states
+
+    def _mapped(self, y: Tensor) -> Tensor:
+        if not self.outputs:
+            return y
+        return self.readout(y) if self._by_lag else y + self.readout.bias if self.bias else y
 
     def _tables(self, dt: Tensor | None, n_steps: int) -> BlockTables:
         if dt is None and not self.trainable_timescale:
@@ -220,6 +278,8 @@ class MemoryLayer(SequenceLayer):
     def _parameter(self) -> Tensor | None:
         if self.trainable_timescale:
             return self.log_timescale
+        if self._by_lag:
+            return self.functional
         return self.readout.weight if self.outputs else None
 
     def _compute_tables(self, place: Tensor) -> None:
