@@ -24,7 +24,7 @@ def error_beside_simple_forecasts(forecaster, series):
 @pytest.mark.parametrize(("kind", "most"), [(noises, 1.25), (autoregressions, 1.6), (walks, 2.0)])
 def test_what_cannot_be_foreseen_is_forecast_almost_as_well_as_without_learning(rng, kind, most, horizons):
     series = kind(rng, int(horizons * HORIZON) + HORIZON)
-    assert error_beside_simple_forecasts(forecaster_for(float(HORIZON)), series) < most
+    assert error_beside_simple_forecasts(forecaster_for(float(HORIZON), mixture=False), series) < most
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_what_cannot_be_foreseen_is_forecast_almost_as_well_as_without_learning(
 )
 def test_what_repeats_or_goes_straight_on_is_believed_early(rng, kind, horizons, most):
     series = kind(rng, int(horizons * HORIZON) + HORIZON)
-    assert error_beside_simple_forecasts(forecaster_for(float(HORIZON)), series) < most
+    assert error_beside_simple_forecasts(forecaster_for(float(HORIZON), mixture=False), series) < most
 
 
 @pytest.mark.parametrize("together", ["independent", "shared", "joint"])
@@ -126,7 +126,7 @@ def test_forecast_replay_and_explanation_use_the_map_that_is_shown(rng, anchor):
 
 
 def test_learning_in_pieces_and_merging_either_way_forecast_the_same(rng):
-    forecaster = forecaster_for(float(HORIZON))
+    forecaster = forecaster_for(float(HORIZON), mixture=False)
     one, two = walks(rng, 60)[:, :2].T
     whole = forecaster.learn(forecaster.initial_state(), one)
     pieces = forecaster.learn(forecaster.learn(forecaster.initial_state(), one[:23]), one[23:])

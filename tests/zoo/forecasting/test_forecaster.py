@@ -235,7 +235,7 @@ STANDSTILL = {
     "differences": Forecaster(LegT(32, 64.0), horizon=12.0, ridge=1e-4, anchor="last"),
     "around zero": Forecaster(LegT(32, 64.0), horizon=12.0, ridge=1e-4, anchor="last", intercept=False),
     "forgetting": Forecaster(LegT(32, 64.0), horizon=12.0, ridge=1e-4, forgetting=100.0),
-    "candidates": forecaster_for(12.0),
+    "candidates": forecaster_for(12.0, mixture=False),
 }
 
 
@@ -273,7 +273,7 @@ def test_a_channel_that_stood_still_disturbs_no_joint_forecast(rng, anchor, rank
 
 @pytest.mark.parametrize("level", [0.0, 10.0, 1e6, -3e-5])
 def test_as_long_as_a_signal_stands_still_the_first_candidate_is_used(level):
-    forecaster = forecaster_for(12.0)
+    forecaster = forecaster_for(12.0, mixture=False)
     state = learn(forecaster, np.full(600, level))
     assert forecaster.chosen(state) == forecaster.candidates[:1]
     assert_allclose(forecaster.forecast(state).band(6.0), level, rtol=1e-9)

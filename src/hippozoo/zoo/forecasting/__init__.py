@@ -8,6 +8,8 @@ from hippozoo.zoo.forecasting.explanation import Explanation, explain
 from hippozoo.zoo.forecasting.forecast import Forecast
 from hippozoo.zoo.forecasting.forecaster import Forecaster
 from hippozoo.zoo.forecasting.future import future_metric, lead_basis
+from hippozoo.zoo.forecasting.mixed_forecast import MixedForecast
+from hippozoo.zoo.forecasting.mixture import Mixer, Mixture
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap, reduced_rank
 from hippozoo.zoo.forecasting.state import ForecasterState, Validation
@@ -21,6 +23,9 @@ __all__ = [
     "ForecastMap",
     "Forecaster",
     "ForecasterState",
+    "MixedForecast",
+    "Mixer",
+    "Mixture",
     "Moments",
     "Validation",
     "explain",

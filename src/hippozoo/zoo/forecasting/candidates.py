@@ -18,7 +18,7 @@ from hippozoo.zoo.forecasting.unvalidated import Caution
 
 __all__ = ["Anchor", "Candidate", "Solver", "without_level"]
 
-Anchor = Literal["none", "last"]
+Anchor = Literal["none", "last", "season"]
 
 
 @dataclass(frozen=True)

@@ -145,12 +145,12 @@ def explain(
     number = whole_number("channel", channel, minimum=0)
     if number >= state.channels:
         raise ValueError(f"channel={number}, but there are {state.channels}, counted from 0; pass one of them.")
-    group = number if forecaster.together == "independent" else 0
-    chosen = (forecaster.chosen(state) if candidate is None else (candidate,) * len(state.learnt))[group]
+    group = number if forecaster.together == "independent" or forecaster.mixture else 0
+    chosen = (forecaster.chosen(state) if candidate is None else (candidate,) * state.channels)[group]
     fitted = forecaster.maps(state, candidate)[group]
     moments: Moments = forecaster.moments(state, chosen)[group]
     level = float(state.held[number]) if chosen.anchor == "last" else 0.0
-    past = state.aligned[chosen.history][number].copy()
+    past = forecaster.past(state, chosen.history)[number].copy()
     past[0] -= level
     metric = forecaster.future_metric
     return Explanation(

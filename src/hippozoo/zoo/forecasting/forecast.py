@@ -12,7 +12,7 @@ from hippozoo._arguments import positive_number, real_array, shorten, whole_numb
 from hippozoo.systems import LegT
 from hippozoo.zoo.forecasting.future import lead_basis
 
-__all__ = ["Forecast"]
+__all__ = ["Forecast", "checked_probability"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,10 @@ class Forecast:
     detail
         Variance of what is too fine for the basis, for each cell of the horizon, (cells,) or (channels, cells); it
         adds to the uncertainty of a value. None for none.
+    lower
+        Values below it cannot be; None if all can.
+    by
+        What the forecast of each channel was made by, and the share of each.
 
     Examples
     --------
@@ -51,6 +55,8 @@ class Forecast:
     covariance: Float[np.ndarray, "*channels order order"]
     dt: float = 1.0
     detail: Float[np.ndarray, "*channels cells"] | None = None
+    lower: float | int | None = None
+    by: tuple[dict[str, float], ...] = ()
 
     @property
     def horizon(self) -> float:
@@ -59,7 +65,7 @@ class Forecast:
 
     def mean(self, lead: Float[np.ndarray, "*leads"] | float) -> Float[np.ndarray, "..."]:
         """The expected value at each lead; channels first."""
-        return np.tensordot(self.coefficients, lead_basis(self.future, lead), axes=([-1], [-1]))
+        return self.bounded(np.tensordot(self.coefficients, lead_basis(self.future, lead), axes=([-1], [-1])))
 
     def variance(self, lead: Float[np.ndarray, "*leads"] | float) -> Float[np.ndarray, "..."]:
         """Expected squared error at each lead; channels first."""
@@ -79,12 +85,46 @@ class Forecast:
 
     def quantile(self, lead: Float[np.ndarray, "*leads"] | float, probability: float) -> Float[np.ndarray, "..."]:
         """The value that the signal stays below with this probability, errors being Gaussian."""
-        share = real_array("probability", probability)
-        if share.ndim or not 0 < share < 1:
-            raise ValueError(f"probability={shorten(probability)}; pass one number between 0 and 1.")
-        mean, deviations = self.mean(lead), float(ndtri(share))
+        mean, deviations = self.mean(lead), float(ndtri(checked_probability(probability)))
         # The median is the mean, also where the variance is still infinite.
-        return np.asarray(mean + deviations * np.sqrt(self.variance(lead)) if deviations else mean)
+        return self.bounded(np.asarray(mean + deviations * np.sqrt(self.variance(lead)) if deviations else mean))
+
+    def paths(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "count *channels leads"]:
+        """Futures that may come, sample by sample: drawn from what the forecast expects and how sure it is.
+
+        Examples
+        --------
+        >>> future = LegT(order=4, timescale=8.0)
+        >>> forecast = Forecast(future, np.array([20.0, 0, 0, 0]), np.diag([4.0, 0, 0, 0]), dt=1.0)
+        >>> drawn = forecast.paths(1000, np.random.default_rng(0))
+        >>> drawn.shape, bool(abs(drawn[:, 3].std() - 2) < 0.1)
+        ((1000, 8), True)
+        """
+        number, leads = whole_number("count", count), self.leads()
+        values, axes = np.linalg.eigh(self.covariance)
+        root = axes * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+        drawn = np.einsum("...ij,n...j->n...i", root, rng.normal(size=(number, *self.coefficients.shape)))
+        fine = rng.normal(size=(number, *self.coefficients.shape[:-1], len(leads))) * np.sqrt(self.detail_at(leads))
+        return self.bounded((self.coefficients + drawn) @ lead_basis(self.future, leads).T + fine)
+
+    def channel(self, number: int) -> Forecast:
+        """The forecast of one channel of several by itself.
+
+        Examples
+        --------
+        >>> both = Forecast(LegT(2, 8.0), np.array([[1.0, 0.0], [2.0, 0.0]]), np.zeros((2, 2, 2)))
+        >>> both.channel(1).samples(3).tolist()
+        [2.0, 2.0, 2.0]
+        """
+        detail = None if self.detail is None else self.detail[number]
+        by = self.by[number : number + 1]
+        return Forecast(
+            self.future, self.coefficients[number], self.covariance[number], self.dt, detail, self.lower, by
+        )
+
+    def bounded(self, values: np.ndarray) -> np.ndarray:
+        """The values, none below what can be."""
+        return values if self.lower is None else np.asarray(np.maximum(values, self.lower))
 
     def band(
         self, lead: Float[np.ndarray, "*leads"] | float, coverage: float = 0.8
@@ -108,3 +148,11 @@ class Forecast:
     def samples(self, count: int | None = None) -> Float[np.ndarray, "*channels count"]:
         """The next `count` samples: the mean in the middle of each one's cell."""
         return self.mean(self.leads(count))
+
+
+def checked_probability(probability: float) -> float:
+    """One number strictly between 0 and 1."""
+    share = real_array("probability", probability)
+    if share.ndim or not 0 < share < 1:
+        raise ValueError(f"probability={shorten(probability)}; pass one number between 0 and 1.")
+    return float(share)

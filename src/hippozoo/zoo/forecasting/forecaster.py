@@ -17,6 +17,7 @@ from hippozoo._immutable import Immutable
 from hippozoo.discretise import checked_steps
 from hippozoo.memory import Memory, hold_missing
 from hippozoo.systems import HippoSystem, LegT
+from hippozoo.zoo.forecasting import mixing
 from hippozoo.zoo.forecasting.beginning import begin_channels, rows_that_begin, wait_for_a_sample
 from hippozoo.zoo.forecasting.candidates import Anchor, Candidate, Solver, without_level
 from hippozoo.zoo.forecasting.delay import DelayLine
@@ -26,6 +27,8 @@ from hippozoo.zoo.forecasting.forecast import Forecast
 from hippozoo.zoo.forecasting.future import lead_basis
 from hippozoo.zoo.forecasting.gaps import cross_gap, long_gaps
 from hippozoo.zoo.forecasting.grouping import Together, group_count, group_pairs
+from hippozoo.zoo.forecasting.mixing import check_mixture, mixer_of
+from hippozoo.zoo.forecasting.mixture import Mixer
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap
 from hippozoo.zoo.forecasting.state import ForecasterState, Learnt, Validation
@@ -91,6 +94,21 @@ class Forecaster(Immutable):
         How much of a past System 2 must have seen before a pair is learnt from.
     future_metric
         W, how errors count (see `future_metric`); all leads alike by default.
+    mixture
+        Mix all candidates by how well each has done, in place of choosing the best one; simple forecasts (last value,
+        mean, drift, damped trend, a season repeated) are among them. See `Mixer`. It needs full rank, and channels that
+        learn ``"independent"``\ ly, ``"shared"`` or as a ``"panel"``: series of one kind that differ in size, where a
+        short one borrows what the others have taught.
+    season
+        Periods, in the user's time unit; they need a mixture. ``anchor="season"`` learns differences from the value
+        one season ago.
+    guard
+        Hold the mixture back after a surprise, far out, and when a sensor is stuck; pairs with a surprise in their
+        future count less.
+    calibrated
+        Bands follow the errors that were made, at every lead, and how wild the stream is at present; Gaussian else.
+    lower
+        A bound that values cannot fall below; whole-number counts have 0 by themselves.
 
     Examples
     --------
@@ -122,6 +140,11 @@ class Forecaster(Immutable):
     forgetting: float | int | None = None
     warmup: float | int = 0.0
     future_metric: Float[np.ndarray, "order order"] | None = None
+    mixture: bool = False
+    season: float | int | tuple[float | int, ...] | None = None
+    guard: bool = False
+    calibrated: bool = False
+    lower: float | int | None = None
 
     def __post_init__(self) -> None:
         def put(name: str, value: Any) -> None:
@@ -141,7 +164,7 @@ class Forecaster(Immutable):
             if getattr(self, name) not in get_args(allowed):
                 raise ValueError(f"{name}={shorten(getattr(self, name))} is unknown; pass one of {get_args(allowed)}.")
         if not self.anchors or any(one not in get_args(Anchor) for one in self.anchors):
-            raise ValueError(f"anchor={shorten(self.anchor)} is unknown; pass one of {get_args(Anchor)}, or both.")
+            raise ValueError(f"anchor={shorten(self.anchor)} is unknown; pass one of {get_args(Anchor)}, or several.")
         for rank in self.ranks:
             if rank is not None:
                 whole_number("rank", rank, why="a forecast reads at least one number of the past")
@@ -166,6 +189,7 @@ class Forecaster(Immutable):
                 )
             _check_metric(metric)
             put("future_metric", metric)
+        check_mixture(self)
 
     # -- configuration, read ----------------------------------------------------------------------------------------
 
@@ -195,6 +219,18 @@ class Forecaster(Immutable):
         return tuple(
             Candidate(*one) for one in product(range(len(self.histories)), self.anchors, self.ranks, self.ridges)
         )
+
+    @property
+    def seasons(self) -> tuple[float | int, ...]:
+        """The periods that are known."""
+        if self.season is None:
+            return ()
+        return self.season if isinstance(self.season, tuple) else (self.season,)
+
+    @cached_property
+    def mixer(self) -> Mixer:
+        """The machinery of a mixture."""
+        return mixer_of(self)
 
     @cached_property
     def future(self) -> LegT:
@@ -243,6 +279,8 @@ class Forecaster(Immutable):
         3
         """
         count = 1 if channels is None else whole_number("channels", channels)
+        if self.mixture:
+            return mixing.initial_state(self, count, single=channels is None)
         nothing = np.zeros(count)
         joined = count if self.together == "joint" else 1
         outputs = joined * self.future.order
@@ -302,7 +340,33 @@ class Forecaster(Immutable):
         >>> bool(np.allclose(state.learnt[0][0].yx, pieces.learnt[0][0].yx))
         True
         """
-        return self._taken_in(state, *self._checked(state, signal, dt, mask), learning=True)
+        checked = self._checked(state, signal, dt, mask)
+        if state.mixture is not None:
+            return mixing.taken_in(self, state, *checked, learning=True)
+        return self._taken_in(state, *checked, learning=True)
+
+    def learn_one(
+        self, state: ForecasterState, value: float | Float[np.ndarray, " channels"] | None, dt: float | None = None
+    ) -> ForecasterState:
+        """The state after one more sample: a number, a vector of the channels, or None (NaN in a vector) if missing.
+
+        The same as `learn` of an array of length one, without its cost.
+
+        Examples
+        --------
+        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0, mixture=True)
+        >>> state = forecaster.initial_state()
+        >>> for value in np.cos(np.arange(300) / 3):
+        ...     state = forecaster.learn_one(state, value)
+        >>> bool(abs(forecaster.forecast(state).mean(0.5) - np.cos(100)) < 0.1)
+        True
+        """
+        if state.mixture is not None and dt is None and not state.mixture.offset:
+            return mixing.one_taken_in(self, state, value)
+        given = np.full(state.channels, np.nan) if value is None else np.atleast_1d(np.asarray(value, float))
+        row = given[None, 0] if state.single else given[None]
+        seen = ~np.isnan(row)
+        return self.learn(state, row if seen.all() else np.where(seen, row, 0.0), dt, None if seen.all() else seen)
 
     def follow(
         self,
@@ -323,7 +387,10 @@ class Forecaster(Immutable):
         >>> later.time, later.pairs == state.pairs
         (250.0, True)
         """
-        moved = self._taken_in(state, *self._checked(state, signal, dt, mask), learning=False)
+        checked = self._checked(state, signal, dt, mask)
+        if state.mixture is not None:
+            return mixing.taken_in(self, state, *checked, learning=False)
+        moved = self._taken_in(state, *checked, learning=False)
         return replace(moved, validation=state.validation)
 
     def merge(self, state: ForecasterState, other: ForecasterState) -> ForecasterState:
@@ -344,6 +411,8 @@ class Forecaster(Immutable):
                 f"states of {state.channels} and {other.channels} channels, or of different forecasters, do not merge; "
                 f"learn both with the same forecaster and the same channels."
             )
+        if state.mixture is not None and other.mixture is not None:
+            return replace(state, mixture=self.mixer.merge(state.mixture, other.mixture))
         mine, theirs = state.validation, other.validation
         validation = replace(
             mine,
@@ -368,7 +437,7 @@ class Forecaster(Immutable):
         >>> scores.shape, bool(scores[0, 0] < scores[0, 1])
         ((1, 2), True)
         """
-        return self._solver.scores(state)
+        return self._solver.scores(state) if state.mixture is None else mixing.scores(self, state)
 
     def until_validated(self, state: ForecasterState) -> float:
         """How much more must be observed before the bands of all channels are measured on unseen data; 0 if they are.
@@ -385,6 +454,8 @@ class Forecaster(Immutable):
         >>> forecaster.until_validated(forecaster.learn(state, wave[10:]))
         0.0
         """
+        if state.mixture is not None:
+            return mixing.until_validated(self, state)
         validation = state.validation
         # Not begun, or too young for a pair of a past and its future: the first pair is still to come.
         missing = self.horizon + self.warmup - np.where(state.begun, state.age, 0.0)
@@ -401,6 +472,8 @@ class Forecaster(Immutable):
     def chosen(self, state: ForecasterState) -> tuple[Candidate, ...]:
         """The candidate that each group forecasts by; the first one as long as nothing could be compared."""
         scores = np.nan_to_num(self.scores(state), nan=np.inf)
+        if state.mixture is not None:
+            return tuple(self.candidates[int(np.argmin(row))] for row in scores)
         # While a signal stands still all candidates are right, and rounding is no reason to leave the first.
         scores = np.maximum(scores, self._solver.rounding(state)[:, None])
         return tuple(self.candidates[int(np.argmin(row))] for row in scores)
@@ -418,7 +491,8 @@ class Forecaster(Immutable):
         >>> forecaster.maps(state)[0].rank
         2
         """
-        return self._solver.maps(state, self._candidates(state, candidate))
+        chosen = self._candidates(state, candidate)
+        return self._solver.maps(state, chosen) if state.mixture is None else mixing.maps(self, state, chosen)
 
     def moments(self, state: ForecasterState, candidate: Candidate) -> tuple[Moments, ...]:
         """The statistics that a candidate's maps are made of, for each group.
@@ -430,6 +504,8 @@ class Forecaster(Immutable):
         >>> forecaster.moments(state, forecaster.candidates[0])[0].weight
         296.0
         """
+        if state.mixture is not None:
+            return tuple(mixing.moments(self, state, candidate, c) for c in range(state.channels))
         place = self._solver.learnt_as.index((candidate.history, candidate.anchor))
         return tuple(group[place] for group in state.learnt)
 
@@ -445,8 +521,12 @@ class Forecaster(Immutable):
         >>> forecaster.forecast(state).samples(2).round(3).tolist()
         [[5.0, 5.0], [7.0, 7.0]]
         """
+        if state.mixture is not None and candidate is None:
+            return mixing.forecast(self, state)
         candidates = self._candidates(state, candidate)
         maps = self.maps(state, candidate)
+        if state.mixture is not None:
+            raise ValueError("a mixture forecasts by all of its candidates; leave candidate= out, or mixture=True.")
         pasts = tuple(past[None] for past in state.aligned)
         coefficients = self._solver.apply(maps, candidates, pasts, state.held[None])[0]
         covariance = self._solver.covariance(state, maps, candidates, coefficients)
@@ -454,8 +534,20 @@ class Forecaster(Immutable):
         coefficients[unlearnt] = state.held[unlearnt, None] * (np.arange(self.future.order) == 0)
         covariance[unlearnt] = np.diag(np.where(np.arange(self.future.order) == 0, np.inf, 0.0))
         if state.single:
-            return Forecast(self.future, coefficients[0], covariance[0], self.dt, state.detail.variance[0])
-        return Forecast(self.future, coefficients, covariance, self.dt, state.detail.variance)
+            return Forecast(self.future, coefficients[0], covariance[0], self.dt, state.detail.variance[0], self.lower)
+        return Forecast(self.future, coefficients, covariance, self.dt, state.detail.variance, self.lower)
+
+    def past(self, state: ForecasterState, history: int) -> Float[np.ndarray, "channels order"]:
+        """System 3: the coefficients of one history system up to the present.
+
+        Examples
+        --------
+        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
+        >>> state = forecaster.learn(forecaster.initial_state(), np.ones(100))
+        >>> forecaster.past(state, 0).round(6)[0, :3].tolist()
+        [1.0, 0.0, 0.0]
+        """
+        return state.aligned[history] if state.mixture is None else mixing.past(self, state, history)
 
     def replay(
         self,
@@ -479,6 +571,8 @@ class Forecaster(Immutable):
         """
         values, _, _ = self._checked(state, signal, None, None)
         leads = real_array("lead", lead)
+        if state.mixture is not None:
+            return mixing.replay(self, state, values, leads)
         basis = lead_basis(self.future, leads.ravel())
         candidates, maps = self._candidates(state, candidate), self.maps(state, candidate)
         used = {one.history for one in candidates}
@@ -640,6 +734,8 @@ class Forecaster(Immutable):
         steps = np.ascontiguousarray(np.broadcast_to(steps, values.shape[:1]))
         if self.delay == "endpoint" and not (steps == self.dt).all():
             raise ValueError("delay='endpoint' knows equal steps only; leave dt= out, or use delay='exact'.")
+        if state.mixture is not None:
+            mixing.check_size(state, values)
         if state.single:
             return values[:, None], steps, observed[:, None]
         return values, steps, observed
@@ -647,6 +743,8 @@ class Forecaster(Immutable):
 
 def _shapes(state: ForecasterState) -> list[tuple[int, ...]]:
     """What two states must share to hold the same statistics."""
+    if state.mixture is not None:
+        return [(state.channels,), state.mixture.yx.shape, state.mixture.live.shape]
     learnt = [moments.yx.shape for group in state.learnt for moments in group]
     return [(state.channels,), state.validation.errors.shape, *learnt]
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from hippozoo._arguments import real_array
 from hippozoo.systems import LegT
 
-__all__ = ["future_metric", "lead_basis"]
+__all__ = ["checked_leads", "future_metric", "lead_basis"]
 
 
 def lead_basis(future: LegT, lead: Float[np.ndarray, "*leads"] | float) -> Float[np.ndarray, "*leads order"]:
@@ -24,13 +24,17 @@ def lead_basis(future: LegT, lead: Float[np.ndarray, "*leads"] | float) -> Float
     >>> bool(np.allclose(lead_basis(future, 0.0), future.basis(8.0)))
     True
     """
-    leads = real_array("lead", lead)
-    if leads.size and (leads.min() < 0 or leads.max() > future.timescale * (1 + 1e-12)):
-        worst = leads.min() if leads.min() < 0 else leads.max()
-        raise ValueError(
-            f"lead={worst} is outside the horizon 0 to {future.timescale}; ask within it, or learn a longer one."
-        )
+    leads = checked_leads(future.timescale, lead)
     return future.basis(np.clip(future.timescale - leads, 0.0, future.timescale))
+
+
+def checked_leads(horizon: float, lead: Float[np.ndarray, "*leads"] | float) -> Float[np.ndarray, "*leads"]:
+    """Leads within the horizon, as an array."""
+    leads = real_array("lead", lead)
+    if leads.size and (leads.min() < 0 or leads.max() > horizon * (1 + 1e-12)):
+        worst = leads.min() if leads.min() < 0 else leads.max()
+        raise ValueError(f"lead={worst} is outside the horizon 0 to {horizon}; ask within it, or learn a longer one.")
+    return leads
 
 
 def future_metric(

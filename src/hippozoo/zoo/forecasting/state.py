@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 
 from hippozoo.zoo.forecasting.delay import DelayLine
 from hippozoo.zoo.forecasting.detail import Detail
+from hippozoo.zoo.forecasting.mixture import Mixture
 from hippozoo.zoo.forecasting.moments import Moments
 
 __all__ = ["ForecasterState", "Validation"]
@@ -77,6 +78,9 @@ class ForecasterState:
         How forecasts did on data they were not learnt from.
     detail
         What System 1 is too coarse to hold of the samples.
+    mixture
+        All that a forecaster with ``mixture=True`` carries along; of the above it keeps up the clock, the last values
+        and System 3. None for any other.
     """
 
     single: bool
@@ -93,6 +97,7 @@ class ForecasterState:
     learnt: Learnt
     validation: Validation
     detail: Detail
+    mixture: Mixture | None = None
 
     @property
     def channels(self) -> int:
@@ -102,4 +107,6 @@ class ForecasterState:
     @property
     def pairs(self) -> float:
         """How many pairs of a past and its future were learnt from, counted by their weight."""
+        if self.mixture is not None:
+            return float(self.mixture.weight[:, 0].sum()) if self.mixture.weight.shape[1] else 0.0
         return sum(group[0].weight for group in self.learnt)

@@ -1,0 +1,503 @@
+"""Compiled loops of the mixture: one cell of every channel after the other; arrays in, arrays out, no checks.
+
+All that is kept per channel between two renewals of its maps stands in one row of `live`, so that a new state is one
+copy. `offsets` says what begins where (see `mixture.Layout`), and these are its places.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import no_type_check
+
+import numpy as np
+from numba import njit
+
+__all__ = ["HELD", "PLACES", "issue", "scan_pairs", "shares_of", "take_in"]
+
+# Single numbers at the beginning of a row.
+HELD, REF, FIRST, SUM, COUNT, WHOLE, RUN, LONGEST, TRUST, BEGUN, AGE, SILENT, LONG, LONG_W, FAST, FAST_W, MID, MID_W = (
+    range(18)
+)
+PLACES = 18
+# Where the parts of a row begin: the order of `offsets`.
+TRENDS, MEMORIES, PROFILE, SLOW, SLOW_W, RECENT, SIZES, USUAL, LOSS, COUNTS, FOLLOW = range(11)
+# Columns of the log of cells.
+VALUE, SEEN, ODD, LEVERAGE = range(4)
+SCALES = 5  # ways to expect the size of an error
+BINS = 64  # of the distribution of errors in units of the expected size, six to an octave
+PER_OCTAVE = 6.0
+LOWEST_OCTAVE = -3.0
+
+# Time constants, in cells: how fast sizes of errors are forgotten.
+_FAST, _MIDDLE, _LONG = 1 / 8, 1 / 32, 1 / 512
+_RECENT = 1 / 3
+# An error this many times its usual size is a surprise; from there on the last value is believed, not the mixture.
+_SURPRISE = 8.0
+# A past that is this far out, in units of the mean leverage, moves a map no more than one at this distance.
+_FAR = 16.0
+_ROUGHLY = 1e-12
+
+
+@njit(cache=True)
+@no_type_check
+def _step_memories(live, at, orders, inputs, A_T, b, y, differences, scratch):
+    """Memories of the signal (input -1) and of its seasonal differences, one cell further."""
+    width = A_T.shape[1]
+    for m in range(len(orders)):
+        q = orders[m]
+        begin = at + m * width
+        u = y if inputs[m] < 0 else differences[inputs[m]]
+        for i in range(q):
+            scratch[i] = b[m, i] * u
+        for j in range(q):
+            xj = live[begin + j]
+            for i in range(q):
+                scratch[i] += A_T[m, j, i] * xj
+        for i in range(q):
+            live[begin + i] = scratch[i]
+
+
+@njit(cache=True)
+@no_type_check
+def _begin(live, offsets, value, anew):
+    """The first sample of a channel, or the first after a long silence: its past was constant at it."""
+    live[FIRST] = value
+    if not anew:
+        live[REF] = value
+        live[WHOLE] = 1.0
+        live[LONGEST] = 0.0
+    live[HELD] = value
+    live[BEGUN] = 1.0
+    live[AGE] = 0.0
+    live[RUN] = 0.0
+    live[TRUST] = 1.0
+    for i in range(offsets[TRENDS], offsets[MEMORIES], 2):
+        live[i] = value
+        live[i + 1] = 0.0
+
+
+@njit(cache=True)
+@no_type_check
+def _bin(size):
+    """The bin of an error in units of the expected one."""
+    if size <= 0.125:
+        return 0
+    place = int((math.log2(size) - LOWEST_OCTAVE) * PER_OCTAVE) + 1
+    return min(place, BINS - 1)
+
+
+@njit(cache=True)
+@no_type_check
+def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay):
+    """Compare every forecast that is under way with the value that came."""
+    H = horizon
+    slow, weight, recent = offsets[SLOW], offsets[SLOW_W], offsets[RECENT]
+    sizes, usual, loss, counts, follow = (
+        offsets[SIZES],
+        offsets[USUAL],
+        offsets[LOSS],
+        offsets[COUNTS],
+        offsets[FOLLOW],
+    )
+    surprise = 0.0
+    for row in range(used - 1, first_row - 1, -1):
+        k = cell - origins[row] - 1
+        if k >= H:
+            break
+        for e in range(experts):
+            err = abs(value - rows[row, k, e])
+            live[slow + k * experts + e] = live[slow + k * experts + e] * decay + err
+            if k == 0:
+                live[recent + e] += _RECENT * (err - live[recent + e])
+        compared = live[weight + k] > 0
+        live[weight + k] = live[weight + k] * decay + 1.0
+        error = value - rows[row, k, experts]
+        size = abs(error)
+        sigma = rows[row, k, experts + 1 + SCALES]
+        z = 0.0
+        if sigma > 0:
+            z = error / sigma
+            z = max(-1e6, min(1e6, z))
+        elif size > 0 and compared:
+            z = 1e6 if error > 0 else -1e6
+        if k == 0:
+            surprise = abs(z)
+        # How large errors are, beside what each way expected, with a long memory.
+        keep = 1.0 - _LONG
+        plain = live[sizes + k]
+        seen = live[usual + k * SCALES]
+        for j in range(SCALES):
+            s = rows[row, k, experts + 1 + j]
+            place = usual + k * SCALES + j
+            if plain > 0 and seen > 0 and rows[row, k, experts + 1] > 0 and live[place] > 0 and s > 0:
+                expected = plain / live[place] * s
+                at = loss + k * SCALES + j
+                cost = math.log(expected / (plain / seen * rows[row, k, experts + 1])) + min(size / expected, 50.0)
+                live[at] += (1.0 / 128.0) * (cost - live[at])
+            live[place] = live[place] * keep + s
+        live[sizes + k] = plain * keep + size
+        # Errors relative to the expected size, above and below, and how one lead goes on to the next.
+        side = 0 if error >= 0 else 1
+        if sigma > 0 or compared:
+            live[counts + (k * 2 + side) * BINS + _bin(abs(z))] += 1.0
+        short = max(-3.0, min(3.0, z))
+        rows[row, k, experts + 2 + SCALES] = short
+        if k > 0:
+            before = rows[row, k - 1, experts + 2 + SCALES]
+            live[follow + 2 * k] = live[follow + 2 * k] * keep + short * before
+            live[follow + 2 * k + 1] = live[follow + 2 * k + 1] * keep + 0.5 * (short * short + before * before)
+    return surprise
+
+
+@njit(cache=True)
+@no_type_check
+def _past_errors(live, offsets, horizon, experts, guard, average, excess):
+    """The mean error of each forecast over the horizon, and by how much its last ones were above the usual."""
+    slow, weight, recent = offsets[SLOW], offsets[SLOW_W], offsets[RECENT]
+    for i in range(experts):
+        average[i] = 0.0
+    counted = 0.0
+    for k in range(horizon):
+        if live[weight + k] > 0:
+            counted += 1.0
+            for i in range(experts):
+                average[i] += live[slow + k * experts + i] / live[weight + k]
+    first = live[weight]
+    for i in range(experts):
+        average[i] /= max(counted, 1.0)
+        usual = live[slow + i] / first if first > 0 else 0.0
+        excess[i] = max(live[recent + i] - 3.0 * usual, 0.0) if guard else 0.0
+    return counted
+
+
+@njit(cache=True)
+@no_type_check
+def _shares(live, offsets, k, experts, average, excess, shares):
+    """Weights at lead k: errors at this lead, those of the whole horizon, and what has just gone wrong."""
+    slow, w = offsets[SLOW], live[offsets[SLOW_W] + k]
+    least = np.inf
+    for i in range(experts):
+        own = live[slow + k * experts + i] / w if w > 0 else average[i]
+        shares[i] = 0.5 * (own + average[i]) + excess[i]
+        least = min(least, shares[i])
+    total = 0.0
+    for i in range(experts):
+        ratio = 1.0 if shares[i] <= least else least / shares[i]
+        ratio *= ratio
+        # The fourth power of the ratio of errors.
+        shares[i] = ratio * ratio
+        total += shares[i]
+    for i in range(experts):
+        shares[i] /= total
+
+
+@njit(cache=True)
+@no_type_check
+def shares_of(live, offsets, guard, found):
+    """The weight of every forecast at every lead; the last value's is what a surprise leaves to it."""
+    horizon, experts = found.shape
+    average, excess = np.zeros(experts), np.zeros(experts)
+    _past_errors(live, offsets, horizon, experts, guard, average, excess)
+    for k in range(horizon):
+        _shares(live, offsets, k, experts, average, excess, found[k])
+
+
+@njit(cache=True)
+@no_type_check
+def issue(
+    live, offsets, log, now, row, cell, horizon, seasons, orders, inputs, kinds, anchors, smoothing,
+    means, levers, freedom, maps, constants, solved, simple, guard, scratch,
+):  # fmt: skip
+    """Every forecast of one channel after cell `now` of its log, their mixture, and the size of its errors."""
+    H = horizon
+    trends, D = offsets[TRENDS], len(smoothing)
+    S, K, R = len(seasons), len(kinds), maps.shape[1]
+    experts = rows_experts(D, S, K, R, simple)
+    held, age = live[HELD], live[AGE]
+    e = 0
+    if simple:
+        mean = live[REF] + (live[SUM] / live[COUNT] if live[COUNT] > 0 else 0.0)
+        slope = (held - live[FIRST]) / max(live[AGE] - 1.0, 1.0)
+        for k in range(H):
+            row[k, 0] = held
+            row[k, 1] = mean
+            row[k, 2] = held + (k + 1) * slope
+        for d in range(D):
+            level, trend, phi = live[trends + 2 * d], live[trends + 2 * d + 1], smoothing[d, 2]
+            reach = phi
+            total = 0.0
+            for k in range(H):
+                total += reach
+                reach *= phi
+                row[k, 3 + d] = level + trend * total
+        e = 3 + D
+    for s in range(S):
+        m = seasons[s]
+        known = age > m
+        change = held - log[now - m, VALUE] if known else 0.0
+        fade = 1.0
+        for k in range(H):
+            back = m * (k // m + 1)
+            base = log[now + k + 1 - back, VALUE] if known else held
+            scratch[s * H + k] = base
+            if simple:
+                fade *= 0.9
+                row[k, e + 3 * s] = base
+                row[k, e + 3 * s + 1] = base + change
+                row[k, e + 3 * s + 2] = base + change * fade
+    if simple:
+        e += 3 * S
+    width = means.shape[1]
+    x = scratch[S * H : S * H + width]
+    worst = 0.0
+    for n in range(K):
+        m = kinds[n]
+        q = orders[m]
+        begin = offsets[MEMORIES] + m * width
+        if not solved[n] or (anchors[n] >= 2 and age <= seasons[anchors[n] - 2]):
+            log[now, LEVERAGE + n] = 1.0
+            for k in range(H):
+                base = scratch[(anchors[n] - 2) * H + k] if anchors[n] >= 2 else held
+                for r in range(R):
+                    row[k, e + n * R + r] = base
+            continue
+        for i in range(q):
+            x[i] = live[begin + i] - means[n, i]
+        if anchors[n] == 1:
+            x[0] -= held - live[REF]
+        lever = 0.0
+        for i in range(q):
+            total = 0.0
+            for j in range(i + 1):
+                total += levers[n, i, j] * x[j]
+            lever += total * total
+        lever = lever / max(freedom[n], _ROUGHLY)
+        log[now, LEVERAGE + n] = lever
+        worst = max(worst, lever)
+        if guard and lever > _FAR:
+            shrink = math.sqrt(_FAR / lever)
+            for i in range(q):
+                x[i] *= shrink
+        for k in range(H):
+            base = live[REF]
+            if anchors[n] == 1:
+                base = held
+            elif anchors[n] >= 2:
+                base = scratch[(anchors[n] - 2) * H + k]
+            for r in range(R):
+                total = constants[n, r, k]
+                for i in range(q):
+                    total += maps[n, r, k, i] * x[i]
+                row[k, e + n * R + r] = base + total
+    average = scratch[S * H + width : S * H + width + experts]
+    excess = scratch[S * H + width + experts : S * H + width + 2 * experts]
+    shares = scratch[S * H + width + 2 * experts : S * H + width + 3 * experts]
+    counted = _past_errors(live, offsets, H, experts, guard, average, excess)
+    trust = live[TRUST] if guard else 1.0
+    for k in range(H):
+        _shares(live, offsets, k, experts, average, excess, shares)
+        mixed = 0.0
+        for i in range(experts):
+            mixed += shares[i] * row[k, i]
+        apart = 0.0
+        for i in range(experts):
+            apart += shares[i] * abs(row[k, i] - mixed)
+        if counted == 0:
+            mixed = held
+        pulled = held + trust * (mixed - held)
+        row[k, experts] = pulled
+        # Ways to expect the size of an error at this lead.
+        at = experts + 1
+        row[k, at] = live[LONG] / live[LONG_W] if live[LONG_W] > 0 else 0.0
+        row[k, at + 1] = live[FAST] / live[FAST_W] if live[FAST_W] > 0 else 0.0
+        row[k, at + 2] = live[MID] / live[MID_W] if live[MID_W] > 0 else 0.0
+        profile = row[k, at]
+        if S > 0 and live[AGE] >= 2 * seasons[0]:
+            profile = live[offsets[PROFILE] + (cell + k + 1) % seasons[0]]
+        row[k, at + 3] = profile
+        row[k, at + 4] = apart + abs(mixed - pulled)
+        row[k, at + SCALES] = expected_size(live, offsets, row, k, at)
+    return worst
+
+
+@njit(cache=True)
+@no_type_check
+def rows_experts(D, S, K, R, simple):
+    """How many forecasts stand side by side."""
+    return (3 + D + 3 * S if simple else 0) + K * R
+
+
+@njit(cache=True)
+@no_type_check
+def expected_size(live, offsets, row, k, at):
+    """The mean absolute error to expect at lead k: ways to expect it, by how well each has done."""
+    usual, loss, sizes = offsets[USUAL], offsets[LOSS], offsets[SIZES]
+    plain = live[sizes + k]
+    best = np.inf
+    for j in range(SCALES):
+        if live[usual + k * SCALES + j] > 0:
+            best = min(best, live[loss + k * SCALES + j])
+    total = 0.0
+    size = 0.0
+    for j in range(SCALES):
+        known = live[usual + k * SCALES + j]
+        if known > 0:
+            share = math.exp(-48.0 * (live[loss + k * SCALES + j] - best))
+            total += share
+            size += share * (plain / known) * row[k, at + j]
+    # Before any error at this lead is known: those of one step, growing as a random walk's do.
+    return size / total if total > 0 else row[k, at] * math.sqrt(k + 1.0)
+
+
+@njit(cache=True)
+@no_type_check
+def _one_cell(
+    live, offsets, log, now, cell, value, seen, rows, origins, first_row, used, horizon, experts, decay, forget,
+    seasons, orders, inputs, A_T, b, smoothing, silence, differences, scratch,
+):  # fmt: skip
+    """One channel takes in one cell; forecasts that are under way are scored first."""
+    if live[BEGUN] == 0.0:
+        if not seen:
+            return
+        _begin(live, offsets, value, False)
+    elif seen and live[SILENT] > silence:
+        _begin(live, offsets, value, True)
+        width = A_T.shape[1]
+        for i in range(len(orders) * width):
+            live[offsets[MEMORIES] + i] = 0.0
+        for m in range(len(orders)):
+            # A constant past fills the first coefficient and no other.
+            if inputs[m] < 0:
+                live[offsets[MEMORIES] + m * width] = value - live[REF]
+    odd = 0.0
+    if seen:
+        odd = _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay)
+        if used > first_row and origins[used - 1] == cell - 1:
+            size = abs(value - rows[used - 1, 0, experts])
+            live[LONG] = live[LONG] * (1 - _LONG) + size
+            live[LONG_W] = live[LONG_W] * (1 - _LONG) + 1.0
+            live[FAST] = live[FAST] * (1 - _FAST) + size
+            live[FAST_W] = live[FAST_W] * (1 - _FAST) + 1.0
+            live[MID] = live[MID] * (1 - _MIDDLE) + size
+            live[MID_W] = live[MID_W] * (1 - _MIDDLE) + 1.0
+            if len(seasons) > 0:
+                at = offsets[PROFILE] + cell % seasons[0]
+                live[at] = size if live[AGE] < 2 * seasons[0] and live[at] == 0 else live[at] + 0.2 * (size - live[at])
+        trust = 1.0
+        if odd > _SURPRISE:
+            trust = (_SURPRISE / odd) ** 2
+        # A value that repeats longer than it ever has is a sensor that is stuck, or a signal that came to rest.
+        if value == live[HELD] and live[AGE] > 0:
+            live[RUN] += 1.0
+        else:
+            live[LONGEST] = max(live[LONGEST] * (1 - 1e-3), live[RUN])
+            live[RUN] = 0.0
+        limit = 2 * live[LONGEST] + 3
+        if live[RUN] > limit:
+            trust = min(trust, (limit / live[RUN]) ** 8)
+        live[TRUST] = trust
+        if value != math.floor(value) or value < 0:
+            live[WHOLE] = 0.0
+        live[HELD] = value
+        live[SILENT] = 0.0
+        live[SUM] = live[SUM] * forget + (value - live[REF])
+        live[COUNT] = live[COUNT] * forget + 1.0
+        trends = offsets[TRENDS]
+        for d in range(len(smoothing)):
+            level, trend = live[trends + 2 * d], live[trends + 2 * d + 1]
+            a, beta, phi = smoothing[d, 0], smoothing[d, 1], smoothing[d, 2]
+            before = level + phi * trend
+            live[trends + 2 * d] = before + a * (value - before)
+            live[trends + 2 * d + 1] = phi * trend + a * beta * (value - before)
+    else:
+        live[SILENT] += 1.0
+    if live[AGE] > 0 or seen:
+        live[AGE] += 1.0
+    log[now, VALUE] = live[HELD]
+    log[now, SEEN] = 1.0 if seen else 0.0
+    log[now, ODD] = odd
+    if live[SILENT] > silence:
+        # Nothing is left in any memory but the last value, and that stays.
+        width = A_T.shape[1]
+        for m in range(len(orders)):
+            begin = offsets[MEMORIES] + m * width
+            for i in range(orders[m]):
+                live[begin + i] = 0.0
+            if inputs[m] < 0:
+                live[begin] = live[HELD] - live[REF]
+        return
+    for s in range(len(seasons)):
+        differences[s] = live[HELD] - log[now - seasons[s], VALUE] if live[AGE] > seasons[s] else 0.0
+    _step_memories(live, offsets[MEMORIES], orders, inputs, A_T, b, live[HELD] - live[REF], differences, scratch)
+
+
+@njit(cache=True)
+@no_type_check
+def take_in(
+    values, seen, live, offsets, log, now, cell, rows, origins, first_row, used, horizon, stride, decay, forget,
+    seasons, orders, inputs, A_T, b, smoothing, silence, kinds, anchors, means, levers, freedom, maps, constants,
+    solved, simple, guard,
+):  # fmt: skip
+    """Cells of all channels, as many as the logs have room for: rows issued so far, and the cells that were taken."""
+    T, C = values.shape
+    D, S, K, R = len(smoothing), len(seasons), len(kinds), maps.shape[2]
+    experts = rows_experts(D, S, K, R, simple)
+    width = A_T.shape[1]
+    scratch = np.zeros(S * horizon + 2 * width + 3 * experts)
+    differences = np.zeros(S)
+    for t in range(T):
+        while first_row < used and cell - origins[first_row] - 1 >= horizon:
+            first_row += 1
+        for c in range(C):
+            _one_cell(
+                live[c], offsets, log[c], now, cell, values[t, c], seen[t, c], rows[c], origins, first_row, used,
+                horizon, experts, decay, forget, seasons, orders, inputs, A_T, b, smoothing, silence, differences,
+                scratch,
+            )  # fmt: skip
+        awake = False
+        for c in range(C):
+            awake = awake or live[c, SILENT] <= silence
+        if awake and cell % stride == 0:
+            for c in range(C):
+                issue(
+                    live[c], offsets, log[c], now, rows[c, used], cell, horizon, seasons, orders, inputs, kinds,
+                    anchors, smoothing, means[c], levers[c], freedom[c], maps[c], constants[c], solved[c], simple,
+                    guard, scratch,
+                )  # fmt: skip
+            origins[used] = cell
+            used += 1
+        now += 1
+        cell += 1
+    return first_row, used
+
+
+@njit(cache=True)
+@no_type_check
+def scan_pairs(
+    delayed, log, begin, count, ages, ref, seasons, orders, inputs, A_T, b, silence, states, age, differences, scratch
+):
+    """The memories of one channel after each of `count` cells of its log, from those before them."""
+    width = A_T.shape[1]
+    for t in range(count):
+        now = begin + t
+        value = log[now, VALUE]
+        if log[now, SEEN] > 0 and ages[1] > silence:
+            ages[0] = 0.0
+            for i in range(len(orders) * width):
+                delayed[i] = 0.0
+            for m in range(len(orders)):
+                if inputs[m] < 0:
+                    delayed[m * width] = value - ref
+        if log[now, SEEN] > 0:
+            ages[1] = 0.0
+        else:
+            ages[1] += 1.0
+        if ages[0] > 0 or log[now, SEEN] > 0:
+            ages[0] += 1.0
+        for s in range(len(seasons)):
+            differences[s] = value - log[now - seasons[s], VALUE] if ages[0] > seasons[s] else 0.0
+        if ages[0] > 0:
+            _step_memories(delayed, 0, orders, inputs, A_T, b, value - ref, differences, scratch)
+        age[t] = ages[0]
+        for i in range(len(orders) * width):
+            states[t, i] = delayed[i]

@@ -1,0 +1,226 @@
+"""A forecast cell by cell, mixed of several, with calibrated bands."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtr, ndtri
+
+from hippozoo._arguments import whole_number
+from hippozoo.systems import LegT
+from hippozoo.zoo.forecasting import _kernels as kernels
+from hippozoo.zoo.forecasting.calibration import Calibration
+from hippozoo.zoo.forecasting.forecast import Forecast, checked_probability
+from hippozoo.zoo.forecasting.future import checked_leads, lead_basis
+from hippozoo.zoo.forecasting.mixture import Mixer, Mixture
+
+__all__ = ["MixedForecast"]
+
+# The mean absolute error of a Gaussian is this share of its standard deviation.
+_MEAN_OF_DEVIATION = float(np.sqrt(2 / np.pi))
+
+
+class MixedForecast(Forecast):
+    """A `Forecast` that is a mixture, read where it has values: in the middles of its cells, by lines in between.
+
+    Parameters
+    ----------
+    future, dt
+        As of `Forecast`.
+    mixer, mixture
+        What is mixed, and how it has done.
+    single
+        Whether channels are left out.
+    calibrated
+        Whether bands follow the errors that were made, or are Gaussian.
+    lower
+        A bound that values cannot fall below; found for whole-number counts if None.
+    """
+
+    def __init__(
+        self,
+        future: LegT,
+        dt: float,
+        mixer: Mixer,
+        mixture: Mixture,
+        *,
+        single: bool,
+        calibrated: bool,
+        lower: float | None,
+    ) -> None:
+        put = self.__dict__
+        put["future"], put["dt"], put["detail"] = future, dt, None
+        put["_mixer"], put["_mixture"], put["_single"], put["_calibrated"] = mixer, mixture, single, calibrated
+        put["_rows"] = mixer.issue(mixture)
+        put["_given_lower"] = lower
+
+    def __repr__(self) -> str:
+        made_by = ", ".join(f"{name} {share:.0%}" for name, share in list(self.by[0].items())[:3])
+        return f"MixedForecast(horizon={self.horizon}, by {made_by}, …)"
+
+    # -- what is inside ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def lower(self) -> float | int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The bound that was given; 0 for whole-number counts; else None."""
+        given = self.__dict__["_given_lower"]
+        if given is not None:
+            return given
+        live = self.__dict__["_mixture"].live
+        counts = (live[:, kernels.BEGUN] > 0) & (live[:, kernels.WHOLE] > 0)
+        return 0.0 if len(counts) and bool(counts.all()) else None
+
+    @cached_property
+    def by(self) -> tuple[dict[str, float], ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """What the forecast of each channel was made by, and the share of each over the horizon, largest first."""
+        mixer: Mixer = self.__dict__["_mixer"]
+        found = []
+        for shares in mixer.shares(self.__dict__["_mixture"]):
+            by: dict[str, float] = {}
+            for name, share in zip(mixer.names, shares.mean(axis=0).tolist(), strict=True):
+                by[name] = by.get(name, 0.0) + share
+            found.append(dict(sorted(by.items(), key=lambda one: -one[1])))
+        return tuple(found)
+
+    @property
+    def cells(self) -> Float[np.ndarray, "channels leads"]:
+        """The mean of each cell to come."""
+        return self.__dict__["_rows"][:, :, self.__dict__["_mixer"].experts]
+
+    @property
+    def sizes(self) -> Float[np.ndarray, "channels leads"]:
+        """The absolute error to expect in each."""
+        found = self.__dict__["_rows"][:, :, self.__dict__["_mixer"].experts + 1 + kernels.SCALES]
+        unknown = self.__dict__["_mixture"].live[:, kernels.LONG_W] == 0
+        return np.where(unknown[:, None], np.inf, found) if unknown.any() else found
+
+    @cached_property
+    def _calibrations(self) -> tuple[Calibration, ...]:
+        mixer, mixture = self.__dict__["_mixer"], self.__dict__["_mixture"]
+        begin, H = int(mixer.offsets[kernels.COUNTS]), mixer.horizon
+        counts = mixture.live[:, begin : begin + 2 * H * kernels.BINS].reshape(-1, H, 2, kernels.BINS)
+        return tuple(Calibration(one) for one in counts)
+
+    @cached_property
+    def coefficients(self) -> Float[np.ndarray, "*channels order"]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The cells in the basis of System 1, by least squares."""
+        found = self.cells @ self._projection.T
+        return found[0] if self.__dict__["_single"] else found
+
+    @cached_property
+    def covariance(self) -> Float[np.ndarray, "*channels order order"]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Of the coefficients, errors of neighbouring leads being as alike as they were."""
+        deviation = self._deviations[:, :, None]
+        alike = np.stack([_chain(one) for one in self._alike])
+        spread = deviation * alike * deviation.transpose(0, 2, 1)
+        found = self._projection @ spread @ self._projection.T
+        return found[0] if self.__dict__["_single"] else found
+
+    @cached_property
+    def _projection(self) -> Float[np.ndarray, "order leads"]:
+        return np.linalg.pinv(lead_basis(self.future, self.leads()))
+
+    @cached_property
+    def _deviations(self) -> Float[np.ndarray, "channels leads"]:
+        """Standard deviations: from the middle two thirds of the errors, which outliers do not move."""
+        if not self.__dict__["_calibrated"]:
+            return self.sizes / _MEAN_OF_DEVIATION
+        tail = float(ndtr(-1.0))
+        return self.sizes * np.stack([one.reach(tail).mean(axis=1) for one in self._calibrations])
+
+    @cached_property
+    def _alike(self) -> Float[np.ndarray, "channels leads"]:
+        """The correlation of the error at each lead with that at the lead before."""
+        mixer, mixture = self.__dict__["_mixer"], self.__dict__["_mixture"]
+        begin, H = int(mixer.offsets[kernels.FOLLOW]), mixer.horizon
+        sums = mixture.live[:, begin : begin + 2 * H].reshape(-1, H, 2)
+        # Ten errors' worth of a random walk before there are any.
+        lead = np.arange(H)
+        usual = np.sqrt(lead / (lead + 1.0))
+        return np.clip((sums[..., 0] + 10 * usual) / (sums[..., 1] + 10), -0.999, 0.999)
+
+    # -- what is asked ----------------------------------------------------------------------------------------------
+
+    def mean(self, lead: Float[np.ndarray, "*leads"] | float) -> Float[np.ndarray, "..."]:
+        """The expected value at each lead; channels first."""
+        return self.bounded(self._read(self.cells, lead))
+
+    def variance(self, lead: Float[np.ndarray, "*leads"] | float) -> Float[np.ndarray, "..."]:
+        """Expected squared error at each lead; channels first."""
+        return self._read(self._deviations**2, lead)
+
+    def quantile(self, lead: Float[np.ndarray, "*leads"] | float, probability: float) -> Float[np.ndarray, "..."]:
+        """The value that the signal stays below with this probability."""
+        share = checked_probability(probability)
+        if share == 0.5:
+            return self.mean(lead)
+        return self.bounded(self._read(self.cells + self.sizes * self._reach(share), lead))
+
+    def _reach(self, share: float) -> Float[np.ndarray, "channels leads"]:
+        """How far a quantile lies from the mean, in expected sizes, with its sign."""
+        if not self.__dict__["_calibrated"]:
+            return np.full(self.cells.shape, float(ndtri(share)) / _MEAN_OF_DEVIATION)
+        side, sign, tail = (0, 1.0, 1 - share) if share > 0.5 else (1, -1.0, share)
+        return sign * np.stack([one.reach(tail)[:, side] for one in self._calibrations])
+
+    def paths(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "count *channels leads"]:
+        """Futures that may come, cell by cell: each value as its band says, each error as like the last as they were.
+
+        Examples
+        --------
+        >>> from hippozoo.zoo.forecasting import forecaster_for
+        >>> forecaster = forecaster_for(8)
+        >>> signal = np.random.default_rng(0).normal(size=500)
+        >>> forecast = forecaster.forecast(forecaster.learn(forecaster.initial_state(), signal))
+        >>> forecast.paths(3, np.random.default_rng(1)).shape
+        (3, 8)
+        """
+        number = whole_number("count", count)
+        C, H = self.cells.shape
+        alike, normal = self._alike, rng.normal(size=(number, C, H))
+        for k in range(1, H):
+            rho = alike[:, k]
+            normal[:, :, k] = rho * normal[:, :, k - 1] + np.sqrt(1 - rho**2) * normal[:, :, k]
+        # Quantiles at fixed probabilities, and straight lines between them.
+        knots = np.linspace(-3.3, 3.3, 45)
+        table = np.stack([self._reach(float(ndtr(one))) if one else np.zeros((C, H)) for one in knots])
+        drawn = np.empty_like(normal)
+        for c in range(C):
+            for k in range(H):
+                drawn[:, c, k] = np.interp(normal[:, c, k], knots, table[:, c, k])
+        found = self.bounded(self.cells + self.sizes * drawn)
+        return found[:, 0] if self.__dict__["_single"] else found
+
+    def channel(self, number: int) -> MixedForecast:
+        """The forecast of one channel by itself."""
+        mixture: Mixture = self.__dict__["_mixture"]
+        one = MixedForecast.__new__(MixedForecast)
+        keep = {"future", "dt", "detail", "_mixer", "_calibrated", "_given_lower"}
+        one.__dict__.update({name: value for name, value in self.__dict__.items() if name in keep})
+        place = slice(number, number + 1)
+        one.__dict__["_mixture"] = mixture.channels(place)
+        one.__dict__["_rows"] = self.__dict__["_rows"][place]
+        one.__dict__["_single"] = True
+        return one
+
+    def _read(self, cells: Float[np.ndarray, "channels leads"], lead: np.ndarray | float) -> np.ndarray:
+        """Values at leads, from those in the middles of cells."""
+        leads = checked_leads(self.horizon, lead)
+        place = leads / self.dt + self.__dict__["_mixture"].offset / self.dt - 0.5
+        below = np.clip(np.floor(place + 1e-12).astype(int), 0, cells.shape[1] - 1)
+        above = np.minimum(below + 1, cells.shape[1] - 1)
+        part = np.clip(place - below, 0.0, 1.0)
+        with np.errstate(invalid="ignore"):
+            between = cells[:, below] + part * (cells[:, above] - cells[:, below])
+        # A line between infinities is one, and no number.
+        found = np.where(part > 0, np.where(np.isnan(between), np.inf, between), cells[:, below])
+        return np.asarray(found[0] if self.__dict__["_single"] else found)
+
+
+def _chain(alike: Float[np.ndarray, " leads"]) -> Float[np.ndarray, "leads leads"]:
+    """Correlations of a chain in which each error depends on the last one only."""
+    total = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(np.abs(alike[1:]), 1e-6)))])
+    signs = np.concatenate([[1.0], np.cumprod(np.where(alike[1:] < 0, -1.0, 1.0))])
+    return np.exp(-np.abs(total[:, None] - total)) * signs[:, None] * signs

@@ -1,0 +1,341 @@
+"""A forecaster whose candidates are mixed: between the arguments and states of `Forecaster` and its `Mixer`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from hippozoo._arguments import positive_number, shorten
+from hippozoo.systems import LegT
+from hippozoo.zoo.forecasting import _kernels as kernels
+from hippozoo.zoo.forecasting.candidates import Candidate
+from hippozoo.zoo.forecasting.delay import DelayLine
+from hippozoo.zoo.forecasting.detail import Detail, cell_count
+from hippozoo.zoo.forecasting.future import checked_leads, lead_basis
+from hippozoo.zoo.forecasting.mixed_forecast import MixedForecast
+from hippozoo.zoo.forecasting.mixture import Mixer, Mixture
+from hippozoo.zoo.forecasting.moments import Moments
+from hippozoo.zoo.forecasting.regression import ForecastMap, reduced_rank
+from hippozoo.zoo.forecasting.state import ForecasterState, Validation
+
+if TYPE_CHECKING:
+    from hippozoo.zoo.forecasting.forecaster import Forecaster
+
+__all__ = [
+    "check_mixture",
+    "check_size",
+    "forecast",
+    "initial_state",
+    "maps",
+    "mixer_of",
+    "moments",
+    "one_taken_in",
+    "past",
+    "replay",
+    "scores",
+    "taken_in",
+    "until_validated",
+]
+
+# Squares of values between these are neither infinite nor zero.
+LARGEST, SMALLEST = 1e100, 1e-100
+# Bands are measured once every lead was compared with what came this often.
+_COMPARISONS = 32
+
+
+def check_mixture(forecaster: Forecaster) -> None:
+    """Refuse arguments that do not go together."""
+    for season in forecaster.seasons:
+        period = positive_number("season", season, why="a period, in your time unit")
+        if round(period / forecaster.dt) < 2:
+            raise ValueError(
+                f"season={season} is less than two steps of {forecaster.dt}: nothing can repeat within it; leave it "
+                f"out, or pass the period in the unit of dt."
+            )
+    if forecaster.lower is not None and (
+        isinstance(forecaster.lower, bool) or not isinstance(forecaster.lower, Real) or math.isnan(forecaster.lower)
+    ):
+        raise ValueError(f"lower={shorten(forecaster.lower)}; pass a number that no value falls below, or None.")
+    if "season" in forecaster.anchors and not forecaster.seasons:
+        raise ValueError("anchor='season' needs to know the season; pass season=, a period in your time unit.")
+    if not forecaster.mixture:
+        for name in ("season", "guard", "calibrated"):
+            if getattr(forecaster, name):
+                raise ValueError(
+                    f"{name}={shorten(getattr(forecaster, name))} has an effect in a mixture only; pass mixture=True "
+                    f"too, or take forecaster_for(…), which does."
+                )
+        if "season" in forecaster.anchors or forecaster.together == "panel":
+            raise ValueError("anchor='season' and together='panel' need mixture=True; pass it too.")
+        return
+    allowed: dict[str, tuple[Any, ...]] = {
+        "rank": (None, (None,)),
+        "together": ("independent", "shared", "panel"),
+        "delay": ("exact",),
+        "intercept": (True,),
+        "warmup": (0, 0.0),
+    }
+    for name, values in allowed.items():
+        if getattr(forecaster, name) not in values:
+            raise ValueError(
+                f"{name}={shorten(getattr(forecaster, name))}: a mixture takes {name}={shorten(values[0])} only; leave "
+                f"it out, or pass mixture=False (and guard=False, calibrated=False, season=None)."
+            )
+    if forecaster.future_metric is not None:
+        raise ValueError("future_metric: a mixture weighs every lead by itself; leave it out, or pass mixture=False.")
+
+
+def mixer_of(forecaster: Forecaster) -> Mixer:
+    """What mixes for this forecaster."""
+    dt = forecaster.dt
+    cells = cell_count(forecaster.horizon, dt)
+    window = max(16, 2 * cells)
+    return Mixer(
+        histories=forecaster.histories,
+        anchors=forecaster.anchors,
+        ridges=tuple(sorted((float(one) for one in forecaster.ridges), reverse=True)),
+        seasons=tuple(sorted({round(one / dt) for one in forecaster.seasons})),
+        horizon=cells,
+        dt=float(dt),
+        simple=True,
+        guard=forecaster.guard,
+        forgetting=None if forecaster.forgetting is None else forecaster.forgetting / dt,
+        seasonal=LegT(int(min(32, window // 2)), window * dt),
+        together=forecaster.together,
+    )
+
+
+def initial_state(forecaster: Forecaster, count: int, *, single: bool) -> ForecasterState:
+    """Nothing seen, nothing learnt."""
+    nothing, empty = np.zeros(count), np.zeros((count, 0))
+    return ForecasterState(
+        single=single,
+        time=0.0,
+        seen=0.0,
+        begun=np.zeros(count, bool),
+        age=nothing,
+        silent=nothing,
+        held=nothing,
+        recent=empty,
+        delayed=(),
+        aligned=(),
+        line=DelayLine(np.zeros((0, count)), np.zeros(0), np.zeros((0, count))),
+        learnt=(),
+        validation=Validation(math.inf, (), (), (), np.zeros((0, 0, 0, 0)), np.zeros(0)),
+        detail=Detail(empty, nothing),
+        mixture=forecaster.mixer.begin(count),
+    )
+
+
+def check_size(state: ForecasterState, values: np.ndarray) -> None:
+    """Refuse numbers whose squares a float does not hold."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(
+            f"signal holds {largest:g}, and squares of numbers beyond {LARGEST:g} are infinite; divide it by a power "
+            f"of ten first."
+        )
+    if 0 < largest < SMALLEST and not (np.abs(state.held) >= SMALLEST).any():
+        raise ValueError(
+            f"no number of the signal is above {largest:g}, and squares of numbers below {SMALLEST:g} vanish; multiply "
+            f"it by a power of ten first."
+        )
+
+
+def taken_in(
+    forecaster: Forecaster,
+    state: ForecasterState,
+    values: Float[np.ndarray, "time channels"],
+    steps: Float[np.ndarray, " time"],
+    observed: Float[np.ndarray, "time channels"],
+    *,
+    learning: bool,
+) -> ForecasterState:
+    """The state after these samples."""
+    before = state.mixture
+    assert before is not None
+    dt, offset, seen = forecaster.dt, before.offset, observed > 0
+    if offset or not (steps == dt).all():
+        # A cell holds the value that its middle falls into.
+        passed = offset + np.cumsum(steps)
+        ends = np.floor(passed / dt + 0.5 + 1e-9).astype(int)
+        counts = np.diff(ends, prepend=0)
+        values, seen = np.repeat(values, counts, axis=0), np.repeat(seen, counts, axis=0)
+        offset = float(passed[-1] - ends[-1] * dt) if len(passed) else offset
+        offset = 0.0 if abs(offset) < 1e-9 * dt else offset
+    mixture = forecaster.mixer.learn(before, np.ascontiguousarray(values), seen, learning=learning)
+    if mixture.offset != offset:
+        mixture = replace(mixture, offset=offset)
+    heard = float((steps * observed.any(axis=1)).sum())
+    return _state(state, mixture, state.time + float(steps.sum()), state.seen + heard, dt)
+
+
+def one_taken_in(forecaster: Forecaster, state: ForecasterState, value: Any) -> ForecasterState:
+    """The same for one sample of equal steps."""
+    if type(value) is float or type(value) is int:
+        row = np.array([[value]], float)
+    elif value is None:
+        row = np.full((1, state.channels), np.nan)
+    else:
+        row = np.asarray(value, float).reshape(1, -1)
+    if row.shape[1] != state.channels or (value is not None and (np.ndim(value) == 0) != state.single):
+        expected = "one number" if state.single else f"a vector of {state.channels}"
+        raise ValueError(f"value has shape {row.shape[1:]}, but this state was begun for {expected}; pass that.")
+    largest = abs(row[0, 0]) if row.shape[1] == 1 else float(np.abs(row).max())
+    seen = np.isfinite(row) if not SMALLEST <= largest <= LARGEST else row == row
+    if not SMALLEST <= largest <= LARGEST:
+        if np.isinf(row).any():
+            raise ValueError(f"value={shorten(value)} is infinite; pass a finite number, or None if it is missing.")
+        row = np.where(seen, row, 0.0)
+        check_size(state, row)
+    before = state.mixture
+    assert before is not None
+    mixture = forecaster.mixer.learn(before, row, seen, learning=True)
+    heard = forecaster.dt if seen.any() else 0.0
+    return _state(state, mixture, state.time + forecaster.dt, state.seen + heard, forecaster.dt)
+
+
+def _state(state: ForecasterState, mixture: Mixture, time: float, seen: float, dt: float) -> ForecasterState:
+    """`state` moved on; not by `replace`, which checks nothing here and costs more than the sample itself."""
+    live = mixture.live
+    moved = object.__new__(ForecasterState)
+    moved.__dict__.update(state.__dict__)
+    moved.__dict__.update(
+        time=time,
+        seen=seen,
+        begun=live[:, kernels.BEGUN] > 0,
+        age=live[:, kernels.AGE] * dt,
+        silent=live[:, kernels.SILENT] * dt,
+        held=live[:, kernels.HELD],
+        mixture=mixture,
+    )
+    return moved
+
+
+def forecast(forecaster: Forecaster, state: ForecasterState) -> MixedForecast:
+    """What the mixture expects."""
+    assert state.mixture is not None
+    return MixedForecast(
+        forecaster.future,
+        forecaster.dt,
+        forecaster.mixer,
+        state.mixture,
+        single=state.single,
+        calibrated=forecaster.calibrated,
+        lower=forecaster.lower,
+    )
+
+
+def until_validated(forecaster: Forecaster, state: ForecasterState) -> float:
+    """How much is missing until every lead was compared with what came often enough."""
+    mixture, mixer = state.mixture, forecaster.mixer
+    assert mixture is not None
+    begin = int(mixer.offsets[kernels.SLOW_W])
+    compared = mixture.live[:, begin + mixer.horizon - 1]
+    enough = (1 - mixer.decay ** (_COMPARISONS / mixer.stride)) / (1 - mixer.decay)
+    if (compared >= enough * (1 - 1e-9)).all():
+        return 0.0
+    needed = mixer.horizon + _COMPARISONS - mixture.live[:, kernels.AGE].min()
+    return max(float(needed), 1.0) * forecaster.dt
+
+
+def scores(forecaster: Forecaster, state: ForecasterState) -> Float[np.ndarray, "groups candidates"]:
+    """Mean absolute errors of the candidates that are maps of the signal; NaN before any."""
+    mixture, mixer = state.mixture, forecaster.mixer
+    assert mixture is not None
+    H, E = mixer.horizon, mixer.experts
+    slow, weight = int(mixer.offsets[kernels.SLOW]), int(mixer.offsets[kernels.SLOW_W])
+    sums = mixture.live[:, slow : slow + H * E].reshape(-1, H, E)
+    counts = mixture.live[:, weight : weight + H]
+    errors = (sums.sum(axis=1) / np.where(counts > 0, counts, np.inf).min(axis=1)[:, None]) / H
+    found = np.full((state.channels, len(forecaster.candidates)), np.nan)
+    for number, candidate in enumerate(forecaster.candidates):
+        place = _place(mixer, candidate)
+        if place is not None:
+            expert = E - len(mixer.kinds) * len(mixer.ridges) + place[0] * len(mixer.ridges) + place[1]
+            found[:, number] = np.where(counts.max(axis=1) > 0, errors[:, expert], np.nan)
+    return found
+
+
+def _place(mixer: Mixer, candidate: Candidate) -> tuple[int, int] | None:
+    """The kind and the ridge of a candidate; None for one that reads no memory of the signal itself."""
+    kind = (candidate.history, candidate.anchor, -1)
+    if kind not in mixer.kinds:
+        return None
+    return mixer.kinds.index(kind), mixer.ridges.index(float(candidate.ridge))
+
+
+def past(forecaster: Forecaster, state: ForecasterState, history: int) -> Float[np.ndarray, "channels order"]:
+    """System 3 of one history; kept relative to the first value of the stream."""
+    mixture, mixer = state.mixture, forecaster.mixer
+    assert mixture is not None
+    begin = int(mixer.offsets[kernels.MEMORIES]) + history * mixer.width
+    found = mixture.live[:, begin : begin + forecaster.histories[history].order].copy()
+    found[:, 0] += mixture.live[:, kernels.REF]
+    return found
+
+
+def moments(forecaster: Forecaster, state: ForecasterState, candidate: Candidate, channel: int) -> Moments:
+    """What was learnt of one kind, with futures in the coefficients of System 1."""
+    mixture, mixer = state.mixture, forecaster.mixer
+    assert mixture is not None
+    place = _place(mixer, candidate)
+    if place is None:
+        raise ValueError(
+            f"{candidate} reads seasonal differences, which have no map of their own to show; pass another."
+        )
+    n, order = place[0], forecaster.histories[candidate.history].order
+    leads = (np.arange(mixer.horizon) + 0.5) * forecaster.dt
+    project = np.linalg.pinv(lead_basis(forecaster.future, leads))
+    mean_x, mean_y = mixture.mean_x[channel, n, :order].copy(), project @ mixture.mean_y[channel, n]
+    if candidate.anchor == "none":
+        ref = mixture.live[channel, kernels.REF]
+        mean_x[0] += ref
+        mean_y += project.sum(axis=1) * ref
+    outputs = forecaster.future.order
+    return Moments(
+        float(mixture.weight[channel, n]),
+        mean_x,
+        mean_y,
+        mixture.xx[channel, n, :order, :order],
+        project @ mixture.yx[channel, n, :, :order],
+        np.zeros((outputs, outputs)),
+        np.zeros(1),
+    )
+
+
+def maps(forecaster: Forecaster, state: ForecasterState, chosen: tuple[Candidate, ...]) -> tuple[ForecastMap, ...]:
+    """The map of each channel by its candidate."""
+    found = []
+    for c in range(state.channels):
+        candidate = chosen[min(c, len(chosen) - 1)]
+        known = moments(forecaster, state, candidate, c)
+        fitted = reduced_rank(known, None, candidate.ridge)
+        found.append(replace(fitted, residual=np.zeros_like(fitted.residual)))
+    return tuple(found)
+
+
+def replay(
+    forecaster: Forecaster, state: ForecasterState, values: np.ndarray, leads: np.ndarray
+) -> Float[np.ndarray, "time *channels_and_leads"]:
+    """Forecasts after every sample of another signal, by what was learnt and weighed here."""
+    mixer, known = forecaster.mixer, state.mixture
+    assert known is not None
+    checked_leads(forecaster.horizon, leads)
+    mixture = mixer.with_learnt(mixer.begin(state.channels), known)
+    answers = np.empty((*values.shape, leads.size))
+    seen = np.ones((1, state.channels), bool)
+    for t in range(len(values)):
+        mixture = mixer.learn(mixture, np.ascontiguousarray(values[t : t + 1]), seen, learning=False)
+        mixture = mixer.with_learnt(mixture, known)
+        one = MixedForecast(
+            forecaster.future, forecaster.dt, mixer, mixture, single=False, calibrated=False, lower=forecaster.lower
+        )
+        answers[t] = one.mean(leads.ravel())
+    answers = answers.reshape(*values.shape, *leads.shape)
+    return answers[:, 0] if state.single else answers
