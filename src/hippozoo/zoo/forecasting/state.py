@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from hippozoo.zoo.forecasting._kernels import AGE
 from hippozoo.zoo.forecasting.delay import DelayLine
 from hippozoo.zoo.forecasting.detail import Detail
 from hippozoo.zoo.forecasting.mixture import Mixture
@@ -108,5 +109,6 @@ class ForecasterState:
     def pairs(self) -> float:
         """How many pairs of a past and its future were learnt from, counted by their weight."""
         if self.mixture is not None:
-            return float(self.mixture.weight[:, 0].sum()) if self.mixture.weight.shape[1] else 0.0
+            # Those that are complete; they are summed up when maps are renewed.
+            return float(np.maximum(self.mixture.live[:, AGE] - self.mixture.yx.shape[2], 0.0).sum())
         return sum(group[0].weight for group in self.learnt)
