@@ -7,9 +7,10 @@ from hippozoo.baselines import LSTM, S4D, DeltaNet, Mamba, Transformer, VanillaH
 from hippozoo.checks import CHECKS, Trial
 from hippozoo.layers import Block, SequenceModel, Stack
 from hippozoo.memory import GrowingMemory, LagLayer, Memory, MemoryLayer
+from hippozoo.models import explicit_characters
 from hippozoo.polynomials import Legendre
 from hippozoo.systems import FouT, LagT, LegS, LegT
-from hippozoo.zoo.associative import AssociativeMemory
+from hippozoo.zoo.associative import AssociativeMemory, Recall
 from hippozoo.zoo.multiscale import MultiscaleLayer, MultiscaleMemory
 from hippozoo.zoo.salience import SalienceLayer, SalienceModel
 from hippozoo.zoo.volterra import VolterraLayer
@@ -82,6 +83,12 @@ MEMBERS = {
     "associative-float32": (
         lambda: AssociativeMemory(channels=3, outputs=2, width=4, hidden=8, family=Legendre(9), start="random"),
         {},
+    ),
+    "recall": (lambda: Recall(6, dtype=torch.float64), {"n_steps": 100, "channels": 6}),
+    "recall-float32": (lambda: Recall(7, factors=3), {"n_steps": 100, "channels": 7}),
+    "explicit-characters": (
+        lambda: explicit_characters(params=2_500, tokens=9, blocks=1, dtype=torch.float64),
+        {"inputs": lambda rng, batch, n_steps: torch.from_numpy(rng.integers(0, 9, (batch, n_steps)))},
     ),
     "multiscale": (lambda: MultiscaleMemory(LegT(4, timescale=5.0), longest=200.0, scales=9), {"n_steps": 300}),
     "multiscale-bank-float32": (

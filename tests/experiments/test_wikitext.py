@@ -10,7 +10,7 @@ import torch
 
 from hippozoo.experiments import Context, Finished, reproduce
 from hippozoo.experiments import wikitext as study
-from hippozoo.experiments._character_models import ROWS, STACKS, build_row, build_stack
+from hippozoo.experiments._character_models import ABLATIONS, ROWS, STACKS, build_explicit, build_row, build_stack
 from hippozoo.experiments._characters import CharacterModel, Reading, score
 from hippozoo.tasks.text import encode
 from hippozoo.training import loop
@@ -98,6 +98,14 @@ def test_stacks_are_the_widest_within_their_size(family, layers):
     assert count <= 25_000 < sum(parameter.numel() for parameter in wider.parameters())
 
 
+@pytest.mark.parametrize("ablation", ABLATIONS)
+def test_our_stack_stays_within_its_size_whatever_is_taken_away(ablation):
+    model = build_explicit(25_000, True, ablation)
+    assert 24_000 < sum(parameter.numel() for parameter in model.parameters()) <= 25_000
+    scores, _ = model(torch.randint(0, 96, (2, 9)))
+    assert scores.shape == (2, 9, 96)
+
+
 def test_a_tied_model_compares_with_its_own_embedding():
     model = CharacterModel(STACKS["gru"](5, 1), 5, tied=True)
     model(torch.zeros(1, 3, dtype=torch.long))[0].sum().backward()
@@ -118,7 +126,7 @@ def finish(config, perplexity):
 
 
 def test_rates_depth_and_tying_are_chosen_on_validation_and_the_winner_starts_anew():
-    config = study.Config(rows=("lstm", "s4d"), families=("gru",), sizes=(25_000,), seeds=(0, 1))
+    config = study.Config(rows=("lstm", "s4d"), families=("gru",), sizes=(25_000,), seeds=(0, 1), ablations=())
 
     def perplexity(unit):
         tied = 0.0 if unit["tied"] else 1.0
@@ -137,13 +145,13 @@ def test_rates_depth_and_tying_are_chosen_on_validation_and_the_winner_starts_an
 
 
 def test_untied_embeddings_win_where_they_are_better():
-    config = study.Config(rows=("lstm",), families=(), sizes=())
+    config = study.Config(rows=("lstm",), families=(), sizes=(), ablations=())
     units = finish(config, lambda unit: 6.0 if unit["tied"] else 5.0)
     assert not any(unit["tied"] for unit in units if unit["stage"] != "tying")
 
 
 def test_a_diverged_rate_is_not_chosen():
-    config = study.Config(rows=("lstm",), families=(), sizes=())
+    config = study.Config(rows=("lstm",), families=(), sizes=(), ablations=())
     units = finish(config, lambda unit: None if unit["rate"] > 1e-3 and unit["stage"] == "rate" else 5.0)
     assert [unit["rate"] for unit in units if unit["stage"] == "row"] == [1e-3]
 
@@ -155,7 +163,8 @@ def test_a_quick_study_runs_resumes_and_shows_what_is_there_so_far(texts, tmp_pa
     assert set(metrics["test_perplexity"]) == {"lstm", "vanilla_mlp"}
     assert 1 < metrics["test_perplexity"]["lstm"]["mean"] < 97
     assert metrics["ratio_to_lstm"]["lstm"] == 1
-    assert len(metrics["contest"]["25000"]["gru"]["test_perplexity"]["seeds"]) == 2
+    assert len(metrics["contest"]["25000"]["explicit"]["test_perplexity"]["seeds"]) == 2
+    assert 1 < metrics["ablations"]["no bank"]["validation_perplexity"] < 97
     assert metrics["not_yet"] == []
     assert "| LSTM |" in (out / "wikitext" / "table.md").read_text()
     lines = (out / "wikitext" / "units.jsonl").read_text().splitlines()

@@ -11,7 +11,10 @@ from torch import Tensor, nn
 
 from hippozoo.baselines import LSTM, S4D, Mamba, VanillaHippo, VanillaMLP, parameter_count
 from hippozoo.experiments._characters import CharacterModel
+from hippozoo.layers import SequenceModel
+from hippozoo.models import explicit_characters
 from hippozoo.systems import LegT
+from hippozoo.tasks.text import ALPHABET
 from hippozoo.zoo.associative import AssociativeMemory
 from hippozoo.zoo.salience import SalienceLayer
 
@@ -119,6 +122,27 @@ STACKS: dict[str, Callable[[int, int], nn.Module]] = {
     "gru": lambda width, layers: RecurrentStack(nn.GRU, width, layers),
     "mamba": lambda width, layers: mamba_stack(width, layers),
 }
+
+
+#: One mechanism of our stack taken away or changed, at equal size.
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "no bank": {"recall": False, "blocks": 4},
+    "no products": {"products": 0},
+    "no recent taps": {"taps": 0},
+    "taps alone": {"windows": (), "recall": False, "blocks": 4},
+    "taps alone, and the bank": {"windows": ()},
+    "one window of 32": {"windows": (32.0,)},
+    "windows of 8 and 32": {"windows": (8.0, 32.0)},
+    "no gate": {"gate": False},
+    "two blocks": {"blocks": 2},
+    "bank of 64 addresses": {"directions": 8},
+}
+
+
+def build_explicit(params: int, tied: bool, ablation: str = "as it is") -> SequenceModel:
+    """Our own stack, or one with a mechanism changed."""
+    return explicit_characters(params, len(ALPHABET), tied, **ABLATIONS[ablation])
 
 
 def build_row(name: str, tied: bool) -> CharacterModel:

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_seeds, save_figure, select
-from hippozoo.experiments._character_models import ROWS, build_row, build_stack
+from hippozoo.experiments._character_models import ABLATIONS, ROWS, STACKS, build_explicit, build_row, build_stack
 from hippozoo.experiments._characters import Protocol, learn
+from hippozoo.experiments._two_tasks import check_names
 from hippozoo.training import best_rate, seeded
 
 PAPER: dict[str, Any] = {
@@ -96,13 +97,13 @@ class Config(Protocol):
         "mamba_2",
         "salience",
     )
-    families: tuple[str, ...] = ("lstm", "gru", "mamba")
+    families: tuple[str, ...] = ("lstm", OURS, "gru", "mamba")
     sizes: tuple[int, ...] = (25_000, 43_000)
     layers: tuple[int, ...] = (1, 2, 3, 4)
     # The rate at which depths are compared.
     depth_rate: float = 4e-3
     tying_rate: float = 2e-3
-    ablations: tuple[str, ...] = ()
+    ablations: tuple[str, ...] = tuple(ABLATIONS)
     ablation_passes: int = 3
 
 
@@ -114,9 +115,11 @@ QUICK = Config(
     passes=1,
     rates=(2e-3, 4e-3),
     rows=("lstm", "vanilla_mlp"),
-    families=("lstm", "gru"),
+    families=("lstm", OURS),
     sizes=(25_000,),
     layers=(1, 2),
+    ablations=("no bank",),
+    ablation_passes=1,
 )
 
 Unit = dict[str, Any]
@@ -127,6 +130,9 @@ Unit = dict[str, Any]
 
 def units(config: Config) -> list[Unit]:
     """Whether embeddings are tied; all else depends on it, and comes from `more_units`."""
+    check_names("rows", config.rows, ROWS)
+    check_names("families", config.families, (*STACKS, OURS))
+    check_names("ablations", config.ablations, ABLATIONS)
     deciders = [name for name in DECIDERS if name in config.rows] or list(config.rows[:1]) or ["lstm"]
     return [
         {"stage": "tying", "model": model, "tied": tied, "rate": config.tying_rate, "seed": config.seeds[0]}
@@ -277,6 +283,10 @@ def build(unit: Unit) -> Any:
     """The model of a unit, drawn afresh."""
     if "model" in unit:
         return build_row(unit["model"], unit["tied"])
+    if "ablation" in unit:
+        return build_explicit(unit["size"], unit["tied"], unit["ablation"])
+    if unit["family"] == OURS:
+        return build_explicit(unit["size"], unit["tied"])
     return build_stack(unit["family"], unit["layers"], unit["size"], unit["tied"])
 
 

@@ -136,17 +136,23 @@ class Block(Container):
     def _start(self, batch: int, channels: int) -> tuple[Any, ...]:
         return tuple(part._start(batch, channels) for part in self._parts())
 
-    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, tuple[Any, ...]]:
+    def _roll(
+        self, x: Tensor, state: Any, timing: Timing, first: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Any, ...]]:
         value, gate = self._entered(x)
         value = silent_in_padding(value, timing.real)
         states = [None] * len(self.layers) if state is None else state
-        found = [part._roll(value, one, timing) for part, one in zip(self._parts(), states, strict=True)]
+        pairs = zip(self._parts(), states, strict=True)
+        found = [part._roll(value, one, timing, *_wanted(part, first)) for part, one in pairs]
         y = [one.flatten(2) for one, _ in found]
         return self._left(x, y, gate), tuple(after for _, after in found)
 
-    def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, tuple[Any, ...]]:
+    def _single(
+        self, x: Tensor, state: Any, steps: Tensor | None, first: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Any, ...]]:
         value, gate = self._entered(x)
-        found = [part._single(value, one, steps) for part, one in zip(self._parts(), state, strict=True)]
+        pairs = zip(self._parts(), state, strict=True)
+        found = [part._single(value, one, steps, *_wanted(part, first)) for part, one in pairs]
         y = [one.flatten(1) for one, _ in found]
         return self._left(x, y, gate), tuple(after for _, after in found)
 
@@ -167,6 +173,11 @@ class Block(Container):
 
     def _dropped(self, y: Tensor) -> Tensor:
         return nn.functional.dropout(y, self.dropout, self.training) if self.dropout else y
+
+
+def _wanted(part: SequenceLayer, first: Tensor | None) -> tuple[Tensor, ...]:
+    """What entered the stack, for a layer that wants it."""
+    return (first,) if part.wants_first and first is not None else ()
 
 
 def made_for(width: int, factory: Any) -> SequenceLayer:

@@ -99,6 +99,8 @@ class SequenceLayer(WithTables, ABC):
     matched: ClassVar[str | None] = None
     #: Whether a sample may be held for a `dt` of its own; without that only None is taken.
     knows_time: ClassVar[bool] = True
+    #: Whether `_roll` and `_single` take, as the last argument, what entered the stack that the layer stands in.
+    wants_first: ClassVar[bool] = False
     #: What the numbers of a sample are called, in messages.
     numbers: ClassVar[str] = "channels"
     #: The axes of a state that is one tensor, in messages.

@@ -84,16 +84,16 @@ class Stack(Container):
         return tuple(block._start(batch, channels) for block in self.layers)
 
     def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, tuple[Any, ...]]:
-        after = []
+        after, first = [], silent_in_padding(x, timing.real)
         for block, before in zip(self.layers, [None] * len(self.blocks) if state is None else state, strict=True):
-            x, one = block._roll(x, before, timing)
+            x, one = block._roll(x, before, timing, first)
             after.append(one)
         return x, tuple(after)
 
     def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, tuple[Any, ...]]:
-        after = []
+        after, first = [], x
         for block, before in zip(self.layers, state, strict=True):
-            x, one = block._single(x, before, steps)
+            x, one = block._single(x, before, steps, first)
             after.append(one)
         return x, tuple(after)
 

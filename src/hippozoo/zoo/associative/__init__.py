@@ -15,6 +15,7 @@ from hippozoo.zoo.associative.capacity import (
 from hippozoo.zoo.associative.gates import Gate
 from hippozoo.zoo.associative.interference import interference_matrix, recall_error, recall_matrix
 from hippozoo.zoo.associative.layer import AssociativeMemory, AssociativeState, Signals
+from hippozoo.zoo.associative.recall import Recall, RecallState
 from hippozoo.zoo.associative.start import sample_reader
 from hippozoo.zoo.associative.trace import AssociativeTrace, bank_functions, trace
 
@@ -22,6 +23,8 @@ __all__ = [
     "AssociativeMemory",
     "AssociativeState",
     "PolynomialBank",
+    "Recall",
+    "RecallState",
     "Gate",
     "Signals",
     "sample_reader",

@@ -47,6 +47,26 @@ def by_stretches(
     return (pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)), bank
 
 
+def along_a_path(
+    keys: Float[Tensor, "batch moments coefficients"],
+    overlaps: Float[Tensor, "batch moments moments"],
+    values: Values,
+    gates: Gates,
+    bank: Bank,
+) -> tuple[Values, Bank]:
+    """One stretch where each write goes to the key before, and each read is at the key of its own time.
+
+    `keys` and their `overlaps`, all products of two of them, begin with the key before the first value. Every key is
+    brought to the bank once, as query and as key; and products of keys may be known without multiplying them.
+    """
+    known = keys @ bank.mT
+    earlier = torch.tril(overlaps[:, :-1, :-1] * gates[:, None], -1)
+    errors = torch.linalg.solve_triangular(earlier, values - known[:, :-1], upper=False, unitriangular=True)
+    changes = gates[..., None] * errors
+    reads = torch.baddbmm(known[:, 1:], torch.tril(overlaps[:, 1:, :-1]), changes)
+    return reads, torch.baddbmm(bank, changes.mT, keys[:, :-1])
+
+
 def _one_stretch(keys: Vectors, values: Values, gates: Gates, queries: Vectors, bank: Bank) -> tuple[Values, Bank]:
     before = bank.mT
     earlier = torch.tril((keys @ keys.mT) * gates[:, None], -1)

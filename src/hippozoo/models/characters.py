@@ -1,0 +1,99 @@
+"""Text by characters with explicit memories alone: what followed contexts like this one, then reads of the past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from hippozoo._arguments import whole_number
+from hippozoo.layers import Factory, SequenceModel, parameter_count
+from hippozoo.memory.lags import LagLayer
+from hippozoo.systems import LegT
+from hippozoo.zoo.associative import Recall
+
+__all__ = ["explicit_characters"]
+
+# What the norm before the choice of a symbol starts with: at one, a tied embedding would say every symbol twice.
+LAST_NORM = 0.25
+WINDOWS = (8.0, 32.0, 128.0)
+
+
+def explicit_characters(
+    params: int = 25_000,
+    tokens: int = 96,
+    tied: bool = True,
+    blocks: int = 3,
+    recall: bool = True,
+    windows: Sequence[float] = WINDOWS,
+    order: int = 6,
+    taps: int = 4,
+    products: int = 1,
+    directions: int | None = None,
+    **options: Any,
+) -> SequenceModel:
+    """A language model whose only recurrent state is coefficients, a bank, and a few recent samples.
+
+    Blocks of `LagLayer` read every channel's past by lag functionals of fixed windows and of the last few samples, with
+    products of such reads. What they make of the past is a context, and the last block is a `Recall`: under the address
+    of every context it stores the character that came next, and looks up what came next when it was like this before.
+    Nothing else is recurrent. The kernels, and what the bank recalls, can be drawn.
+
+    Parameters
+    ----------
+    params
+        The model is the widest of at most so many parameters.
+    tokens
+        Size of the alphabet.
+    tied
+        Whether symbols are chosen by the embedding itself.
+    blocks
+        Of lag functionals.
+    recall
+        Whether there is a bank.
+    windows, order, taps, products
+        Of the lag functionals: Leg-T memories of `order` at each of the `windows`, free recent samples, and products of
+        two reads.
+    directions
+        Of the bank's addresses; by default half the width.
+    options
+        Of the blocks; see `hippozoo.layers.Block`.
+
+    Examples
+    --------
+    >>> model = explicit_characters(params=5_000)
+    >>> scores, state = model(torch.tensor([[5, 17, 5, 17]]))
+    >>> scores.shape, parameter_count(model) <= 5_000
+    (torch.Size([1, 4, 96]), True)
+    """
+    params = whole_number("params", params)
+    systems = tuple(LegT(min(order, int(window)), float(window)) for window in windows)
+
+    def reads(width: int) -> LagLayer:
+        return LagLayer(systems, width, taps, products=products)
+
+    def bank(width: int) -> Recall:
+        return Recall(width, directions=directions) if width > 1 else Recall(width, factors=1)
+
+    layers: list[Factory] = [*([reads] * blocks), *([bank] if recall else [])]
+
+    def build(width: int) -> SequenceModel:
+        return SequenceModel(tokens=tokens, tied=tied, layers=layers, width=width, **options)
+
+    def count(width: int) -> int:
+        with torch.random.fork_rng(devices=[]):  # the search draws no randomness of the caller's
+            return parameter_count(build(width))
+
+    if count(1) > params:
+        raise ValueError(f"params={params}: the smallest of these models has {count(1)}; pass more, or fewer blocks.")
+    below, above = 1, 2
+    while count(above) <= params:
+        below, above = above, 2 * above
+    while above - below > 1:
+        middle = (below + above) // 2
+        below, above = (middle, above) if count(middle) <= params else (below, middle)
+    model = build(below)
+    nn.init.constant_(model.norm.weight, LAST_NORM)
+    return model
