@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 from hippozoo.cli import main
 from hippozoo.forecast_command import forecast_table, summarise, write_csv
 from hippozoo.forecast_command.page import draw
-from hippozoo.forecast_command.season import find_season
 from hippozoo.tables import TableError
 
 
@@ -322,32 +321,6 @@ def test_bands_of_a_column_are_judged_by_that_column(wave, tmp_path):
     assert both["season"] == alone["season"] == 24
     assert both["coverage"]["load"] == alone["coverage"]["load"]
     assert 0.6 < alone["coverage"]["load"]["80%"] < 0.95 < both["coverage"]["constant"]["80%"]
-
-
-def test_the_clearest_season_of_all_columns_is_found(wave, rng):
-    noisy = np.sin(np.arange(2000) * 2 * np.pi / 7) + 0.5 * rng.normal(size=2000)
-    hidden = np.column_stack([np.arange(2000.0), np.ones(2000), np.full(2000, np.nan), noisy, wave])
-    assert find_season(hidden) == 24
-    assert find_season(hidden[:, :4]) == 7
-    assert find_season(hidden[:, :3]) is None
-
-
-def test_a_season_is_found_and_noise_has_none(rng):
-    time = np.arange(3000)
-    drifting = np.cumsum(rng.normal(size=3000)) + 8 * np.sin(time * 2 * np.pi / 7)
-    assert find_season(drifting[:, None]) == 7
-    assert find_season(rng.normal(size=(3000, 1))) is None
-    assert find_season((time * 0.1)[:, None]) is None
-
-
-def test_a_season_is_found_before_a_long_gap(wave):
-    assert find_season(np.concatenate([wave, np.full(50_000, np.nan)])[:, None]) == 24
-
-
-@pytest.mark.parametrize("missing", [np.s_[::5], np.s_[200:260], np.s_[:100], np.s_[1700:]])
-def test_a_season_is_counted_in_steps_also_where_values_are_missing(wave, missing):
-    wave[missing] = np.nan
-    assert find_season(wave[:, None]) == 24
 
 
 def test_missing_values_are_gaps_in_the_picture_and_the_others_stand_at_their_time(wave, tmp_path, monkeypatch):

@@ -8,7 +8,15 @@ from hippozoo.systems import LegT
 from hippozoo.tables import TableError, read_table
 from hippozoo.tasks.gp_mixture import GaussianMixture
 from hippozoo.tasks.long_term import load_long_term, split_series
-from hippozoo.zoo.forecasting import Candidate, Forecaster, explain, forecaster_for, future_metric, lead_basis
+from hippozoo.zoo.forecasting import (
+    Candidate,
+    Forecaster,
+    explain,
+    find_seasons,
+    forecaster_for,
+    future_metric,
+    lead_basis,
+)
 
 
 @pytest.mark.parametrize(
@@ -198,3 +206,11 @@ def test_the_command_says_in_one_sentence_what_is_wrong(tmp_path, capsys, text, 
 @pytest.mark.parametrize("number", [np.float32(0.5), np.int64(1)])
 def test_numbers_of_numpy_are_numbers(number):
     assert Forecaster(LegT(8, 20.0), horizon=2.0, ridge=number, warmup=number).ridges == (number,)
+
+
+@pytest.mark.parametrize("wrong", [np.ones((3, 3, 3)), np.array([1.0, np.inf] * 20), ["a", "b"], np.array([1j] * 20)])
+def test_seasons_are_looked_for_in_series_only(wrong):
+    with pytest.raises((ValueError, TypeError), match="values"):
+        find_seasons(wrong)
+    with pytest.raises(ValueError, match="usual=-1"):
+        find_seasons(np.arange(40.0), usual=(-1,))

@@ -11,9 +11,8 @@ import numpy as np
 from hippozoo._arguments import whole_number
 from hippozoo.forecast_command.backtest import BackTest
 from hippozoo.forecast_command.grid import Grid, grid_for
-from hippozoo.forecast_command.season import find_season
 from hippozoo.tables import CHUNK_ROWS, Rows, Table, TableError, read_table
-from hippozoo.zoo.forecasting import Forecast, Forecaster, ForecasterState, forecaster_for
+from hippozoo.zoo.forecasting import Forecast, Forecaster, ForecasterState, find_seasons, forecaster_for
 
 __all__ = ["ForecastRun", "forecast_table"]
 
@@ -135,7 +134,7 @@ def forecast_table(
     first, read = next(table.chunks)
     grid = grid_for(first, every, table.dates, str(path))
     opening = grid.place(first)
-    period = find_season(opening) if season is None else whole_number("season", season)
+    period = next(iter(find_seasons(opening)), None) if season is None else whole_number("season", season)
     forecaster = forecaster_for(float(steps_ahead), season=period if period and period > 1 else None)
     state = forecaster.initial_state(len(table.columns))
     test = BackTest(steps_ahead, period, stride=steps_ahead, due=4 * steps_ahead)

@@ -12,6 +12,7 @@ from hippozoo.zoo.forecasting.mixed_forecast import MixedForecast
 from hippozoo.zoo.forecasting.mixture import Mixer, Mixture
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap, reduced_rank
+from hippozoo.zoo.forecasting.seasons import find_seasons
 from hippozoo.zoo.forecasting.state import ForecasterState, Validation
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Moments",
     "Validation",
     "explain",
+    "find_seasons",
     "forecaster_for",
     "future_metric",
     "lead_basis",
