@@ -119,7 +119,8 @@ A complete example, `hippozoo/experiments/coin_flips.py`::
             for length in config.lengths
         }
         short, long = error[config.lengths[0]]["mean"], error[config.lengths[-1]]["mean"]
-        claim = Claim("more flips, smaller error", holds=long < short, evidence=f"{short:.3g} -> {long:.3g}")
+        evidence = f"The error falls from {short:.3g} to {long:.3g}."
+        claim = Claim("more flips, smaller error", long < short, evidence, quote="the law of large numbers")
         return Result(metrics={"error": error}, claims=[claim])
 
 
@@ -146,7 +147,7 @@ from __future__ import annotations
 import os
 
 from hippozoo.experiments._framework.figures import save_figure
-from hippozoo.experiments._framework.protocol import QUIET, Claim, Context, Finished, Result, select
+from hippozoo.experiments._framework.protocol import QUIET, Claim, Context, Finished, Result, Verdict, select
 from hippozoo.experiments._framework.registry import (
     BrokenExperimentError,
     Experiment,
@@ -182,6 +183,7 @@ __all__ = [
     "Finished",
     "Result",
     "Claim",
+    "Verdict",
     "select",
     "over_seeds",
     "mean_and_sem",

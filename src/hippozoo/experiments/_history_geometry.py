@@ -130,10 +130,12 @@ def likeness(explanations: Iterable[Explanation]) -> dict[str, float]:
     return {name: float(np.abs(one @ one.T).min()) for name, one in directions.items()}
 
 
-def geometry_claims(metrics: Mapping[str, Any], short: str, long: str) -> list[Claim]:
+def geometry_claims(metrics: Mapping[str, Any], short: str, long: str, own: str) -> list[Claim]:
     """The paper's sentence about the leading eigenfunctions, one by one, for both ways to feed System 2; and ours."""
     found = [
-        broader_claim(metrics, delay, str(number), short, long) for delay in DELAYS for number in range(1, LEADING + 1)
+        broader_claim(metrics, delay, str(number), short, long, own)
+        for delay in DELAYS
+        for number in range(1, LEADING + 1)
     ]
     expected = metrics["expected"]["eigenfunctions"]
     first = {
@@ -170,7 +172,8 @@ def geometry_claims(metrics: Mapping[str, Any], short: str, long: str) -> list[C
     return found
 
 
-def broader_claim(metrics: Mapping[str, Any], delay: str, number: str, short: str, long: str) -> Claim:
+def broader_claim(metrics: Mapping[str, Any], delay: str, number: str, short: str, long: str, own: str) -> Claim:
+    """One eigenfunction: at which ridges it is broader with every seed and by theory."""
     where = _where_broader(metrics, delay, number, short, long)
     learnt, expected = metrics["eigenfunctions"][delay], metrics["expected"]["eigenfunctions"][delay]
 
@@ -179,13 +182,16 @@ def broader_claim(metrics: Mapping[str, Any], delay: str, number: str, short: st
         about = "" if spread["sem"] is None else f" ± {spread['sem']:.2g}"
         return f"{spread['mean']:.2f}{about} (expected {expected[horizon][ridge][number]['half_mass_lag']:.2f})"
 
-    return Claim(
-        f"eigenfunction {number} of Q is broader for the long horizon ({DELAYS[delay]}; at some ridge, with every seed "
-        "and by theory)",
-        bool(where),
-        (f"at ridge {' and '.join(where)}" if where else "at none")
-        + "; half-mass lag, short -> long: "
-        + "; ".join(f"ridge {ridge}: {lags(short, ridge)} -> {lags(long, ridge)}" for ridge in learnt[short]),
+    ridges = list(learnt[short])
+    held = [ridge in where for ridge in ridges]
+    return Claim.judged(
+        f"eigenfunction {number} of Q is broader for the long horizon, with every seed and by theory ({DELAYS[delay]})",
+        held,
+        f"{where_it_holds(ridges, held, own)} Half-mass lag, short -> long: "
+        + "; ".join(f"ridge {ridge}: {lags(short, ridge)} -> {lags(long, ridge)}" for ridge in ridges)
+        + ".",
+        "the top eigenfunctions of Q, the predictive history metric, show broader features for the long-horizon "
+        "objective",
     )
 
 
@@ -204,3 +210,22 @@ def _where_broader(metrics: Mapping[str, Any], delay: str, number: str, short: s
         return alike > ALIKE and all(there > BROADER * here for here, there in pairs)
 
     return [ridge for ridge in learnt[short] if broader_at(ridge)]
+
+
+def where_it_holds(ridges: list[str], held: list[bool], own: str, reversed_at: list[str] | None = None) -> str:
+    """At which ridges, in a sentence; the experiment's own is named as such.
+
+    Examples
+    --------
+    >>> where_it_holds(["0", "1e-06", "0.01"], [False, False, True], "1e-06", ["1e-06"])
+    "At ridge 0.01 only; reversed at 1e-06 (the experiment's own)."
+    """
+
+    def named(some: list[str]) -> str:
+        return ", ".join(f"{ridge} (the experiment's own)" if ridge == own else ridge for ridge in some)
+
+    where = [ridge for ridge, held_here in zip(ridges, held, strict=True) if held_here]
+    if len(where) == len(ridges):
+        return f"At every ridge ({', '.join(ridges)})."
+    told = f"At ridge {named(where)} only" if where else "At no ridge"
+    return f"{told}; reversed at {named(reversed_at)}." if reversed_at else f"{told}."

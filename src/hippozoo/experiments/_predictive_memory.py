@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.linalg import toeplitz
 
 from hippozoo.experiments import Claim
-from hippozoo.experiments._history_geometry import DELAYS
+from hippozoo.experiments._history_geometry import DELAYS, where_it_holds
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
 from hippozoo.tasks.gp_mixture import GaussianMixture
@@ -56,31 +56,31 @@ def expected_errors(
     return np.einsum("jl,jl->l", weights, toeplitz(process.covariance(np.arange(count))) @ weights)
 
 
-def memory_claims(metrics: Mapping[str, Any], short: str, long: str) -> list[Claim]:
+def memory_claims(metrics: Mapping[str, Any], short: str, long: str, own: str) -> list[Claim]:
     """The paper's sentences about the two predictive memories, for both ways to feed System 2."""
     within = short.removeprefix("H")
+    fine = "the short-horizon forecaster emphasizes fine detail at small lags"
+    smooth = "the long-horizon forecaster retains smoother structure extending further into the past"
     sentences = (
-        (f"the short-horizon predictive memory keeps more detail at lags below {within}", "near", short, long),
-        (f"the long-horizon one keeps more from lag {within} to half the window", "middle", long, short),
-        ("the long-horizon one keeps more of the older half of the window", "far", long, short),
+        (f"the short-horizon predictive memory keeps more detail at lags below {within}", fine, "near", short, long),
+        (f"the long-horizon one keeps more from lag {within} to half the window", smooth, "middle", long, short),
+        ("the long-horizon one keeps more of the older half of the window", smooth, "far", long, short),
     )
-    return [_better(metrics, delay, *sentence) for delay in DELAYS for sentence in sentences]
+    return [_better(metrics, delay, own, *sentence) for delay in DELAYS for sentence in sentences]
 
 
-def _better(metrics: Mapping[str, Any], delay: str, words: str, place: str, better: str, worse: str) -> Claim:
+def _better(
+    metrics: Mapping[str, Any], delay: str, own: str, words: str, quote: str, place: str, better: str, worse: str
+) -> Claim:
     """It has to hold in the mean over the seeds and by theory: one without the other is chance, or not what was run."""
     learnt, expected = metrics["memory"][delay], metrics["expected"]["memory"][delay]
-    where, evidence = [], []
+    held, reversed_at, errors = [], [], []
     for ridge in learnt[better]:
         here, there = (learnt[horizon][ridge][place]["mean"] for horizon in (better, worse))
         in_theory, against = (expected[horizon][ridge][place] for horizon in (better, worse))
-        if here < there and in_theory < against:
-            where.append(ridge)
-        evidence.append(
-            f"ridge {ridge}: {here:.4f} against {there:.4f} (expected {in_theory:.4f} against {against:.4f})"
-        )
-    return Claim(
-        f"{words} ({DELAYS[delay]}; at some ridge, over the seeds and by theory)",
-        bool(where),
-        (f"at ridge {', '.join(where)}" if where else "at none") + "; mean squared error, " + "; ".join(evidence),
-    )
+        held.append(here < there and in_theory < against)
+        if here > there and in_theory > against:
+            reversed_at.append(ridge)
+        errors.append(f"ridge {ridge}: {here:.4f} against {there:.4f} (expected {in_theory:.4f} against {against:.4f})")
+    where = where_it_holds(list(learnt[better]), held, own, reversed_at)
+    return Claim.judged(f"{words} ({DELAYS[delay]})", held, f"{where} Mean squared error, {'; '.join(errors)}.", quote)

@@ -6,10 +6,11 @@ import inspect
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
+from scipy.stats import t as student_t
 from torch import Tensor, nn
 
 from hippozoo.experiments import Context, Finished, select
@@ -25,6 +26,10 @@ Task = Literal["sc", "ar"]
 #: Numbers in a token, and samples in an episode.
 SIZES: dict[str, int] = {"sc": 32, "ar": 24}
 LENGTHS: dict[str, int] = {"sc": 30, "ar": 12}
+#: Answers in an episode.
+ANSWERS: dict[str, int] = {"sc": 10, "ar": 1}
+#: Two accuracies agree if they are certainly no further apart, in points.
+AGREES = 5.0
 #: What is reached without remembering anything in particular, in per cent.
 LEVELS = {
     "sc": {"chance": 100 / 16},
@@ -61,9 +66,18 @@ class Protocol:
         )
 
     def chosen_rate(self, finished: Sequence[Finished], **row: Any) -> float:
-        """The rate of the smallest validation loss, with the first seed."""
+        """The rate of the smallest validation loss, of the table's own, with the first seed."""
+        tried = self.tried_rates(finished, **row)
+        return best_rate({rate: loss for rate, loss in tried.items() if rate in self.rates})
+
+    def tried_rates(self, finished: Sequence[Finished], **row: Any) -> dict[float, float | None]:
+        """The validation loss of every rate that the first seed has tried."""
         tried = select(finished, seed=self.seeds[0], **row)
-        return best_rate({one.unit["rate"]: one.result["validation_loss"] for one in tried})
+        return {one.unit["rate"]: one.result["validation_loss"] for one in tried}
+
+    def has_all_rates(self, finished: Sequence[Finished], **row: Any) -> bool:
+        """Whether the first seed has tried every rate of the table."""
+        return set(self.rates) <= set(self.tried_rates(finished, **row))
 
     @property
     def is_short(self) -> bool:
@@ -203,26 +217,71 @@ def _rounded(value: float) -> float | None:
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
-def verdict(ours: Sequence[float], paper: float | None, episodes: int, unclear: str = "") -> str:
-    """Whether our figures agree with the paper's one, by what chance explains.
+class Judged(NamedTuple):
+    """What a comparison with the paper's figure says.
 
-    Two standard deviations are allowed: the spread over our seeds, together with the sampling of two test sets (the
-    paper's figure has one too). A test set counts by its episodes: answers of one episode stand or fall together. One
-    seed has no spread, so it gives no verdict. `unclear` says where the paper leaves open what was done.
+    Parameters
+    ----------
+    verdict
+        In words, for the table.
+    low, high
+        The 95 % interval of the difference, ours minus the paper's; None where there is none.
+    """
+
+    verdict: str
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether further seeds might tell."""
+        return self.verdict.startswith("cannot be told")
+
+
+def judge(ours: Sequence[float], paper: float | None, task: str, sequences: int = Protocol.sequences) -> Judged:
+    """Whether our figures agree with the paper's one, by the 95 % interval of the difference.
+
+    *Agrees* where it lies within `AGREES` points of zero, *differs* where it excludes zero, and else it *cannot be
+    told*: a wide spread buys no agreement. The interval has two parts: Student's for the mean over our seeds, and the
+    sampling of the paper's one test set (answers counted one by one: the seeds of steady rows differ by no more). A row
+    that says no more than "the last B" here and in the paper is *at the floor*, which any model reaches; it is
+    judged no further.
     """
     if paper is None:
-        return "no figure in the paper"
-    gap = float(np.mean(ours)) - paper
+        return Judged("no figure in the paper")
+    mean = float(np.mean(ours))
+    floor = LEVELS[task].get("copy_last")
+    if floor is not None and max(abs(mean - floor), abs(paper - floor)) <= AGREES:
+        return Judged("at the floor, as in the paper")
+    gap = mean - paper
     if len(ours) == 1:
-        return f"none: one seed ({gap:+.1f})"
-    share = np.clip(paper / 100, 0.5 / episodes, 1 - 0.5 / episodes)
-    sampling = 100 * math.sqrt(2 * share * (1 - share) / episodes)
-    spread = float(np.std(ours, ddof=1))
-    if abs(gap) <= 2 * math.hypot(spread, sampling):
-        return "agrees"
-    if unclear:
-        return f"not reproducible as described ({gap:+.1f}; {unclear})"
-    return f"differs ({gap:+.1f})"
+        return Judged(f"cannot be told: one seed ({gap:+.1f})")
+    answers = round(0.15 * sequences) * ANSWERS[task]
+    share = np.clip(paper / 100, 0.5 / answers, 1 - 0.5 / answers)
+    sampling = 1.96 * 100 * math.sqrt(share * (1 - share) / answers)
+    of_seeds = float(student_t.ppf(0.975, len(ours) - 1) * np.std(ours, ddof=1)) / math.sqrt(len(ours))
+    half = math.hypot(of_seeds, sampling)
+    low, high = gap - half, gap + half
+    if max(abs(low), abs(high)) <= AGREES:
+        return Judged("agrees", low, high)
+    if low > 0 or high < 0:
+        return Judged(f"differs ({gap:+.1f})", low, high)
+    return Judged(f"cannot be told ({low:+.1f} to {high:+.1f})", low, high)
+
+
+def count_verdicts(judged: Iterable[str]) -> dict[str, int]:
+    """How many figures are at the floor, and how many of the others agree, differ or cannot be told.
+
+    Examples
+    --------
+    >>> count_verdicts(["agrees", "differs (+3.0)", "at the floor, as in the paper", "no figure in the paper"])
+    {'figures': 3, 'at_the_floor': 1, 'agree': 1, 'differ': 1, 'cannot_be_told': 0}
+    """
+    given = [one for one in judged if not one.startswith(("no figure", "none"))]
+    begins = {"at_the_floor": "at the floor", "agree": "agrees", "differ": "differs", "cannot_be_told": "cannot be"}
+    return {"figures": len(given)} | {
+        name: sum(one.startswith(words) for one in given) for name, words in begins.items()
+    }
 
 
 def draw_row(ax: Axes, place: int, found: dict[str, Any], paper: float | None) -> None:

@@ -208,6 +208,11 @@ def _draw_errors(result: Result, folder: Path) -> None:
         bars += [(rival, value, "0.65") for rival, value in published[name][test].items()]
         labels, values, colours = zip(*sorted(bars, key=lambda bar: -bar[1]), strict=True)
         ax.barh(labels, values, color=colours)
+        # What ran away has no error to draw; it is named all the same.
+        lost = [f"{model}: simulation ran away" for model, value in errors[name][test].items() if value is None]
+        for place, words in enumerate(lost):
+            ax.barh(words, 0.0)
+            ax.text(min(values), len(values) + place, " no finite error", va="center", fontsize=8, style="italic")
         ax.set(xscale="log", xlabel="RMSE (mV)", title=f"{name},\n{test.replace('_', ' ')}")
         ax.grid(False, axis="y")
         for place, value in enumerate(values):
@@ -349,7 +354,7 @@ def _chosen(finished: list[Finished], benchmark: str, model: str) -> int:
 
 
 def _mv(value: float | None) -> str:
-    return "it ran away" if value is None else f"{value:.3f} mV"
+    return "the simulation ran away" if value is None else f"{value:.3f} mV"
 
 
 def _rounded(values: np.ndarray) -> list[Any]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
+
+Verdict = Literal["holds", "holds in part", "does not hold", "cannot be told"]
+_OF_HOLDS: dict[bool | None, Verdict] = {True: "holds", False: "does not hold", None: "cannot be told"}
 
 
 def _say_nothing(fraction: Any, text: str = "") -> None:
@@ -19,21 +22,51 @@ class Claim:
     Parameters
     ----------
     claim
-        What the paper says, in words.
+        What is claimed, in words. ``target: …`` and ``ours: …`` begin what the paper does not say.
     holds
-        Whether it held here. A claim that does not hold is reported as such.
+        Whether it held here; None where our numbers cannot tell. What holds in part does not hold: False.
     evidence
-        The number that decides it.
+        The number that decides it, in words that can be read alone.
+    verdict
+        By default what `holds` says: "holds", "does not hold" or "cannot be told"; "holds in part" goes with False.
+    quote
+        The paper's own words, where the claim is the paper's.
 
     Examples
     --------
-    >>> Claim("the linear readout fails", holds=True, evidence="relative error 0.98").holds
-    True
+    >>> Claim("the linear readout fails", holds=True, evidence="relative error 0.98").verdict
+    'holds'
+    >>> Claim("it fails at every ridge", False, "at two of four", verdict="holds in part").holds
+    False
     """
 
     claim: str
-    holds: bool
+    holds: bool | None
     evidence: str
+    verdict: Verdict | None = None
+    quote: str = ""
+
+    def __post_init__(self) -> None:
+        usual = _OF_HOLDS[None if self.holds is None else bool(self.holds)]
+        verdict = usual if self.verdict is None else self.verdict
+        if verdict not in get_args(Verdict):
+            raise ValueError(f"verdict={verdict!r}; choose from {', '.join(get_args(Verdict))}.")
+        if verdict != usual and (verdict, usual) != ("holds in part", "does not hold"):
+            raise ValueError(f"verdict={verdict!r} contradicts holds={self.holds}, which says {usual!r}; change one.")
+        object.__setattr__(self, "verdict", verdict)
+
+    @classmethod
+    def judged(cls, claim: str, parts: Sequence[bool], evidence: str, quote: str = "") -> Claim:
+        """Holds if every part does, does not if none does, and else in part.
+
+        Examples
+        --------
+        >>> Claim.judged("broader at every ridge", [True, False], "at ridge 0.01").verdict
+        'holds in part'
+        """
+        if not all(parts) and any(parts):
+            return cls(claim, False, evidence, "holds in part", quote)
+        return cls(claim, bool(parts) and all(parts), evidence, quote=quote)
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,11 @@ def _table(document: Mapping[str, Any], folder: Path) -> RenderableType:
     return Group(table, rest)
 
 
+_COLOURS = {"holds": "green", "holds in part": "yellow", "does not hold": "red", "cannot be told": "yellow"}
+
+
 def _claim(claim: Mapping[str, Any]) -> Text:
-    verdict = ("holds", "green") if claim["holds"] else ("does not hold", "red")
-    text = Text.assemble(verdict, f": {claim['claim']}")
+    # Results from before verdicts were written have only `holds`.
+    verdict = claim.get("verdict") or ("holds" if claim["holds"] else "does not hold")
+    text = Text.assemble((verdict, _COLOURS.get(verdict, "red")), f": {claim['claim']}")
     return text.append(f" ({claim['evidence']})", style="dim") if claim["evidence"] else text

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from hippozoo._arguments import real_array
 from hippozoo.plotting import ink
@@ -58,6 +59,11 @@ def plot_episode(
         axes[0].bar(begin, 1, width, align="edge", color=colour(int(token)), edgecolor=ink(), linewidth=0.6)
     axes[0].set(yticks=[], ylabel="input", ylim=(0, 1))
     axes[0].grid(False)
+    key = {"WRITE: an answer is asked for": 0, "uninformative": 1, "informative, a colour each": int(tokens.max())}
+    patches = [Patch(facecolor=colour(token), edgecolor=ink(), label=label) for label, token in key.items()]
+    axes[0].legend(
+        handles=patches, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=8, frameon=False, borderaxespad=0.2
+    )
 
     moments = (np.arange(2400) + 0.5) / 2400 * end
     chosen = [float(edges[answers[0]]), float(edges[answers[len(answers) // 2]]), float(end)] if at is None else at
@@ -70,17 +76,17 @@ def plot_episode(
         axes[1].plot(past, floor + measure, color=f"C{number}")
         axes[1].plot([moment, moment], [floor, floor + spacing / 1.4], color=f"C{number}", linestyle=":")
     axes[1].set_yticks([number * spacing for number in range(len(chosen))], [f"at {moment:g}" for moment in chosen])
-    axes[1].set(ylabel="history measure", ylim=(-0.05 * spacing, len(chosen) * spacing))
+    axes[1].set(ylabel="history measure\n(per sample)", ylim=(-0.05 * spacing, len(chosen) * spacing))
 
     axes[2].stairs(seen.salience, edges, color=ink(), linewidth=1.6, baseline=None)
-    axes[2].set(ylabel="salience g(t)", ylim=(0, None))
+    axes[2].set(ylabel="salience g(t)\n(ticks per sample)", ylim=(0, None))
 
     informative = np.flatnonzero(tokens >= 2)
     for number, step in enumerate(answers):
         past = moments <= edges[step + 1]
         wanted = tokens[informative[number]] if number < len(informative) else 0
         axes[3].plot(moments[past], seen.functional(moments[past], float(edges[step + 1])), color=colour(int(wanted)))
-    axes[3].set(ylabel="output functional", xlabel="time (samples)", xlim=(0, end))
+    axes[3].set(ylabel="output functional\n(per sample)", xlabel="time (samples)", xlim=(0, end))
     return axes
 
 
