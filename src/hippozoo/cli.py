@@ -171,6 +171,8 @@ def reproduce(
     if show_list:
         _list_experiments(as_json=as_json)
         return
+    from hippozoo import experiments
+
     chosen, is_all = _chosen(names or [])
     if data is not None and not data.is_dir():
         raise UsageError(f"--data {data}: there is no such folder; pass the one that holds your data sets.")
@@ -191,9 +193,49 @@ def reproduce(
 
         one = documents[0] if len(chosen) == 1 else documents
         typer.echo(json.dumps(one, indent=1, ensure_ascii=False, allow_nan=False))
+    if is_all and documents:
+        from hippozoo.report import write_report
+
+        default = experiments.QUICK_FOLDER if quick else experiments.FULL_FOLDER
+        typer.echo(f"wrote {write_report(out or default).page}", err=as_json)
     if failed:
         _complain(f"{len(failed)} of {len(chosen)} experiments failed: {', '.join(failed)}.")
         raise typer.Exit(1)
+
+
+@app.command(epilog="Example: [bold]hippozoo report results --open[/bold]")
+def report(
+    results: Annotated[
+        Path, typer.Argument(metavar="RESULTS", help="The folder that hippozoo reproduce wrote.")
+    ] = Path("results"),
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for report.html and report.md.", show_default="RESULTS"),
+    ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the Markdown alone, to this file.", show_default=False),
+    ] = None,
+    open_page: Annotated[bool, _flag("--open/--no-open", help="Open the page in a browser.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Set all results on one page: ours beside the paper's, a verdict on every sentence."""
+    from hippozoo.report import NoResultsError, write_markdown, write_report
+
+    if markdown is not None and (out is not None or open_page):
+        raise UsageError("--markdown writes no page; leave --out and --open away.")
+    try:
+        if markdown is not None:
+            typer.echo(f"wrote {write_markdown(results, markdown)}")
+            return
+        written = write_report(results, out)
+    except NoResultsError as error:
+        raise UsageError(str(error)) from None
+    typer.echo(f"wrote {written.page} and {written.markdown}")
+    if open_page:
+        import webbrowser
+
+        webbrowser.open(written.page.resolve().as_uri())
 
 
 @app.command(epilog="Example: [bold]hippozoo forecast load.csv --column load --time when --horizon 96[/bold]")

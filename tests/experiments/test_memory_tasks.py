@@ -9,7 +9,7 @@ from hippozoo.experiments import Finished, reproduce
 from hippozoo.experiments import _variants as variants
 from hippozoo.experiments import memory_tasks as table_one
 from hippozoo.experiments import recall_scaling as follow_up
-from hippozoo.experiments._two_tasks import LEVELS, accuracy, make_data, squared_error, verdict
+from hippozoo.experiments._two_tasks import LEVELS, accuracy, judge, make_data, squared_error
 
 
 class Says(torch.nn.Module):
@@ -105,8 +105,11 @@ def test_variants_run_after_the_rows_at_their_rate_and_only_where_the_row_runs()
     config = replace(
         table_one.QUICK, models=("lstm",), tasks=("sc",), variants=("lstm_steps", "s4d_steps"), rates=(1e-3, 3e-3)
     )
+    config = replace(config, wider_rates=())
     finished = [
-        Finished({"model": "lstm", "task": "sc", "rate": rate, "seed": 0}, {"validation_loss": loss}, 1.0)
+        Finished(
+            {"model": "lstm", "task": "sc", "rate": rate, "seed": 0}, {"validation_loss": loss, "accuracy": 9.0}, 1.0
+        )
         for rate, loss in ((1e-3, 0.3), (3e-3, 0.2))
     ]
     assert table_one.more_units(config, finished)[1:] == [
@@ -115,8 +118,11 @@ def test_variants_run_after_the_rows_at_their_rate_and_only_where_the_row_runs()
 
 
 def test_a_variant_may_name_its_own_rate_and_start():
-    config = replace(table_one.QUICK, models=("assoc",), tasks=("sc",), variants=("assoc_random",), rates=(1e-3,))
-    finished = [Finished({"model": "assoc", "task": "sc", "rate": 1e-3, "seed": 0}, {"validation_loss": 0.3}, 1.0)]
+    config = replace(
+        table_one.QUICK, models=("assoc",), tasks=("sc",), variants=("assoc_random",), rates=(1e-3,), wider_rates=()
+    )
+    done = {"validation_loss": 0.3, "accuracy": 20.0}
+    finished = [Finished({"model": "assoc", "task": "sc", "rate": 1e-3, "seed": 0}, done, 1.0)]
     assert table_one.more_units(config, finished)[1:] == [{"variant": "assoc_random", "rate": 3e-3, "seed": 0}]
     assert variants.build_variant(variants.VARIANTS["assoc_random"]).start == "random"
     assert variants.build_variant(variants.VARIANTS["assoc_window_20"]).start == "previous"
@@ -151,20 +157,86 @@ def test_a_variant_may_count_every_output():
 
 
 @pytest.mark.parametrize(
-    ("ours", "paper", "unclear", "expected"),
+    ("ours", "paper", "task", "expected"),
     [
-        ([33.0, 32.0, 34.0], 33.2, "", "agrees"),
-        ([28.0, 28.0], 32.7, "", "agrees"),  # 525 episodes: two test sets differ by 5.8 points without a reason
-        ([25.0, 25.0], 32.7, "", "differs (-7.7)"),
-        ([25.0], 32.7, "sizes", "none: one seed (-7.7)"),
-        ([99.0, 99.5], 32.7, "sizes", "not reproducible as described (+66.5; sizes)"),
-        ([60.0, 80.0], 50.0, "", "agrees"),  # the seeds differ as much among themselves
-        ([100.0, 100.0], 100.0, "", "agrees"),
-        ([50.0], None, "", "no figure in the paper"),
+        ([33.0, 32.0, 34.0], 33.2, "ar", "at the floor, as in the paper"),
+        ([33.0, 32.0, 34.0], 40.0, "ar", "differs (-7.0)"),  # at the floor here, but not there
+        ([50.0, 51.0, 50.5], 50.2, "sc", "agrees"),
+        ([50.0, 51.0, 50.5], 53.0, "sc", "agrees"),  # the difference is sure, and smaller than five points
+        ([50.0, 51.0, 50.5], 57.0, "sc", "differs (-6.5)"),
+        ([51.7, 52.4, 28.6], 57.5, "sc", "cannot be told (-46."),  # a wide spread buys no agreement
+        ([60.0, 80.0], 70.0, "sc", "cannot be told (-127."),  # nor does a mean that happens to be equal
+        ([25.0], 32.7, "sc", "cannot be told: one seed (-7.7)"),
+        ([100.0, 100.0], 100.0, "ar", "agrees"),
+        ([50.0], None, "sc", "no figure in the paper"),
     ],
 )
-def test_a_verdict_allows_for_seeds_and_for_the_size_of_a_test_set(ours, paper, unclear, expected):
-    assert verdict(ours, paper, 525, unclear) == expected
+def test_a_verdict_is_that_of_the_interval_of_the_difference(ours, paper, task, expected):
+    assert judge(ours, paper, task).verdict.startswith(expected)
+
+
+def test_the_interval_has_the_papers_own_sampling_and_shrinks_with_seeds():
+    steady = judge([50.0, 50.0, 50.0], 50.0, "ar")
+    # 525 answers of the paper at one half: 1.96 * 50 / sqrt(525), and no spread of ours
+    assert steady.high == pytest.approx(1.96 * 50 / 525**0.5)
+    assert steady.low == -steady.high
+    three, five = (judge([48.0, 50.0, 52.0, 49.0, 51.0][:n], 50.0, "sc") for n in (3, 5))
+    assert five.high < three.high
+
+
+def finished_rows(accuracies, rates=(3e-4, 1e-3, 3e-3), best=3e-3, model="lstm_2", task="sc"):
+    """One row of the table: all rates with the first seed, then the other seeds at the best."""
+    tried = [
+        Finished(
+            {"model": model, "task": task, "rate": rate, "seed": 0},
+            {"validation_loss": abs(rate - best), "accuracy": accuracies[0]},
+            1.0,
+        )
+        for rate in rates
+    ]
+    others = [
+        Finished({"model": model, "task": task, "rate": best, "seed": seed}, {"accuracy": value}, 1.0)
+        for seed, value in enumerate(accuracies[1:], start=1)
+    ]
+    return tried + others
+
+
+ONE_ROW = replace(table_one.Config(), models=("lstm_2",), tasks=("sc",), variants=())
+
+
+def asked_beyond(finished, config=ONE_ROW):
+    known = [one.unit for one in finished]
+    return [unit for unit in table_one.more_units(config, finished) if unit not in known]
+
+
+def test_two_more_seeds_are_run_where_three_cannot_tell_and_nowhere_else():
+    config = replace(ONE_ROW, wider_rates=())
+    key = {"model": "lstm_2", "task": "sc", "rate": 3e-3}
+    assert asked_beyond(finished_rows([89.5, 81.1, 87.9]), config) == [key | {"seed": 3}, key | {"seed": 4}]
+    assert asked_beyond(finished_rows([60.0, 60.5, 61.0]), config) == []  # differs from 78.8
+    assert asked_beyond(finished_rows([89.5, 81.1]), config) == [key | {"seed": 2}]  # first the usual ones
+
+
+def test_rates_are_widened_until_the_best_is_inside():
+    config = replace(ONE_ROW, more_seeds=())
+    done = finished_rows([60.0, 60.5, 61.0])
+    assert asked_beyond(done, config) == [{"model": "lstm_2", "task": "sc", "rate": 1e-2, "seed": 0}]
+    worse = finished_rows([60.0, 60.5, 61.0], rates=(3e-4, 1e-3, 3e-3, 1e-2))
+    assert asked_beyond(worse, config) == []
+    better = finished_rows([60.0], rates=(3e-4, 1e-3, 3e-3, 1e-2), best=1e-2)
+    assert {"model": "lstm_2", "task": "sc", "rate": 3e-2, "seed": 0} in asked_beyond(better, config)
+    inside = finished_rows([60.0], rates=(3e-4, 1e-3, 3e-3, 1e-2, 3e-2), best=1e-2)
+    wider = [{"model": "lstm_2", "task": "sc", "rate": 1e-2, "seed": seed} for seed in (1, 2)]
+    assert asked_beyond(inside, config)[-2:] == wider  # the other seeds, once the choice is made
+    small = finished_rows([60.0, 60.5, 61.0], best=3e-4)
+    assert asked_beyond(small, config) == [{"model": "lstm_2", "task": "sc", "rate": 1e-4, "seed": 0}]
+    solved = finished_rows([100.0, 100.0, 100.0])
+    assert asked_beyond(solved, config) == []
+
+
+def test_the_rate_of_the_table_stays_one_of_its_own():
+    better = finished_rows([60.0], rates=(3e-4, 1e-3, 3e-3, 1e-2), best=1e-2)
+    assert ONE_ROW.chosen_rate(better, model="lstm_2", task="sc") == 3e-3
 
 
 def test_a_small_run_writes_both_tables_with_levels_and_says_that_it_is_small(tmp_path):

@@ -150,55 +150,92 @@ NEAR = LEVELS["ar"]["copy_last"]
 
 
 TABLE_ONE_CLAIMS = [
-    ("Salience solves selective copying", {"salience": {"sc": [100.0, 99.9]}}, True),
-    ("Salience solves selective copying", {"salience": {"sc": [100.0, 50.0]}}, False),
-    ("Assoc. Memory solves associative recall", {"assoc": {"ar": [99.9, 100.0]}}, True),
-    ("Assoc. Memory solves associative recall", {"assoc": {"ar": [99.8, 100.0]}}, False),
-    ("Mamba solves selective copying", {"mamba": {"sc": [100.0, 100.0]}}, True),
-    ("Mamba solves selective copying", {"mamba": {"sc": [50.0, 100.0]}}, False),
-    ("stay near one third", {"lstm": {"ar": [NEAR, NEAR + 6]}, "s4d_2": {"ar": [NEAR + 4.9]}}, True),
-    ("stay near one third", {"lstm": {"ar": [NEAR]}, "s4d_2": {"ar": [NEAR + 5.1]}}, False),
-    ("stay near one third", {"lstm": {"ar": [NEAR]}, "mamba": {"ar": [100.0]}}, True),  # not one of them
-    ("well below Salience", {"salience": {"sc": [98.0, 100.0]}, "s4d": {"sc": [92.0]}}, True),
-    ("well below Salience", {"salience": {"sc": [98.0, 100.0]}, "s4d": {"sc": [93.5]}}, False),
+    ("Salience solves selective copying", {"salience": {"sc": [100.0, 99.9]}}, "holds"),
+    ("Salience solves selective copying", {"salience": {"sc": [100.0, 50.0]}}, "does not hold"),
+    ("Assoc. Memory solves associative recall", {"assoc": {"ar": [99.9, 100.0]}}, "holds"),
+    ("Assoc. Memory solves associative recall", {"assoc": {"ar": [99.8, 100.0]}}, "does not hold"),
+    ("Mamba solves selective copying", {"mamba": {"sc": [100.0, 100.0]}}, "holds"),
+    ("Mamba solves selective copying", {"mamba": {"sc": [50.0, 100.0]}}, "cannot be told"),
+    ("stay near chance", {"lstm": {"ar": [NEAR, NEAR + 6]}, "s4d_2": {"ar": [NEAR + 4.9]}}, "holds in part"),
+    ("stay near chance", {"lstm": {"ar": [NEAR]}, "s4d_2": {"ar": [NEAR + 5.1]}}, "does not hold"),
+    ("stay near chance", {"lstm": {"ar": [NEAR]}, "mamba": {"ar": [100.0]}}, "holds in part"),  # not one of them
+    ("well below Salience", {"salience": {"sc": [98.0, 100.0]}, "s4d": {"sc": [92.0]}}, "holds"),
+    ("well below Salience", {"salience": {"sc": [98.0, 100.0]}, "s4d": {"sc": [93.5]}}, "does not hold"),
     (
         "well below Salience",
         {"salience": {"sc": [98.0]}, "s4d": {"sc": [20.0]}, "lstm": {"sc": [97.0]}},
-        False,
+        "holds in part",
     ),
-    ("well below Salience", {"salience": {"sc": [98.0]}, "s4d": {"sc": [20.0]}, "lstm_2": {"sc": [97.0]}}, True),
+    ("well below Salience", {"salience": {"sc": [98.0]}, "s4d": {"sc": [20.0]}, "lstm_2": {"sc": [97.0]}}, "holds"),
+    (
+        "only S4D comes close",
+        {"lstm_2": {"sc": [89.0, 89.9]}, "s4d_2": {"sc": [90.0, 95.0]}, "transformer_2": {"sc": [50.0]}},
+        "holds",
+    ),
+    (
+        "only S4D comes close",
+        {"lstm_2": {"sc": [89.0, 90.1]}, "s4d_2": {"sc": [90.0, 95.0]}, "transformer_2": {"sc": [50.0]}},
+        "holds in part",
+    ),
+    (
+        "only S4D comes close",
+        {"lstm_2": {"sc": [80.0]}, "s4d_2": {"sc": [89.0]}, "transformer_2": {"sc": [50.0]}},
+        "does not hold",
+    ),
 ]
 
 
+def verdict(claims, words):
+    """The verdict on the one claim that speaks of this."""
+    (claim,) = [one for one in claims if words in one.claim]
+    return claim.verdict
+
+
 @pytest.mark.parametrize(("words", "accuracy", "expected"), TABLE_ONE_CLAIMS)
-def test_a_claim_of_table_one_holds_or_does_not(words, accuracy, expected):
+def test_a_claim_of_table_one_is_judged(words, accuracy, expected):
     rows = {
         model: {task: over_seeds(values) for task, values in by_task.items()} for model, by_task in accuracy.items()
     }
-    assert holds(table_one.claims(table_one.Config(), {"accuracy": rows}), words) is expected
+    assert verdict(table_one.claims(table_one.Config(), {"accuracy": rows}), words) == expected
 
 
+TRANSFORMERS = dict.fromkeys((n for n, r in follow_up.ROWS.items() if r.title == "Transformer" and r.layers == 1), NEAR)
+LSTMS = {"lstm": 59.0, "lstm_2": 30.0, "lstm_all": 61.0, "lstm_2_all": 78.0}
+S4DS = {"s4d": NEAR, "s4d_2": NEAR, "s4d_all": NEAR, "s4d_2_all": NEAR + 9.9}
 FOLLOW_UP_CLAIMS = [
-    ("Transformers of one layer", {"transformer": NEAR, "transformer_all": NEAR + 9.9}, True),
-    ("Transformers of one layer", {"transformer": NEAR, "transformer_all": NEAR + 10.1}, False),
-    ("Transformers of one layer", {"transformer": NEAR, "transformer_2_all": 100.0}, True),
-    ("two layers with positions", {"transformer_2_capacity_pe": 95.1, "transformer_2_steps_pe": 99.0}, True),
-    ("two layers with positions", {"transformer_2_capacity_pe": 99.0, "transformer_2_steps_pe": 94.9}, False),
-    ("LSTMs pass 60 %", {"lstm": 59.0, "lstm_2": 30.0, "lstm_all": 61.0, "lstm_2_all": 98.0}, True),
-    ("LSTMs pass 60 %", {"lstm": 59.0, "lstm_2": 61.0, "lstm_all": 61.0, "lstm_2_all": 98.0}, False),
-    ("LSTMs pass 60 %", {"lstm": 59.0, "lstm_2": 30.0, "lstm_all": 59.0, "lstm_2_all": 98.0}, False),
-    ("LSTMs pass 60 %", {"lstm": 59.0, "lstm_2": 30.0, "lstm_all": 61.0, "lstm_2_all": 99.5}, False),
-    ("S4D stays near one third", {"s4d": NEAR, "s4d_2_all": NEAR + 9.9}, True),
-    ("S4D stays near one third", {"s4d": NEAR, "s4d_2_all": NEAR + 10.1}, False),
-    ("Associative Memory solves it", {"assoc": 99.9}, True),
-    ("Associative Memory solves it", {"assoc": 99.8}, False),
+    ("Transformers of one layer", TRANSFORMERS | {"transformer_all": NEAR + 9.9}, "holds"),
+    ("Transformers of one layer", TRANSFORMERS | {"transformer_all": NEAR + 10.1}, "holds in part"),
+    ("Transformers of one layer", TRANSFORMERS | {"transformer_2_all": 100.0}, "holds"),
+    ("Transformers of one layer", dict.fromkeys(TRANSFORMERS, 100.0), "does not hold"),
+    ("of two layers with positions", {"transformer_2_capacity_pe": 95.1, "transformer_2_steps_pe": 99.0}, "holds"),
+    (
+        "of two layers with positions",
+        {"transformer_2_capacity_pe": 99.0, "transformer_2_steps_pe": 94.9},
+        "holds in part",
+    ),
+    (
+        "of two layers with positions",
+        {"transformer_2_capacity_pe": 33.0, "transformer_2_steps_pe": 33.0},
+        "does not hold",
+    ),
+    ("LSTMs pass 60 % only", LSTMS, "holds"),
+    ("LSTMs pass 60 % only", LSTMS | {"lstm_2": 61.0}, "holds in part"),
+    ("LSTMs pass 60 % only", LSTMS | {"lstm_all": 59.0}, "holds in part"),
+    ("far from 100 %", LSTMS, "holds"),
+    ("far from 100 %", LSTMS | {"lstm_all": 94.4}, "does not hold"),  # as ours are
+    ("S4D does not solve recall", S4DS | {"s4d_2_all": 94.9}, "holds"),
+    ("S4D does not solve recall", S4DS | {"s4d_2_all": 95.1}, "holds in part"),
+    ("S4D cannot bind pairs", S4DS, "holds"),
+    ("S4D cannot bind pairs", S4DS | {"s4d_2_all": NEAR + 10.1}, "does not hold"),
+    ("Associative Memory solves it", {"assoc": 99.9}, "holds"),
+    ("Associative Memory solves it", {"assoc": 99.8}, "does not hold"),
 ]
 
 
 @pytest.mark.parametrize(("words", "accuracy", "expected"), FOLLOW_UP_CLAIMS)
-def test_a_claim_of_the_follow_up_holds_or_does_not(words, accuracy, expected):
+def test_a_claim_of_the_follow_up_is_judged(words, accuracy, expected):
     rows = {name: over_seeds([value]) for name, value in accuracy.items()}
-    assert holds(follow_up.claims(follow_up.Config(), {"accuracy": rows}), words) is expected
+    assert verdict(follow_up.claims(follow_up.Config(), {"accuracy": rows}), words) == expected
 
 
 def linear_best(name):
@@ -237,6 +274,10 @@ def test_every_claim_has_a_table_where_it_holds_and_one_where_it_does_not():
         (follow_up.claims(follow_up.Config(), {"accuracy": lines}), FOLLOW_UP_CLAIMS),
     ):
         for claim in claims:
-            assert {expected for words, _, expected in cases if words in claim.claim} == {True, False}, claim.claim
+            found = {expected for words, _, expected in cases if words in claim.claim}
+            # That one third is chance is false whatever the rows are.
+            assert len(found) > 1, claim.claim
+            assert "holds" in found or "near chance" in claim.claim, claim.claim
+            assert claim.quote, claim.claim
     errors = {name: linear_best(name) for name in PUBLISHED}
     assert len(long_term.claims(long_term.Config(), {"mse": errors, "mse_drop_last": errors})) == 6

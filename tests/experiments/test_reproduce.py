@@ -51,7 +51,13 @@ def test_metrics_follow_the_schema(tmp_path):
         "seeds": [1000.0, 1001.0, 1002.0],
     }
     assert document["paper"] == {"total": {"short": 10, "long": {"1000": 1000}}}
-    assert document["claims"][1] == {"claim": "counting ends", "holds": False, "evidence": "it goes on"}
+    assert document["claims"][1] == {
+        "claim": "counting ends",
+        "holds": False,
+        "evidence": "it goes on",
+        "verdict": "does not hold",
+        "quote": "",
+    }
     assert document["seconds"] >= 0
     assert document["versions"]["torch"] == torch.__version__
 

@@ -206,5 +206,5 @@ def test_a_unit_that_was_stopped_goes_on_to_the_same_result(texts, tmp_path):
 
 
 def test_an_experiment_without_parts_says_so(tmp_path):
-    with pytest.raises(ValueError, match="'memory-tasks' can only be shown as a whole"):
-        reproduce("memory-tasks", so_far=True, out=tmp_path)
+    with pytest.raises(ValueError, match="'volterra' can only be shown as a whole"):
+        reproduce("volterra", so_far=True, out=tmp_path)

@@ -17,8 +17,11 @@ A module has a docstring whose first line says what it shows and where it stands
 ``QUICK``
     ``Config(...)`` small enough for seconds. It exercises every line; CI runs it.
 ``report(result, folder)``
-    Draws: figures by `save_figure` (PNG and SVG) in the style of `hippozoo.plotting`, tables as text.
-    metrics.json and config.json are written by the framework, before it is called.
+    Draws: figures by `save_figure` (PNG and SVG) in the style of `hippozoo.plotting`; tables, ours beside the
+    paper's, as ``table.md``. metrics.json and config.json are written by the framework, before it is called.
+    ``hippozoo report`` sets all of it on one page.
+``DEPARTURES`` (optional)
+    A tuple of `Departure`: where it does otherwise than the paper, or fills in what the paper leaves open.
 
 and then one of two forms. They compute; they print and draw nothing.
 
@@ -147,7 +150,7 @@ from __future__ import annotations
 import os
 
 from hippozoo.experiments._framework.figures import save_figure
-from hippozoo.experiments._framework.protocol import QUIET, Claim, Context, Finished, Result, Verdict, select
+from hippozoo.experiments._framework.protocol import QUIET, Claim, Context, Departure, Finished, Result, Verdict, select
 from hippozoo.experiments._framework.registry import (
     BrokenExperimentError,
     Experiment,
@@ -166,6 +169,7 @@ from hippozoo.experiments._framework.run import (
     reproduce,
 )
 from hippozoo.experiments._framework.spread import mean_and_sem, over_seeds
+from hippozoo.experiments._framework.tables import markdown_table, spread_text
 from hippozoo.experiments._framework.unit_log import ResultsInUseError
 
 # Experiments of the user's own; as in PYTHONPATH, worker processes inherit it.
@@ -184,10 +188,13 @@ __all__ = [
     "Result",
     "Claim",
     "Verdict",
+    "Departure",
     "select",
     "over_seeds",
     "mean_and_sem",
     "save_figure",
+    "markdown_table",
+    "spread_text",
     "Interrupted",
     "UnitsFailedError",
     "UnknownExperimentError",

@@ -218,7 +218,7 @@ def where_it_holds(ridges: list[str], held: list[bool], own: str, reversed_at: l
     Examples
     --------
     >>> where_it_holds(["0", "1e-06", "0.01"], [False, False, True], "1e-06", ["1e-06"])
-    "At ridge 0.01 only; reversed at 1e-06 (the experiment's own)."
+    "It holds at ridge 0.01 only; it is reversed at 1e-06 (the experiment's own)."
     """
 
     def named(some: list[str]) -> str:
@@ -226,6 +226,6 @@ def where_it_holds(ridges: list[str], held: list[bool], own: str, reversed_at: l
 
     where = [ridge for ridge, held_here in zip(ridges, held, strict=True) if held_here]
     if len(where) == len(ridges):
-        return f"At every ridge ({', '.join(ridges)})."
-    told = f"At ridge {named(where)} only" if where else "At no ridge"
-    return f"{told}; reversed at {named(reversed_at)}." if reversed_at else f"{told}."
+        return f"It holds at every ridge ({named(ridges)})."
+    told = f"It holds at ridge {named(where)} only" if where else f"It holds at no ridge of {named(ridges)}"
+    return f"{told}; it is reversed at {named(reversed_at)}." if reversed_at else f"{told}."

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.signal import fftconvolve
 
-from hippozoo.experiments import QUIET, Claim, Context, Result, over_seeds
+from hippozoo.experiments import QUIET, Claim, Context, Departure, Result, markdown_table, over_seeds, spread_text
 from hippozoo.experiments._history_geometry import (
     DELAYS,
     expected_moments,
@@ -31,6 +31,28 @@ from hippozoo.systems import LegT
 from hippozoo.tasks.gp_mixture import GaussianMixture
 from hippozoo.zoo.forecasting import Explanation, Forecast, Forecaster, ForecasterState, explain, lead_basis
 
+DEPARTURES = (
+    Departure(
+        "what feeds System 2",
+        "the left endpoint of System 1",
+        "an exact delay of H samples; the endpoint as a second run of everything",
+        "the endpoint smooths, and forecasts at the short horizon become worse than persistence",
+    ),
+    Departure(
+        "ridge",
+        "not given; the covariance is singular to rounding",
+        "1e-6 of its mean eigenvalue; 0, 1e-4 and 1e-2 beside it",
+        "the eigenfunctions of Q hang on it, the forecasts do not",
+    ),
+    Departure("rank", "d, not given", "4", "as good as full rank"),
+    Departure("whitening", "of the cross-covariance", "of the past alone", "what minimises the printed error"),
+    Departure(
+        "predictive memory",
+        "minimum norm, whitened",
+        "the likeliest past with the same forecast",
+        "the Euclidean projector says nothing here",
+    ),
+)
 # The paper prints no numbers for this experiment; these are its settings' own optimum and persistence, exactly.
 PAPER: dict[str, Any] = {}
 
@@ -280,12 +302,36 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
         Claim(
             "both forecasters' memories reconstruct the recent history accurately (System 3, lags below 4)",
             mean("whole_memory", "near") < 0.05,
-            f"mean squared error {mean('whole_memory', 'near'):.4f} of a variance of 1",
+            f"Its mean squared error is {mean('whole_memory', 'near'):.4f} of a variance of 1.",
             quote="both short- and long-horizon forecasters can accurately reconstruct the recent history",
         ),
         *memory_claims(metrics, short, long, own),
         *geometry_claims(metrics, short, long, own),
     ]
+
+
+def table(result: Result) -> str:
+    """Errors of every method at both horizons, beside what theory expects."""
+    metrics = result.metrics
+    words = {
+        "delay": "Forecasting HiPPO, exact delay",
+        "endpoint": "Forecasting HiPPO, endpoint (as printed)",
+        "persistence": "persistence",
+        "gp": "Gaussian-process posterior, the optimum",
+    }
+    rows = []
+    for name, by_horizon in metrics["mse"].items():
+        expected = metrics["expected"].get(name, {})
+        cells = [
+            [spread_text(one, ".4f"), f"{expected[h]:.4f}" if h in expected else ""] for h, one in by_horizon.items()
+        ]
+        rows.append([words[name], *cells[0], *cells[1]])
+    heads = [f"{h.replace('H', 'horizon ')}{more}" for h in metrics["mse"]["gp"] for more in ("", ", by theory")]
+    return (
+        f"{markdown_table(['method', *heads], rows)}\n\n"
+        "Mean squared error over all leads, mean ± standard error over seeds. "
+        "The paper prints pictures and no numbers.\n"
+    )
 
 
 def report(result: Result, folder: Path) -> None:
@@ -294,6 +340,7 @@ def report(result: Result, folder: Path) -> None:
     from hippozoo.plotting import style
 
     config: Config = result.arrays["config"]
+    (folder / "table.md").write_text(table(result), encoding="utf-8")
     opened, signal, process = (result.arrays[key] for key in ("opened", "signal", "process"))
     with style():
         figures.draw_schematic(config.horizons, config.timescale, folder)

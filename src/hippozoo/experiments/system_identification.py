@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, save_figure, select
+from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, markdown_table, save_figure, select
 from hippozoo.memory import Memory
 from hippozoo.systems import LegS, LegT
 from hippozoo.tasks.system_identification import BENCHMARKS, Benchmark, load_benchmark, published_errors, rmse_mv
@@ -172,6 +172,18 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     return Result(metrics=metrics, claims=claims, arrays=arrays)
 
 
+def table(result: Result) -> str:
+    """Errors on every test, ours and published."""
+    rows = []
+    for name, tests in result.metrics["rmse_mv"].items():
+        for test, ours in tests.items():
+            published = result.metrics["published_mv"][name][test]
+            rows += [[name, test.replace("_", " "), model, _mv(value), ""] for model, value in ours.items()]
+            rows += [[name, test.replace("_", " "), rival, "", f"{value:g} mV"] for rival, value in published.items()]
+    header = ["benchmark", "test", "model", "ours", "published"]
+    return f"{markdown_table(header, rows)}\n\nRMSE of a free simulation. Published: arXiv 2405.10779.\n"
+
+
 def report(result: Result, folder: Path) -> None:
     """Errors of all models, and what the best one has learnt: filters, curve, kernels."""
     from matplotlib.figure import Figure
@@ -179,6 +191,7 @@ def report(result: Result, folder: Path) -> None:
     from hippozoo.plotting import style
     from hippozoo.zoo.volterra.plots import plot_kernel, plot_nonlinearity
 
+    (folder / "table.md").write_text(table(result), encoding="utf-8")
     with style():
         _draw_errors(result, folder)
         for name, shown in result.arrays.items():

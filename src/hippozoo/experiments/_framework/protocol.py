@@ -70,6 +70,33 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Departure:
+    """Where an experiment does otherwise than the paper, or fills in what the paper leaves open.
+
+    Parameters
+    ----------
+    what
+        In a word or two: loss, start, gates, clipping, batch, budget.
+    paper
+        What the paper says about it.
+    here
+        What is done here.
+    effect
+        Why, and what it changes as far as is known.
+
+    Examples
+    --------
+    >>> Departure("batch", "not given", "64", "LSTM on copying hangs on it").here
+    '64'
+    """
+
+    what: str
+    paper: str
+    here: str
+    effect: str
+
+
+@dataclass(frozen=True)
 class Result:
     """What an experiment found.
 

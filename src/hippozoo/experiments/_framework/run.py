@@ -80,6 +80,7 @@ def reproduce(
         Told how far the run is.
     so_far
         Run nothing: write metrics and figures of the units that are there, for an experiment that can be shown in part.
+        How many are missing is written as ``units_missing``.
 
     Examples
     --------
@@ -100,9 +101,10 @@ def reproduce(
         demand_writable(folder / file)
     told = progress or Silence()
     data_folder = None if data is None else Path(data)
+    missing = 0
     try:
         if so_far:
-            result, seconds = _units_so_far(experiment, chosen, folder)
+            result, seconds, missing = _units_so_far(experiment, chosen, folder)
         elif experiment.has_units:
             result, seconds = _run_units(experiment, chosen, folder, data_folder, jobs, told)
         else:
@@ -115,6 +117,8 @@ def reproduce(
             f"{'assemble' if experiment.has_units else 'run'} returns a hippozoo.experiments.Result."
         )
     document = _document(experiment, chosen, quick, result, seconds)
+    if missing:
+        document["units_missing"] = missing
     # Numbers first: they took the time. A figure that fails can be drawn again.
     write_json(folder / "config.json", _configuration(experiment, chosen, quick), "config")
     write_json(folder / "metrics.json", document)
@@ -241,13 +245,16 @@ def _demand_parts(experiment: Experiment) -> None:
         raise ValueError(f"experiment {experiment.name!r} can only be shown as a whole; run it without so_far.")
 
 
-def _units_so_far(experiment: Experiment, config: Any, folder: Path) -> tuple[Any, float]:
-    """What the finished units of this configuration make, in whatever sitting and order they were run."""
+def _units_so_far(experiment: Experiment, config: Any, folder: Path) -> tuple[Any, float, int]:
+    """What the finished units of this configuration make, in whatever sitting and order, and how many are missing."""
     with UnitLog(folder / "units.jsonl", experiment.name, experiment.fingerprint(config)) as log:
         finished = log.all()
     if not finished:
         raise ValueError(f"{log.path} holds no unit of this configuration; run the experiment first.")
-    return experiment.function("assemble")(config, finished), sum(done.seconds for done in finished)
+    wanted = [*_listed(experiment, experiment.function("units")(config)), *_more(experiment, config, finished)]
+    known = {canonical(done.unit) for done in finished}
+    missing = len({canonical(unit) for unit in wanted} - known)
+    return experiment.function("assemble")(config, finished), sum(done.seconds for done in finished), missing
 
 
 def _listed(experiment: Experiment, units: Sequence[Any]) -> list[dict[str, Any]]:

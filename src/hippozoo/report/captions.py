@@ -1,0 +1,66 @@
+"""Which figure of the paper a picture stands for, and what there is to see."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["CAPTIONS", "CHAPTERS", "Chapter"]
+
+
+class Chapter(NamedTuple):
+    """What an experiment is in the paper.
+
+    Parameters
+    ----------
+    title
+        In words.
+    place
+        Figure, table or section.
+    """
+
+    title: str
+    place: str
+
+
+CHAPTERS: dict[str, Chapter] = {
+    "volterra": Chapter("Volterra HiPPO: a kernel learnt online", "figure 1A"),
+    "system-identification": Chapter("Volterra HiPPO on real systems", "beyond the paper"),
+    "selective-copying": Chapter("Salience HiPPO: selective copying", "figures 1B and 2"),
+    "salience-start": Chapter("When salience learns a clock, and when a comb", "beyond the paper"),
+    "associative-recall": Chapter("Associative Memory HiPPO: recall", "figures 3 and 6"),
+    "multi-query-recall": Chapter("Associative memory on multi-query recall", "beyond the paper"),
+    "memory-tasks": Chapter("Twelve models on two tasks", "Table 1"),
+    "recall-scaling": Chapter("What it takes to recall: size, data, steps, positions", "Table 3"),
+    "multiscale": Chapter("Multiscale HiPPO: variable horizons", "figures 4 and 7"),
+    "forecasting": Chapter("Forecasting HiPPO: what an objective remembers", "figure 5"),
+    "long-term-forecasting": Chapter("Forecasts of real series", "beyond the paper"),
+    "wikitext": Chapter("Characters of WikiText-2", "Table 4"),
+    "salience-vs-mamba": Chapter("Salience beside Mamba's time steps", "appendix"),
+}
+
+CAPTIONS: dict[tuple[str, str], str] = {
+    ("volterra", "cumulative-error"): "Figure 1A, left: cumulative error of the readouts, mean over five seeds.",
+    ("volterra", "kernels"): "Figure 1A, middle and right: the true kernel and the inferred ones.",
+    ("selective-copying", "time-warp"): "Figure 1B: weights that are static in warped time are dynamic in real time.",
+    ("selective-copying", "episode-online"): "Figure 2: one episode, trained online as in the appendix.",
+    ("selective-copying", "episode-minibatch"): "The same, trained in minibatches.",
+    ("selective-copying", "generalisation"): "Beyond the paper: more distractors and delays than were trained on.",
+    ("associative-recall", "recall"): "Figure 3: an episode, its addresses, and a bank before and after a write.",
+    ("associative-recall", "kernel"): "Figure 6: the kernel at the learnt addresses, plain and normalised.",
+    ("associative-recall", "learning"): "Accuracy as training goes on, by protocol.",
+    ("associative-recall", "generalisation"): "Beyond the paper: more pairs, and many queries.",
+    ("associative-recall", "capacity"): "Beyond the paper: how many pairs a bank holds.",
+    ("memory-tasks", "accuracy"): "Table 1 as a picture: our seeds as dots, the paper's figure as a stroke.",
+    ("recall-scaling", "accuracy"): "The follow-up table as a picture.",
+    ("multiscale", "reconstructions"): "Figure 4, one panel per plain system and horizon, beside log-timescale.",
+    ("multiscale", "error-against-horizon"): "Figures 4 and 7: error against horizon, in both conventions of time.",
+    ("multiscale", "timescales"): "Which timescales each construction has, beside the arcsine law.",
+    ("multiscale", "coverage"): "Beyond the paper: expected errors, without a simulation.",
+    ("forecasting", "a-schematic"): "Figure 5A: the three systems.",
+    ("forecasting", "b-predictive-memory"): "Figure 5B: predictive memories of two horizons, with an exact delay.",
+    ("forecasting", "b-predictive-memory-endpoint"): "Figure 5B as printed: System 2 fed by the endpoint of System 1.",
+    ("forecasting", "c-geometry"): "Figure 5C: leading eigenfunctions at several ridges, with an exact delay.",
+    ("forecasting", "c-geometry-endpoint"): "Figure 5C as printed.",
+    ("forecasting", "c-history-kernel"): "The history kernels behind figure 5C.",
+    ("forecasting", "weights"): "Beyond the paper: predictive memories under a nonuniform weight of leads.",
+}

@@ -1,0 +1,140 @@
+"""The report: one verdict per sentence, a clear word about foreign folders, docs that show the committed results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hippozoo.cli import main
+from hippozoo.experiments import Claim, reproduce
+from hippozoo.report import NoResultsError, read_studies, report_text, sentences, write_report
+from hippozoo.report.page import render_page
+from hippozoo.report.verdicts import joint_verdict
+
+ROOT = Path(__file__).parents[2]
+HOLDS, NOT = {"holds": True, "verdict": "holds"}, {"holds": False, "verdict": "does not hold"}
+
+
+def write_study(folder, name, claims=(), *, quick=False, **more):
+    """A results folder with one study."""
+    document = {"name": name, "quick": quick, "seeds": [0], "metrics": {}, "paper": {}, "seconds": 61.0, "versions": {}}
+    (folder / name).mkdir(parents=True)
+    path = folder / name / "metrics.json"
+    path.write_text(json.dumps(document | {"claims": list(claims)} | more))
+    return path
+
+
+def test_a_sentence_that_two_studies_speak_about_has_one_verdict(tmp_path):
+    quoted = {"claim": "it works here", "evidence": "Yes. Very.", "quote": "It works"}
+    write_study(tmp_path, "one", [quoted | HOLDS])
+    write_study(tmp_path, "two", [quoted | NOT, {"claim": "ours: more", "evidence": "", **HOLDS}])
+    works, more = sentences(read_studies(tmp_path))
+    assert (works.quote, works.verdict, works.studies) == ("It works", "holds in part", ["one", "two"])
+    assert not more.quoted
+    text = report_text(read_studies(tmp_path), tmp_path)
+    assert "| “It works” | **holds in part** | 1 of 2 readings hold." in text
+    assert "1 sentence: 1 holds in part." in text
+    assert "| 61 s |" in text  # the cost
+    assert "`hippozoo reproduce two`" in text
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        (["holds", "holds"], "holds"),
+        (["does not hold", "does not hold"], "does not hold"),
+        (["holds", "holds in part"], "holds in part"),
+        (["holds", "does not hold"], "holds in part"),
+        (["holds", "cannot be told"], "cannot be told"),
+        (["does not hold", "cannot be told", "holds"], "holds in part"),
+    ],
+)
+def test_verdicts_add_up(verdicts, expected):
+    assert joint_verdict(verdicts) == expected
+
+
+@pytest.mark.parametrize(("holds", "verdict"), [(True, "does not hold"), (None, "holds"), (True, "holds in part")])
+def test_a_verdict_that_contradicts_itself_is_refused(holds, verdict):
+    with pytest.raises(ValueError, match="contradicts"):
+        Claim("it works", holds, "", verdict=verdict)
+
+
+def test_a_quick_run_says_nothing_about_the_paper(tmp_path):
+    write_study(tmp_path, "one", [{"claim": "it works", "evidence": "", "quote": "It works", **HOLDS}], quick=True)
+    text = report_text(read_studies(tmp_path), tmp_path)
+    assert "are no results: one" in text
+    assert "It works" not in text
+
+
+def test_units_that_are_missing_are_told(tmp_path):
+    write_study(tmp_path, "one", units_missing=7)
+    assert "not final: one 7." in report_text(read_studies(tmp_path), tmp_path)
+
+
+def test_the_page_holds_its_pictures_and_no_foreign_markup(tmp_path):
+    from matplotlib.figure import Figure
+
+    write_study(
+        tmp_path, "one", [{"claim": "<script>alert(1)</script>", "evidence": "[x](javascript:alert(1))", **HOLDS}]
+    )
+    figure = Figure(figsize=(1, 1))
+    figure.savefig(tmp_path / "one" / "a-picture.png")
+    written = write_report(tmp_path, tmp_path / "out")
+    page = written.page.read_text()
+    assert 'src="data:image/png;base64,' in page
+    assert "<script" not in page
+    assert 'href="javascript' not in page
+    assert 'id="one"' in page
+    assert 'href="#one"' in page
+    assert "(../one/a-picture.png)" in written.markdown.read_text()
+
+
+def test_a_picture_that_is_gone_leaves_a_link():
+    assert '<img src="gone.png"' in render_page("![gone](gone.png)", Path())
+
+
+def test_a_folder_without_results_gets_a_sentence(tmp_path, capsys):
+    with pytest.raises(NoResultsError, match=r"there is no folder .*nowhere; run hippozoo reproduce all"):
+        read_studies(tmp_path / "nowhere")
+    with pytest.raises(NoResultsError, match=r"holds no results: there is no NAME/metrics\.json"):
+        read_studies(tmp_path)
+    path = write_study(tmp_path, "one")
+    with pytest.raises(NoResultsError, match="looks like the folder of one experiment"):
+        read_studies(tmp_path / "one")
+    with pytest.raises(NoResultsError, match="is a file, no folder"):
+        read_studies(path)
+    for content, words in (
+        ("[1, 2]", "holds a list, no result"),
+        ("{", "cannot be read"),
+        ('{"accuracy": 0.9}', "is no result of hippozoo reproduce: name, quick"),
+        (path.read_text().replace('"claims": []', '"claims": [1]'), "has a claim that lacks"),
+    ):
+        path.write_text(content)
+        with pytest.raises(NoResultsError, match=words):
+            read_studies(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        main(["report", str(tmp_path / "nowhere")])
+    assert stopped.value.code == 2
+    assert "there is no folder" in capsys.readouterr().err
+
+
+def test_what_is_there_can_be_shown_before_all_units_are_run(tmp_path):
+    from dataclasses import replace
+
+    import hippozoo.experiments.memory_tasks as table_one
+
+    config = replace(table_one.QUICK, models=("vanilla",), tasks=("ar",), variants=(), sequences=100, steps=2)
+    reproduce("memory-tasks", config=replace(config, seeds=(0,)), out=tmp_path)
+    document = reproduce("memory-tasks", config=config, out=tmp_path, so_far=True)
+    assert document["units_missing"] > 0
+    assert len(document["metrics"]["accuracy"]["vanilla"]["ar"]["seeds"]) == 1
+
+
+def test_the_docs_show_the_committed_results():
+    page = ROOT / "docs" / "what-holds.md"
+    expected = report_text(read_studies(ROOT / "results"), page.parent)
+    assert page.read_text(encoding="utf-8") == expected, (
+        "stale: hippozoo report --markdown docs/what-holds.md writes it again"
+    )
