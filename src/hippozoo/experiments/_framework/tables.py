@@ -25,7 +25,7 @@ def _row(cells: Sequence[Any]) -> str:
     return f"| {' | '.join(' '.join(str(cell).split()).replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def spread_text(found: Mapping[str, Any], form: str = ".3g", factor: float = 1.0) -> str:
+def spread_text(found: Mapping[str, Any], form: str = ".3g", factor: float | int = 1) -> str:
     """Mean and standard error of a number over seeds.
 
     Examples
