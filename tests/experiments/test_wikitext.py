@@ -12,6 +12,7 @@ from hippozoo.experiments import Context, Finished, reproduce
 from hippozoo.experiments import wikitext as study
 from hippozoo.experiments._character_models import ABLATIONS, ROWS, STACKS, build_explicit, build_row, build_stack
 from hippozoo.experiments._characters import CharacterModel, Reading, score
+from hippozoo.generate_command import load_characters
 from hippozoo.tasks.text import encode
 from hippozoo.training import loop
 
@@ -166,6 +167,7 @@ def test_a_quick_study_runs_resumes_and_shows_what_is_there_so_far(texts, tmp_pa
     assert len(metrics["contest"]["25000"]["explicit"]["test_perplexity"]["seeds"]) == 2
     assert 1 < metrics["ablations"]["no bank"]["validation_perplexity"] < 97
     assert metrics["not_yet"] == []
+    assert load_characters(out / "wikitext" / "explicit-25000.safetensors").tokens == 96
     assert "| LSTM |" in (out / "wikitext" / "table.md").read_text()
     lines = (out / "wikitext" / "units.jsonl").read_text().splitlines()
     trials = [json.loads(line) for line in lines if '"rate"' in line and json.loads(line)["unit"]["stage"] == "rate"]

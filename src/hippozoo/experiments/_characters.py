@@ -61,7 +61,7 @@ class Protocol:
             clip=self.clip,
             warm_up=min(self.warm_up, steps // 4),
             schedule="linear",
-            validate_every=max(1, steps // self.looks_per_pass),
+            validate_every=-(-steps // self.looks_per_pass),
             patience=self.patience,
         )
 
@@ -105,10 +105,14 @@ class CharacterModel(nn.Module):
         """What a checkpoint of a training run compares."""
         return {"width": self.width, "tied": self.tied}
 
+    def embedded(self, codes: Tensor) -> Tensor:
+        """What the core is given."""
+        # Rows have length one; what goes in has numbers of size one.
+        return math.sqrt(self.width) * self.embedding[codes]
+
     def forward(self, codes: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """Scores of every symbol as the next one, at every character; and the state."""
-        # Rows have length one; what goes in has numbers of size one.
-        y, state = self.core(math.sqrt(self.width) * self.embedding[codes], state)
+        y, state = self.core(self.embedded(codes), state)
         return functional.linear(y, self.embedding if self.tied else self.head, self.bias), state
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hippozoo import checkpoint
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_seeds, save_figure, select
 from hippozoo.experiments._character_models import ABLATIONS, ROWS, STACKS, build_explicit, build_row, build_stack
 from hippozoo.experiments._characters import Protocol, learn
@@ -276,6 +277,8 @@ def run_unit(config: Config, unit: Unit, context: Context = QUIET) -> dict[str, 
     passes = {"row": config.passes, "contest": config.passes, "ablation": config.ablation_passes}
     plan = config.plan(text, unit["rate"], unit["seed"], passes.get(unit["stage"], 1))
     found = learn(model, text, config, plan, context, test=unit["stage"] in ("row", "contest"))
+    if unit["stage"] == "contest" and unit["family"] == OURS and unit["seed"] == config.seeds[0] and context.folder:
+        checkpoint.save(context.folder / f"{OURS}-{unit['size']}.safetensors", model)
     return found | {"width": model.width, "counts": text.counts() if unit["stage"] == "tying" else None}
 
 

@@ -75,7 +75,9 @@ def explicit_characters(
         return LagLayer(systems, width, taps, products=products)
 
     def bank(width: int) -> Recall:
-        return Recall(width, directions=directions) if width > 1 else Recall(width, factors=1)
+        factors = min(2, width)  # the search for a width begins at 1
+        most = width // factors
+        return Recall(width, factors, most if directions is None else min(directions, most))
 
     layers: list[Factory] = [*([reads] * blocks), *([bank] if recall else [])]
 

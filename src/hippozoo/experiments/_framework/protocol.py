@@ -172,6 +172,14 @@ class Context:
     jobs: int = 1
     progress: Callable[..., None] = _say_nothing
 
+    @property
+    def folder(self) -> Path | None:
+        """The experiment's own folder, for what outlives a unit, such as a trained model; None without the framework.
+
+        A unit's result must not depend on what lies there.
+        """
+        return None if self.scratch is None else self.scratch.parent.parent
+
 
 QUIET = Context()
 

@@ -1,0 +1,100 @@
+"""Writing: a prompt goes in, then every character that is drawn, one step of the model each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from hippozoo import checkpoint
+from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo.checkpoint import CheckpointError
+from hippozoo.layers import SequenceModel
+from hippozoo.tasks.text import ALPHABET, encode, outside_alphabet
+
+__all__ = ["demand_characters", "load_characters", "write_text"]
+
+
+def load_characters(path: str | Path) -> SequenceModel:
+    """A model of characters from a checkpoint; anything else is refused.
+
+    Parameters
+    ----------
+    path
+        A file that `hippozoo.checkpoint.save` wrote, with a `SequenceModel` of 96 tokens that answers with scores of
+        all of them.
+    """
+    file = Path(path)
+    if not file.exists():
+        raise FileNotFoundError(f"{file}: there is no such checkpoint; pass one that a training wrote.")
+    found = checkpoint.load(file)
+    told = f"a {type(found).__name__}"
+    if isinstance(found, SequenceModel):
+        if found.tokens == found.outputs == len(ALPHABET) and found.pool is None:
+            return found.eval()
+        told += f" with tokens={found.tokens}, outputs={found.outputs}, pool={found.pool}"
+    raise CheckpointError(
+        f"{file} holds {told}, no model of characters; pass the checkpoint of a SequenceModel with "
+        f"tokens={len(ALPHABET)} that answers at every sample, such as hippozoo.models.explicit_characters()."
+    )
+
+
+def demand_characters(prompt: str) -> None:
+    """Refuse a prompt that is empty or has characters outside the alphabet."""
+    if not isinstance(prompt, str) or not prompt:
+        raise ValueError(f"prompt={shorten(prompt)} holds no character; pass some text to go on from.")
+    strangers = outside_alphabet(prompt)
+    if strangers:
+        raise ValueError(
+            f"prompt holds {' '.join(map(repr, strangers[:5]))}, outside the alphabet of newline and printable ASCII; "
+            "leave them out or write them in ASCII."
+        )
+
+
+def write_text(
+    model: SequenceModel, prompt: str, length: int = 400, temperature: float = 0.8, seed: int = 0
+) -> Iterator[str]:
+    """The characters that follow a prompt, one after the other.
+
+    Parameters
+    ----------
+    model
+        As `load_characters` gives it.
+    prompt
+        Text to go on from.
+    length
+        Characters to write.
+    temperature
+        Below 1 likely characters become likelier; the smaller, the fewer surprises.
+    seed
+        Of the draws.
+
+    Examples
+    --------
+    >>> from hippozoo.models import explicit_characters
+    >>> _ = torch.manual_seed(0)
+    >>> text = "".join(write_text(explicit_characters(params=3_000), "The ", length=5))
+    >>> len(text)
+    5
+    """
+    demand_characters(prompt)
+    length = whole_number("length", length)
+    temperature = positive_number("temperature", temperature)
+    generator = torch.Generator().manual_seed(whole_number("seed", seed, minimum=0))
+    return _written(model, prompt, length, temperature, generator)
+
+
+@torch.no_grad()
+def _written(
+    model: SequenceModel, prompt: str, length: int, temperature: float, generator: torch.Generator
+) -> Iterator[str]:
+    # A newline first, as at the beginning of a text; then one state for everything.
+    codes = torch.from_numpy(encode("\n" + prompt).astype("int64"))
+    scores, state = model(codes[None])
+    scores = scores[:, -1]
+    for _ in range(length):
+        chances = torch.softmax(scores.double() / temperature, -1)
+        drawn = torch.multinomial(chances[0], 1, generator=generator)
+        yield ALPHABET[int(drawn)]
+        scores, state = model.step(drawn, state)

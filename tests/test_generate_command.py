@@ -1,0 +1,104 @@
+"""The command `hippozoo generate`: text from one state, what carried it, and clear refusals."""
+
+import pytest
+import torch
+
+from hippozoo import checkpoint
+from hippozoo.cli import main
+from hippozoo.generate_command import what_carried, write_text
+from hippozoo.generate_command.write import load_characters
+from hippozoo.memory import LagLayer
+from hippozoo.models import explicit_characters
+from hippozoo.systems import LegT
+from hippozoo.tasks.text import ALPHABET, encode
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return explicit_characters(params=4_000).eval()
+
+
+@pytest.fixture
+def file(model, tmp_path):
+    checkpoint.save(tmp_path / "model.safetensors", model)
+    return tmp_path / "model.safetensors"
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as end:
+        main(["generate", *map(str, arguments)])
+    told = capsys.readouterr()
+    return end.value.code or 0, told.out, " ".join(told.err.split())
+
+
+def test_each_character_is_drawn_from_what_the_model_says_of_all_before_it(model):
+    text = "".join(write_text(model, "The cat", length=12, temperature=0.01))
+    assert len(text) == 12
+    whole = torch.from_numpy(encode("\nThe cat" + text).astype("int64"))
+    scores, _ = model(whole[None])
+    wanted = "".join(ALPHABET[code] for code in scores[0, 7:-1].argmax(-1))
+    assert text == wanted  # at this temperature the likeliest is drawn
+
+
+def test_a_seed_says_what_is_written(model):
+    first, again, other = ("".join(write_text(model, "a", 30, 1.5, seed)) for seed in (3, 3, 4))
+    assert first == again != other
+
+
+def test_the_command_writes_the_prompt_and_what_follows_and_draws_its_carriers(file, tmp_path, capsys):
+    code, out, err = run(
+        capsys, "--checkpoint", file, "--prompt", "The cat", "--length", 9, "--explain", tmp_path / "why.png"
+    )
+    assert code == 0
+    assert out.startswith("The cat")
+    assert len(out) == len("The cat") + 9 + 1
+    assert "what carried the last character" in err
+    assert (tmp_path / "why.png").stat().st_size > 5_000
+
+
+def test_influence_is_the_change_of_the_score_for_a_small_change_of_a_character(model):
+    text = "the cat sat on the ca"
+    found = what_carried(model.double(), text, "t")
+    codes = torch.from_numpy(encode(text).astype("int64"))
+    with torch.no_grad():
+        x = model.embedding(codes[None])
+        for place in (3, 12, 20):
+            scores = []
+            for factor in (1 + 1e-6, 1 - 1e-6):
+                changed = x.clone()
+                changed[0, place] *= factor
+                y, _ = model.stack(changed)
+                scores.append(model._answer(model.norm(y))[0, -1, ALPHABET.index("t")].item())
+            assert found.influence[place] == pytest.approx((scores[0] - scores[1]) / 2e-6, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words"),
+    [("", "prompt='' holds no character"), ("caf\u00e9 \u2013", "prompt holds 'é' '–', outside the alphabet")],
+)
+def test_prompts_that_cannot_be_read_are_refused_in_a_sentence(file, capsys, prompt, words):
+    code, out, err = run(capsys, "--checkpoint", file, "--prompt", prompt)
+    assert code != 0
+    assert out == ""
+    assert words in err
+    assert "Traceback" not in err
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path, capsys):
+    checkpoint.save(tmp_path / "other.safetensors", LagLayer(LegT(4, 8.0), 3))
+    code, _, err = run(capsys, "--checkpoint", tmp_path / "other.safetensors", "--prompt", "a")
+    assert code != 0
+    assert "holds a LagLayer, no model of characters" in err
+    checkpoint.save(tmp_path / "small.safetensors", explicit_characters(params=2_000, tokens=20))
+    code, _, err = run(capsys, "--checkpoint", tmp_path / "small.safetensors", "--prompt", "a")
+    assert code != 0
+    assert "tokens=20" in err
+    code, _, err = run(capsys, "--checkpoint", tmp_path / "none.safetensors", "--prompt", "a")
+    assert code != 0
+    assert "there is no such checkpoint" in err
+
+
+def test_a_saved_model_writes_what_the_model_writes(model, file):
+    pair = ("".join(write_text(one, "On ", 20)) for one in (model, load_characters(file)))
+    assert len(set(pair)) == 1
