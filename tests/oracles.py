@@ -223,3 +223,17 @@ def windowed_attention(queries, keys, values, context):
         shares = np.exp(scores - scores.max())
         outputs.append(shares / shares.sum() @ values[seen])
     return np.array(outputs)
+
+
+def roll_in_80_bits(system, signal, steps):
+    """The exact hold by its Taylor series in extended precision: for steps shorter than the fastest mode."""
+    A, b = system.A.astype(np.longdouble), system.b.astype(np.longdouble)
+    state, states = np.zeros(system.order, np.longdouble), []
+    for sample, step in zip(signal, np.asarray(steps, np.longdouble) / system.timescale, strict=True):
+        # state' = A state + b sample: every term of the series is the derivative of the one before it.
+        term = step * (A @ state + b * sample)
+        for k in range(2, 30):
+            state = state + term
+            term = step / k * (A @ term)
+        states.append(state)
+    return np.array(states, float)

@@ -17,12 +17,14 @@ from hippozoo._arguments import real_array
 from hippozoo.polynomials import Legendre, shifted_legendre, shifted_legendre_integrals
 from hippozoo.systems import HippoSystem, LegS
 
-__all__ = ["Method", "bilinear", "discretise", "legs_zero_order_hold", "zero_order_hold"]
+__all__ = ["Method", "bilinear", "discretise", "legs_zero_order_hold", "longest_step", "settled", "zero_order_hold"]
 
 Method = Literal["zoh", "bilinear"]
 Step = Float[np.ndarray, "*steps"] | float
-# Longer steps, in timescales, are cut to this: by then nothing is left of the past, and beyond 1e35 expm overflows.
+# Longer steps, in timescales, are cut to this, so that nothing overflows.
 LONGEST_STEP = 1e12
+# No system of ours has forgotten before: shorter steps need not ask.
+_NOT_FORGOTTEN = 4.0
 Update = tuple[Float[np.ndarray, "*steps order order"], Float[np.ndarray, "*steps order"]]
 
 
@@ -41,12 +43,44 @@ def zero_order_hold(system: HippoSystem, dt: Step) -> Update:
     """
     step = _scaled_steps(system, dt)
     N = system.order
+    # After a long step only the sample is left. The exponential would not find that: its rounding grows with the step.
+    endless = (
+        step >= system.forgotten_after if step.size and step.max() > _NOT_FORGOTTEN else np.zeros(step.shape, bool)
+    )
     # exp([[A, b], [0, 0]] h) holds A_d and b_d side by side and needs no A^-1.
     augmented = np.zeros((N + 1, N + 1))
     augmented[:N, :N] = system.A
     augmented[:N, N] = system.b
-    both = expm(augmented * step[..., None, None])
-    return both[..., :N, :N], both[..., :N, N]
+    both = expm(augmented * np.where(endless, 0.0, step)[..., None, None])
+    A_d, b_d = both[..., :N, :N], both[..., :N, N]
+    if endless.any():
+        A_d[endless] = 0.0
+        b_d[endless] = settled(system)
+    return A_d, b_d
+
+
+def settled(system: HippoSystem) -> Float[np.ndarray, " order"]:
+    """The state that remembers a constant past of 1: where a held sample of 1 leads.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> bool(np.allclose(settled(LegT(order=3)), [1, 0, 0]))
+    True
+    """
+    return np.linalg.solve(system.A, -system.b)
+
+
+def longest_step(system: HippoSystem, method: Method = "zoh") -> float:
+    """Time, in timescales, to which longer steps may be cut without a difference.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> longest_step(LegT(order=64))
+    8.0
+    """
+    return min(system.forgotten_after, LONGEST_STEP) if method == "zoh" else LONGEST_STEP
 
 
 def legs_zero_order_hold(system: LegS, dt: Step) -> Update:

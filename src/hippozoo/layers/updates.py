@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from hippozoo.discretise import LONGEST_STEP, Method
+from hippozoo.discretise import Method
 from hippozoo.layers.derivatives import inside_torch_func
 from hippozoo.systems import HippoSystem
 
@@ -40,18 +40,26 @@ def augmented_generator(system: HippoSystem) -> Generator:
 
 
 def updates(
-    steps: Float[Tensor, "*steps"], generator: Generator, method: Method, dtype: torch.dtype = torch.float64
+    steps: Float[Tensor, "*steps"],
+    generator: Generator,
+    method: Method,
+    dtype: torch.dtype = torch.float64,
+    *,
+    longest: float,
 ) -> Updates:
-    """A_d and b_d of every step (in timescales), computed in float64; a step of 0 leaves the state as it is."""
+    """A_d and b_d of every step (in timescales), computed in float64; a step of 0 leaves the state as it is.
+
+    Steps are cut to `longest` (`hippozoo.discretise.longest_step`): rounding would grow with them, and nothing else.
+    """
     rule = exponential if method == "zoh" else trapezoid
-    both = rule(steps.reshape(-1), generator.to(steps.device), dtype)
+    both = rule(steps.reshape(-1).clamp(max=longest), generator.to(steps.device), dtype)
     both = both.view(*steps.shape, *both.shape[1:])
     return both[..., :-1, :-1], both[..., :-1, -1]
 
 
 def trapezoid(steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype) -> Float[Tensor, "steps n n"]:
     """``(1 - h/2 G)^-1 (1 + h/2 G)``: holds the bilinear rule where `exponential` holds the exact one."""
-    half = steps.clamp(max=LONGEST_STEP)[:, None, None] / 2 * generator
+    half = steps[:, None, None] / 2 * generator
     identity = torch.eye(len(generator), dtype=generator.dtype, device=generator.device)
     return torch.linalg.solve(identity - half, identity + half).to(dtype)
 
@@ -60,7 +68,6 @@ def exponential(
     steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype = torch.float64
 ) -> Float[Tensor, "steps n n"]:
     """``exp(h G)`` for every step h, computed in float64 and differentiable in the steps."""
-    steps = steps.clamp(max=LONGEST_STEP)
     if steps.requires_grad:
         return _Exponential.apply(steps, generator).to(dtype)  # pyright: ignore[reportOptionalMemberAccess]
     return exponentials(steps, generator, dtype)

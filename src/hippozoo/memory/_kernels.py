@@ -106,6 +106,43 @@ def forget_exactly(vector, step, table_T, unit, base, A_T, parts, norm, scratch)
 
 @compiled()
 @no_type_check
+def move_exactly(state, sample, settled, step, table_T, unit, base, A_T, parts, norm, scratch):
+    """``state <- sample settled + exp(step A) (state - sample settled)``: one sample, held for `step`.
+
+    A short step changes little, and only the change is computed then: a difference of near neighbours would lose it.
+    """
+    order = len(state)
+    vector = scratch[2]
+    for i in range(order):
+        vector[i] = state[i] - sample * settled[i]
+    if step >= unit:
+        forget_exactly(vector, step, table_T, unit, base, A_T, parts, norm, scratch)
+        for i in range(order):
+            state[i] = vector[i] + sample * settled[i]
+        return
+    bound = step * norm
+    size = 1.0
+    for i in range(order):
+        scratch[3, i] = 0.0
+    for k in range(1, 40):
+        size *= bound / k
+        # Relative to the first term, the change itself.
+        if size < 1e-17 * bound:
+            break
+        if parts.shape[1] > 0:
+            multiply(parts[0], parts[1], parts[2], parts[3], parts[4], vector, scratch[0])
+        else:
+            dense_multiply(A_T, vector, scratch[0])
+        scale = step / k
+        for i in range(order):
+            vector[i] = scale * scratch[0, i]
+            scratch[3, i] += vector[i]
+    for i in range(order):
+        state[i] += scratch[3, i]
+
+
+@compiled()
+@no_type_check
 def scan_exactly(signal, steps, state, settled, table_T, unit, base, A_T, parts, norm, states):
     """All states under the exact hold with a step of its own for every sample.
 
@@ -113,15 +150,11 @@ def scan_exactly(signal, steps, state, settled, table_T, unit, base, A_T, parts,
     """
     length, channels = signal.shape
     order = len(settled)
-    scratch = np.empty((2, order))
-    vector = settled.copy()
+    scratch = np.empty((4, order))
     for t in range(length):
         for c in range(channels):
+            move_exactly(state[c], signal[t, c], settled, steps[t], table_T, unit, base, A_T, parts, norm, scratch)
             for i in range(order):
-                vector[i] = state[c, i] - signal[t, c] * settled[i]
-            forget_exactly(vector, steps[t], table_T, unit, base, A_T, parts, norm, scratch)
-            for i in range(order):
-                state[c, i] = vector[i] + signal[t, c] * settled[i]
                 states[t, c, i] = state[c, i]
 
 
@@ -145,11 +178,12 @@ def factor(half, diagonal, lower_row, lower_column, upper_row, upper_column, fac
 
 @compiled()
 @no_type_check
-def scan_bilinear(signal, steps, state, settled, parts, states):
+def scan_bilinear(signal, steps, state, settled, parts, short, states):
     """All states under the bilinear rule, O(order) per sample and channel; factors are kept while the step stays.
 
     With v the distance from where the sample pulls, the rule is ``v <- 2 (I - half A)^-1 v - v``. Channels lie side by
-    side in memory, (order, channels), so that the two sweeps of the solve run over all of them at once.
+    side in memory, (order, channels), so that the two sweeps of the solve run over all of them at once. Steps below
+    `short` change little, and only the change is computed then, ``(I - half A)^-1 step A v``.
     """
     length, channels = signal.shape
     order = len(settled)
@@ -165,15 +199,32 @@ def scan_bilinear(signal, steps, state, settled, parts, states):
             factor(half, parts[0], parts[1], parts[2], parts[3], parts[4], factors)
             last = steps[t]
         sample = signal[t]
-        total[:] = 0.0
         for i in range(order):
             pull = settled[i]
+            for c in range(channels):
+                distance[i, c] = current[i, c] - sample[c] * pull
+        little = steps[t] < short
+        if little:
+            # step A v: one running sum from either end.
+            for i in range(order):
+                for c in range(channels):
+                    moved[i, c] = steps[t] * parts[0, i] * distance[i, c]
+            total[:] = 0.0
+            for i in range(order):
+                for c in range(channels):
+                    moved[i, c] += steps[t] * parts[1, i] * total[c]
+                    total[c] += parts[2, i] * distance[i, c]
+            total[:] = 0.0
+            for i in range(order - 1, -1, -1):
+                for c in range(channels):
+                    moved[i, c] += steps[t] * parts[3, i] * total[c]
+                    total[c] += parts[4, i] * distance[i, c]
+        total[:] = 0.0
+        for i in range(order):
             into = half * parts[1, i]
             out = factors[0, i]
             for c in range(channels):
-                v = current[i, c] - sample[c] * pull
-                distance[i, c] = v
-                v = 2.0 * v + into * total[c]
+                v = (moved[i, c] if little else 2.0 * distance[i, c]) + into * total[c]
                 moved[i, c] = v
                 total[c] += out * v
         total[:] = 0.0
@@ -185,7 +236,7 @@ def scan_bilinear(signal, steps, state, settled, parts, states):
             for c in range(channels):
                 v = (moved[i, c] - row * total[c]) * inverse
                 total[c] += out * v
-                current[i, c] = v - distance[i, c] + sample[c] * pull
+                current[i, c] = current[i, c] + v if little else v - distance[i, c] + sample[c] * pull
         for c in range(channels):
             for i in range(order):
                 states[t, c, i] = current[i, c]

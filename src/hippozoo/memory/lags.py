@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from hippozoo._arguments import positive_number, shorten, whole_number
-from hippozoo.discretise import LONGEST_STEP, discretise
+from hippozoo.discretise import discretise, longest_step
 from hippozoo.layers import SequenceLayer, State, Timing
 from hippozoo.layers.blocks import BlockTables, block_tables, fixed_tables, levels_needed
 from hippozoo.layers.lag_functionals import functionals_of_states, lag_functionals
@@ -180,9 +180,10 @@ class LagLayer(SequenceLayer):
         b_d = torch.zeros(*steps.shape, self.order, dtype=dtype, device=self.device)
         begin = 0
         for system, generator in zip(self.systems, self._generators, strict=True):
-            some = steps.clamp(max=LONGEST_STEP * system.timescale) / system.timescale
+            longest = longest_step(system)
+            some = steps.clamp(max=longest * system.timescale) / system.timescale
             own = slice(begin, begin + system.order)
-            A_d[..., own, own], b_d[..., own] = updates(some, generator, "zoh", dtype)
+            A_d[..., own, own], b_d[..., own] = updates(some, generator, "zoh", dtype, longest=longest)
             begin += system.order
         shift, newest = (part.to(A_d) for part in delay_line(self.taps))
         passes = (steps > 0).to(dtype)

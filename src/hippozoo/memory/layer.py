@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from hippozoo._arguments import positive_number, shorten, whole_number
-from hippozoo.discretise import LONGEST_STEP, Method, discretise
+from hippozoo.discretise import Method, discretise, longest_step
 from hippozoo.layers import SequenceLayer, State, Stepper, Steps, Timing
 from hippozoo.layers.arguments import above_zero, steps_of_time
 from hippozoo.layers.blocks import BlockTables, all_states, block_tables, fixed_tables, levels_needed, readouts
@@ -132,6 +132,7 @@ class MemoryLayer(SequenceLayer):
         self._block = 32 if system.order <= 128 else 16
         self._generator = augmented_generator(system)
         place = torch.empty((), **self._place)
+        self._longest = longest_step(system, method)
         if self.trainable_timescale:
             discretise(system, self.dt, method)  # what it refuses is refused now, not in the first call
             self.log_timescale = nn.Parameter(torch.full_like(place, math.log(system.timescale)))
@@ -248,9 +249,9 @@ class MemoryLayer(SequenceLayer):
     def _updates(self, steps: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
         timescale = self._timescale
         # Cut before the division: a quotient that overflows has no gradient, not even zero.
-        longest = LONGEST_STEP * (timescale.detach() if isinstance(timescale, Tensor) else timescale)
+        longest = self._longest * (timescale.detach() if isinstance(timescale, Tensor) else timescale)
         steps = steps.to(self.device).clamp(max=longest) / timescale
-        return updates(steps, self._generator, self.method, dtype or self.dtype)
+        return updates(steps, self._generator, self.method, dtype or self.dtype, longest=self._longest)
 
     def _read(self, states: Tensor) -> Tensor:
         """What is read of states at every sample, before the linear map of functionals and before its bias."""

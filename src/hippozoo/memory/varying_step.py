@@ -19,15 +19,15 @@ from jaxtyping import Float
 from numpy.polynomial import chebyshev
 from scipy.linalg import expm
 
+from hippozoo.discretise import settled
 from hippozoo.memory._kernels import scan_bilinear, scan_exactly, spread
 from hippozoo.systems import HippoSystem
+from hippozoo.systems.base import FORGOTTEN
 
 __all__ = ["BilinearStep", "ExactStep"]
 
 # The Taylor series takes over where step * |A| is below this.
 _SERIES_REACH = 0.5
-# exp(h A) is nothing beside 1e-30: whatever was there is forgotten.
-_FORGOTTEN = 1e-30
 # Beyond this many timescales a system that will not forget is refused the table.
 _LONGEST = 1e9
 _NODES = 16
@@ -35,6 +35,8 @@ _NODES = 16
 _TABLE_PAYS = 1 << 14
 _PIECE = 4096
 _RESOLVED = 1e-14
+# Rounding of this size, relative to the state, is too much.
+_LOST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class ExactStep:
     @cached_property
     def settled(self) -> Float[np.ndarray, " order"]:
         """The state that remembers a constant past of 1."""
-        return np.linalg.solve(self.system.A, -self.system.b)
+        return settled(self.system)
 
     @cached_property
     def _parts(self) -> np.ndarray:
@@ -76,7 +78,7 @@ class ExactStep:
             levels.append(np.stack(digits))
             first = digits[-1] @ first
             size *= self._base
-            if np.linalg.norm(first) < _FORGOTTEN:
+            if np.linalg.norm(first) < FORGOTTEN:
                 break
         return np.stack(levels)
 
@@ -121,6 +123,10 @@ class ExactStep:
         nodes, barycentric = chebyshev_nodes()
         spread(lags, jumps, edges, nodes, barycentric, weights)
         arrived = np.tensordot(weights, values, axes=([0, 1], [0, 1]))
+        # Jumps that nearly cancel, as after short steps, leave rounding behind: then sample by sample.
+        rounding = np.finfo(float).eps * np.sqrt((jumps[lags < edges[-1]] ** 2).sum(0))
+        if (rounding > _LOST * np.abs(arrived).max(1)).any():
+            return last_of_pieces(self.scan, signal, steps, state)
         return arrived + self.forget(state, float(lags[0])) if state.any() else arrived
 
     @cached_property
@@ -158,22 +164,31 @@ class BilinearStep:
 
     @cached_property
     def _settled(self) -> np.ndarray:
-        return np.linalg.solve(self.system.A, -self.system.b)
+        return settled(self.system)
 
     @cached_property
     def _parts(self) -> np.ndarray:
         return generators(self.system)
+
+    @cached_property
+    def _short(self) -> float:
+        """Steps below this change so little that the change itself is computed."""
+        return _SERIES_REACH / float(np.linalg.norm(self.system.A, 2))
 
     def scan(self, signal: np.ndarray, steps: np.ndarray, state: np.ndarray) -> np.ndarray:
         """The state after every sample: (time, channels, order), float64."""
         states = np.empty((*signal.shape, self.system.order))
         signal, steps = np.asarray(signal, np.float64), np.asarray(steps, np.float64)
         if self._parts.shape[1]:
-            scan_bilinear(signal, steps, np.array(state, np.float64), self._settled, self._parts, states)
+            scan_bilinear(signal, steps, np.array(state, np.float64), self._settled, self._parts, self._short, states)
             return states
         identity = np.eye(self.system.order)
         for t, step in enumerate(steps):
             distance = state - np.multiply.outer(signal[t], self._settled)
+            if step < self._short:
+                change = np.linalg.solve(identity - step / 2 * self.system.A, step * self.system.A @ distance.T).T
+                state = states[t] = state + change
+                continue
             moved = 2 * np.linalg.solve(identity - step / 2 * self.system.A, distance.T).T
             state = states[t] = moved - distance + np.multiply.outer(signal[t], self._settled)
         return states

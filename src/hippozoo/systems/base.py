@@ -9,11 +9,15 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import expm
 
 from hippozoo._arguments import positive_number, real_array, whole_number
 from hippozoo._immutable import Immutable, read_only
 
-__all__ = ["HippoSystem", "Semiseparable", "read_only"]
+__all__ = ["FORGOTTEN", "HippoSystem", "Semiseparable", "read_only"]
+
+# What has shrunk by this factor is forgotten: it is lost in the rounding of whatever came since.
+FORGOTTEN = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +108,19 @@ class HippoSystem(Immutable, ABC):
     def structure(self) -> Semiseparable | None:
         """The O(N) form of ``A``, where there is one."""
         return None
+
+    @cached_property
+    def forgotten_after(self) -> float:
+        """Time, in timescales, after which nothing is left of a state: ``exp(A t)`` is below 1e-30, a power of 2.
+
+        Infinite for a system that has not forgotten after 1e12 timescales.
+        """
+        left, time = expm(self.A), 1.0
+        while not np.linalg.norm(left) < FORGOTTEN:  # NaN counts as not forgotten
+            if time > 1e12 or not np.isfinite(left).all():
+                return math.inf
+            left, time = left @ left, 2 * time
+        return time
 
     def basis(self, lag: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "*lags order"]:
         """The basis functions at each lag, orthonormal under `weight`; order is the last axis."""

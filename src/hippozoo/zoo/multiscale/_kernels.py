@@ -8,7 +8,7 @@ from typing import no_type_check
 import numpy as np
 
 from hippozoo._compiled import compiled
-from hippozoo.memory._kernels import forget_exactly
+from hippozoo.memory._kernels import move_exactly
 
 
 @compiled(fastmath={"reassoc"})
@@ -78,23 +78,22 @@ def carry_bank(forget, arrivals, state):
 def scan_bank_exactly(signal, steps, rates, state, settled, table_T, unit, base, A_T, parts, norm, keep_all, states):
     """The exact hold with a step of its own for every sample; scale m sees the steps times ``rates[m]``.
 
-    With `keep_all` every state is written, otherwise the last one only, into ``states[0]``; `state` is used up.
+    With `keep_all` every state is written, otherwise the last one only, into ``states[0]``.
     """
     length, channels = signal.shape
     order, scales = state.shape[1:]
-    scratch = np.empty((2, order))
+    scratch = np.empty((4, order))
     vector = np.empty(order)
     for m in range(scales):
         for c in range(channels):
+            for i in range(order):
+                vector[i] = state[c, i, m]
             for t in range(length):
-                for i in range(order):
-                    vector[i] = state[c, i, m] - signal[t, c] * settled[i]
-                forget_exactly(vector, steps[t] * rates[m], table_T, unit, base, A_T, parts, norm, scratch)
-                for i in range(order):
-                    state[c, i, m] = vector[i] + signal[t, c] * settled[i]
+                step = steps[t] * rates[m]
+                move_exactly(vector, signal[t, c], settled, step, table_T, unit, base, A_T, parts, norm, scratch)
                 if keep_all:
                     for i in range(order):
-                        states[t, c, i, m] = state[c, i, m]
+                        states[t, c, i, m] = vector[i]
             if not keep_all:
                 for i in range(order):
-                    states[0, c, i, m] = state[c, i, m]
+                    states[0, c, i, m] = vector[i]

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from hippozoo._arguments import shorten, whole_number
-from hippozoo.discretise import zero_order_hold
+from hippozoo.discretise import longest_step, zero_order_hold
 from hippozoo.layers.arguments import (
     above_zero,
     finite_samples_and_state,
@@ -118,6 +118,7 @@ class MultiscaleLayer(WithTables):
         place = torch.empty((), device=device, dtype=dtype)
         refuse_low_precision(place.dtype)
         self._generator = augmented_generator(memory.system)
+        self._longest = longest_step(memory.system)
         for name in ("_A_d", "_b_d", "_powers", "_responses", "_reading"):
             self.register_buffer(name, place, persistent=False)
         self._fill_tables(place)
@@ -279,7 +280,7 @@ class MultiscaleLayer(WithTables):
     def _updates(self, steps: Tensor) -> tuple[Tensor, Tensor]:
         """A_d and b_d of every window for each step; a step of 0 leaves the state as it is."""
         windows = torch.from_numpy(self.memory.windows.copy()).to(steps.device)
-        return updates(steps[..., None] / windows, self._generator, "zoh", self.dtype)
+        return updates(steps[..., None] / windows, self._generator, "zoh", self.dtype, longest=self._longest)
 
     @property
     def _one_table(self) -> Tensor:

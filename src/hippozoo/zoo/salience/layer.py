@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import PackedSequence
 from torch.utils.checkpoint import checkpoint
 
 from hippozoo._arguments import positive_number, shorten, whole_number
-from hippozoo.discretise import LONGEST_STEP
+from hippozoo.discretise import LONGEST_STEP, longest_step
 from hippozoo.layers import Lengths, SequenceLayer, State, Steps, Timing
 from hippozoo.layers.derivatives import inside_torch_func
 from hippozoo.layers.updates import augmented_generator, roll_varying, updates
@@ -147,6 +147,7 @@ class SalienceLayer(SequenceLayer):
         self.network = SalienceNetwork(channels, system.order, summary, hidden, largest, per_channel)
         self.summary, self.hidden, self.largest = self.network.summary, hidden, self.network.largest
         self._generator = augmented_generator(system)
+        self._longest = longest_step(system)
         if self.readout == "shared":
             self.functional = nn.Parameter(torch.from_numpy(bump(system)))
             if self.outputs:
@@ -382,7 +383,7 @@ class SalienceLayer(SequenceLayer):
         batch, n_steps, channels = x.shape
 
         def update(steps: Tensor) -> tuple[Tensor, Tensor]:
-            return updates(steps.double(), self._generator, "zoh", x.dtype)
+            return updates(steps.double(), self._generator, "zoh", x.dtype, longest=self._longest)
 
         if not self.per_channel:
             return roll_varying(x, state, steps[..., 0], update, self._read)
