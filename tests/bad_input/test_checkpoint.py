@@ -12,6 +12,8 @@ import torch
 from safetensors.numpy import save_file
 
 from hippozoo.checkpoint import CheckpointError, load, load_state, register, save, save_state
+from hippozoo.checkpoint.modules import describe_module
+from hippozoo.checkpoint.registry import name_of
 from hippozoo.checkpoint.storage import Contents, checksum, write
 from hippozoo.memory import GrowingMemory, GrowingState, Memory, MemoryLayer
 from hippozoo.systems import LegS, LegT
@@ -484,3 +486,80 @@ def test_a_state_without_an_owner_is_refused(tmp_path):
         load_state(tmp_path / "x", LegT(3))
     with pytest.raises(CheckpointError, match="do not know the class of"):
         save_state(tmp_path / "x", np.ones(3), Stranger())
+
+
+# ---------------------------------------------------------------------------------------------- what a file may make
+
+
+def system_tree(order):
+    return {"object": {"class": "hippozoo.systems.LegT", "arguments": {"order": order}}}
+
+
+def forged_layer(order, **arguments):
+    tree = {"class": "hippozoo.memory.MemoryLayer", "arguments": {"system": system_tree(order), **arguments}}
+    return {"object": tree | {"state": {"dict": []}, "module": describe_module(MemoryLayer(LegT(2)))}}
+
+
+@register
+class Wide(torch.nn.Module):
+    """Built by the numbers of a file; what it would hold is counted before."""
+
+    built = 0
+
+    def __init__(self, width, layers=1):
+        super().__init__()
+        self.width, self.layers = width, layers
+        self.maps = torch.nn.ModuleList(torch.nn.Linear(width, width, bias=False) for _ in range(layers))
+        Wide.built += not self.maps[0].weight.is_meta
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        (system_tree(8000), r"a LegT with order=8000, and this file may ask for 1024; .* load it with limit=8000"),
+        (forged_layer(8000), r"a LegT with order=8000"),
+        ([system_tree(900), system_tree(900)], r"matrices of 1620000 numbers in all, .* a limit above 1024"),
+        (forged_layer(4, channels=10**9, outputs=10**9), r"a MemoryLayer with channels=1000000000"),
+        (forged_layer(128, channels=1000, outputs=1000), r"a MemoryLayer of 5\d{8} bytes, .* a limit above 1024"),
+    ],
+    ids=readable,
+)
+def test_a_small_file_cannot_ask_for_much(tmp_path, tree, message):
+    with pytest.raises(CheckpointError, match=message):
+        load(forged(tmp_path / "x", tree))
+
+
+def test_a_module_is_counted_before_it_is_built(tmp_path):
+    tree = {"class": name_of(Wide), "arguments": {"width": 1000, "layers": 1000}, "state": {"dict": []}, "module": {}}
+    before = Wide.built
+    with pytest.raises(CheckpointError, match=r"a Wide of 4000000000 bytes"):
+        load(forged(tmp_path / "x", {"object": tree}))
+    assert Wide.built == before
+
+
+def test_whoever_trusts_a_file_raises_the_limit(tmp_path):
+    save(tmp_path / "x", [LegT(1500), Memory(LegT(1200))])
+    with pytest.raises(CheckpointError, match="limit=1500"):
+        load(tmp_path / "x")
+    assert load(tmp_path / "x", limit=2000)[0] == LegT(1500)
+    with pytest.raises(ValueError, match="limit=0"):
+        load(tmp_path / "x", limit=0)
+    save_state(tmp_path / "state", np.zeros(1500), Memory(LegT(1500)))
+    with pytest.raises(CheckpointError, match="limit=1500"):
+        load_state(tmp_path / "state", Memory(LegT(1500)))
+    assert len(load_state(tmp_path / "state", Memory(LegT(1500)), limit=1500)) == 1500
+
+
+def test_what_a_file_holds_itself_needs_no_limit(tmp_path):
+    save(tmp_path / "x", torch_layer := Wide(1500))
+    assert torch.equal(load(tmp_path / "x").maps[0].weight, torch_layer.maps[0].weight)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_spoilt_weights_are_loaded_with_a_warning(tmp_path, value):
+    layer = Layer(2)
+    layer.map.weight.data[0, 1] = value
+    save(tmp_path / "x", layer)
+    with pytest.warns(RuntimeWarning, match=r"Layer that was loaded has NaN or infinity in \['map.weight'\]"):
+        found = load(tmp_path / "x")
+    assert torch.equal(found.map.weight.isfinite(), layer.map.weight.isfinite())

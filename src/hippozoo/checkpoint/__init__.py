@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hippozoo._arguments import shorten
+from hippozoo._arguments import shorten, whole_number
 from hippozoo.checkpoint import registry, storage
 from hippozoo.checkpoint.agreement import demand_expected, demand_state_of, first_difference
+from hippozoo.checkpoint.bounds import LIMIT
 from hippozoo.checkpoint.error import CheckpointError
 from hippozoo.checkpoint.nest import decode, encode
 from hippozoo.checkpoint.registry import register
@@ -66,7 +67,7 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
         storage.write(place, encode(thing))
 
 
-def load(path: str | os.PathLike[str], expected: Any = None) -> Any:
+def load(path: str | os.PathLike[str], expected: Any = None, *, limit: int = LIMIT) -> Any:
     """Read what `save` wrote; tensors come back on the CPU.
 
     Nothing that the file names is imported or run, except constructors of public hippozoo classes and of
@@ -79,6 +80,9 @@ def load(path: str | os.PathLike[str], expected: Any = None) -> Any:
     expected
         What must be in it, else the file is refused: a class; an object, whose configuration must agree
         (trained weights may differ); or a dict of these for the keys that matter.
+    limit
+        Largest order, width or number of layers that the file may ask for beyond the sizes of its own arrays: a
+        few bytes can name matrices that fill the memory. Raise it for files that you trust.
 
     Examples
     --------
@@ -95,7 +99,7 @@ def load(path: str | os.PathLike[str], expected: Any = None) -> Any:
     """
     place = _checked_path(path)
     with _errors_about(path):
-        thing = decode(storage.read(place))
+        thing = decode(storage.read(place), whole_number("limit", limit))
         if isinstance(thing, _OwnedState):
             thing = thing.state
         if expected is not None:
@@ -139,7 +143,7 @@ def save_state(path: str | os.PathLike[str], state: Any, owner: Any) -> None:
         storage.write(place, encode(_OwnedState(name, registry.configuration(owner), state)))
 
 
-def load_state(path: str | os.PathLike[str], owner: Any) -> Any:
+def load_state(path: str | os.PathLike[str], owner: Any, *, limit: int = LIMIT) -> Any:
     """Read what `save_state` wrote, if it is a finite state of just this memory or layer.
 
     Parameters
@@ -149,6 +153,8 @@ def load_state(path: str | os.PathLike[str], owner: Any) -> Any:
     owner
         The memory or layer that shall go on with the state. Its configuration must agree with the one in the
         file, and the state must have the form of its ``initial_state``.
+    limit
+        As for `load`.
 
     Examples
     --------
@@ -165,7 +171,7 @@ def load_state(path: str | os.PathLike[str], owner: Any) -> Any:
     """
     place = _checked_path(path)
     with _errors_about(path):
-        found = decode(storage.read(place))
+        found = decode(storage.read(place), whole_number("limit", limit))
         if not isinstance(found, _OwnedState):
             raise CheckpointError("does not say whose state it holds; write it by save_state, or read it by load.")
         expected_name = registry.name_of(type(owner))

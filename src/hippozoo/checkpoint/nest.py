@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import warnings
 from collections import OrderedDict
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from hippozoo._arguments import shorten
 from hippozoo.checkpoint import registry, tensors
+from hippozoo.checkpoint.bounds import LIMIT, Bounds
 from hippozoo.checkpoint.error import CheckpointError
 from hippozoo.checkpoint.modules import describe_module, is_module, restore_module
 from hippozoo.checkpoint.storage import Contents
@@ -36,11 +38,15 @@ def encode(thing: Any) -> Contents:
     return Contents(text, arrays)
 
 
-def decode(contents: Contents) -> Any:
-    """The thing that `encode` was given; only registered classes are built, by their constructors."""
+def decode(contents: Contents, limit: int = LIMIT) -> Any:
+    """The thing that `encode` was given; only registered classes are built, by their constructors.
+
+    Sizes that the text names are bounded by the file's own, and by `limit`.
+    """
+    size = len(contents.text) + sum(array.nbytes for array in contents.arrays.values())
     try:
         tree = json.loads(contents.text, parse_constant=_refuse_constant)
-        decoder = _Decoder(dict(contents.arrays))
+        decoder = _Decoder(dict(contents.arrays), Bounds(limit, size, contents.arrays))
         thing = decoder.thing(tree, 0)
     except RecursionError as error:
         raise CheckpointError("nests too deeply to be a checkpoint.") from error
@@ -137,9 +143,10 @@ class _Encoder:
 
 
 class _Decoder:
-    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
+    def __init__(self, arrays: dict[str, np.ndarray], bounds: Bounds) -> None:
         self.arrays = arrays
         self._in_module = False
+        self.bounds = bounds
 
     def thing(self, tree: Any, depth: int) -> Any:
         if depth > DEEPEST:
@@ -193,13 +200,26 @@ class _Decoder:
         arguments = {str(key): self.thing(value, depth + 1) for key, value in node["arguments"].items()}
         self._in_module = inside
         state: Any = self.thing(node["state"], depth) if "state" in node else None
+        self.bounds.check(cls, arguments)
         with _undisturbed_randomness(), _failures_of(cls, arguments):
             built = cls(**arguments)
             if is_module(built) and not (inside and "module" not in node):
                 restore_module(built, state, node["module"])
+                _warn_of_spoilt_weights(cls, state)
             elif state is not None:
                 built.load_state_dict(state)
         return built
+
+
+def _warn_of_spoilt_weights(cls: type, state: dict[str, Any]) -> None:
+    spoilt = [name for name, value in state.items() if tensors.is_tensor(value) and not value.isfinite().all()]
+    if spoilt:
+        warnings.warn(
+            f"the {cls.__name__} that was loaded has NaN or infinity in {shorten(spoilt)}: its training had diverged "
+            "when it was saved; go back to an earlier checkpoint.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 @contextlib.contextmanager
