@@ -42,7 +42,7 @@ class Bounds:
 
     def check(self, cls: type, arguments: dict[str, Any]) -> None:
         """Refuse to build this class from these arguments, before anything is built."""
-        order = arguments.get("order")
+        order: Any = arguments.get("order")
         if _is_whole(order):
             self._demand(cls, "order", int(order), self.limit)
             self.squares += int(order) ** 2
