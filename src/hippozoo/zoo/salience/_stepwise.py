@@ -1,0 +1,447 @@
+"""Salience sample by sample: one update matrix per item from the update table, with a backward pass of its own.
+
+The clock is shared by the channels of an item, so one matrix moves them all. States are kept for a segment of time;
+of earlier segments only the first state is, and the backward pass rolls them again, their salience now being known.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from hippozoo.memory._torch_derivatives import differentiated_again, gradients_by_definition
+from hippozoo.systems import HippoSystem
+from hippozoo.zoo.salience._kernels import add_and_dot, advance_rows, pull_rows, tanh_in_place, update_matrices
+from hippozoo.zoo.salience.update_table import update_table
+
+__all__ = ["Fixed", "Network", "roll_stepwise", "tables_for"]
+
+# Error of an entry of the update matrices between knots.
+TOLERANCE = {torch.float32: 1e-7, torch.float64: 1e-11}
+# Numbers of states in a segment: they stay in the cache.
+SEGMENT = 1 << 20
+
+
+class Tables(NamedTuple):
+    """An update table on torch's side, shared by all layers of a system."""
+
+    knots: Tensor  # (knots, 3, order + 1, order)
+    root_step: float
+    A_T: Tensor
+    b: Tensor
+
+
+class Fixed(NamedTuple):
+    """What a roll needs besides tensors with gradients."""
+
+    tables: Tables
+    readout: str
+    largest: float
+
+
+class Network(NamedTuple):
+    """The salience network with a summary of the memory, as tensors."""
+
+    part: Tensor  # (time, batch, hidden)
+    pool_weight: Tensor  # (summary, order)
+    pool_bias: Tensor
+    summary_weight: Tensor  # (summary, hidden)
+    out_weight: Tensor  # (saliences, hidden)
+    out_bias: Tensor
+
+
+@lru_cache(maxsize=16)
+def tables_for(system: HippoSystem, reach: float, dtype: torch.dtype) -> Tables | None:
+    """The update table for all steps up to `reach`, or None where it would be too large."""
+    table = update_table(system, reach, TOLERANCE[dtype])
+    if table is None:
+        return None
+    knots, A_T, b = (torch.tensor(a, dtype=dtype) for a in (table.knots, system.A.T, system.b))
+    return Tables(knots, table.root_step, A_T.contiguous(), b)
+
+
+def roll_stepwise(
+    fixed: Fixed,
+    x: Tensor,
+    clock: Tensor,
+    state: Tensor,
+    weight: Tensor | None,
+    salience: Tensor | Network,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Outputs, state and salience of a sequence, time first.
+
+    Parameters
+    ----------
+    fixed
+        Tables and readout.
+    x, clock
+        (time, batch, channels) and (time, batch, 1); the clock in timescales.
+    state
+        (batch, channels, order).
+    weight
+        What reads the states: (order,) for the shared readout, (outputs, channels * order) for the full one.
+    salience
+        (time, batch, saliences), or the network that finds it from sample and state.
+    """
+    network = salience if isinstance(salience, Network) else (salience,)
+    return cast("tuple[Tensor, Tensor, Tensor]", _Stepwise.apply(fixed, x, clock, state, weight, *network))
+
+
+# -- the definition -----------------------------------------------------------------------------------------------
+
+
+def roll_plainly(
+    fixed: Fixed, x: Tensor, clock: Tensor, state: Tensor, weight: Tensor | None, *network: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The same in plain torch: slow, and differentiable as often as one likes."""
+    states, saliences = [], []
+    for t in range(len(x)):
+        if len(network) == 1:
+            salience = network[0][t]
+        else:
+            part, pool_weight, pool_bias, summary_weight, out_weight, out_bias = network
+            summary = torch.tanh(state @ pool_weight.mT + pool_bias).mean(1)
+            hidden = functional.softplus(part[t] + summary @ summary_weight)
+            salience = fixed.largest * torch.sigmoid(hidden @ out_weight.mT + out_bias)
+        both = updates_at(salience * clock[t], fixed.tables)  # (batch, saliences, order + 1, order)
+        if salience.shape[-1] == 1:
+            state = state @ both[:, 0, :-1] + x[t][..., None] * both[:, 0, -1:]
+        else:
+            state = (state[..., None, :] @ both[..., :-1, :])[..., 0, :] + x[t][..., None] * both[..., -1, :]
+        states.append(state)
+        saliences.append(salience)
+    return read(fixed, torch.stack(states), weight), state, torch.stack(saliences)
+
+
+def read(fixed: Fixed, states: Tensor, weight: Tensor | None) -> Tensor:
+    """What the readout makes of states, (time, batch, channels, order)."""
+    if weight is None:
+        return states
+    return states @ weight if fixed.readout == "shared" else states.flatten(2) @ weight.mT
+
+
+def updates_at(steps: Tensor, tables: Tables) -> Tensor:
+    """The quintic at every step: (\\*steps, order + 1, order)."""
+    return cast(Tensor, _UpdatesAt.apply(steps, tables.knots, tables.root_step, tables.A_T, tables.b))
+
+
+class _UpdatesAt(torch.autograd.Function):
+    """Its derivative is made of its own output, so it is right at every order."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(steps: Tensor, knots: Tensor, root_step: float, A_T: Tensor, b: Tensor) -> Tensor:
+        place = (steps.clamp(min=0.0).sqrt() / root_step).clamp(max=len(knots) - 1)
+        cell = place.long().clamp(max=len(knots) - 2)
+        q = place - cell
+        late = q**3 * (10 - 15 * q + 6 * q * q)
+        here = [1 - late, q - q**3 * (6 - 8 * q + 3 * q * q), q * q / 2 - q**3 * (1.5 - 1.5 * q + 0.5 * q * q)]
+        there = [late, -(q**3) * (4 - 7 * q + 3 * q * q), q**3 * (0.5 - q + 0.5 * q * q)]
+        weights = [torch.stack(three, -1)[..., None, None] for three in (here, there)]
+        return (weights[0] * knots[cell] + weights[1] * knots[cell + 1]).sum(-3)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.save_for_backward(output, *inputs[-2:])
+
+    @staticmethod
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None]:
+        both, A_T, b = ctx.saved_tensors
+        (gradient,) = gradients
+        velocity = both @ A_T
+        rate = (gradient * velocity).sum((-2, -1)) + gradient[..., -1, :] @ b
+        return rate, None, None, None, None
+
+
+# -- the compiled way ---------------------------------------------------------------------------------------------
+
+
+class _Segment(NamedTuple):
+    """A stretch of time: the states from before its first sample on, and what the network saw."""
+
+    states: Tensor  # (time + 1, batch, channels, order)
+    activity: Tensor | None  # tanh of the pooled states
+    hidden: Tensor | None  # before softplus
+
+
+class _Mover:
+    """Moves states by the compiled table; keeps the room it works in.
+
+    Fresh memory is dear (the system clears every page), so what a segment needs is asked for once and used again.
+    """
+
+    def __init__(self, fixed: Fixed, batch: int, channels: int, per_channel: bool) -> None:
+        self._rooms: dict[str, Tensor] = {}
+        self.plain = fixed.tables.b
+        self.root_step, self.per_channel = fixed.tables.root_step, per_channel
+        knots = fixed.tables.knots
+        self.order = knots.shape[-1]
+        self.rows = batch * channels
+        self.knots = knots.flatten(0, 1).numpy() if per_channel else knots.flatten(0, 1).flatten(1).numpy()
+        if not per_channel:
+            self.both = knots.new_empty(batch, self.order + 1, self.order)
+            self.flat = self.both.flatten(1).numpy()
+            self.E_T, self.G = self.both[:, :-1], self.both[:, -1:]
+
+    def room(self, name: str, n_steps: int, *shape: int) -> Tensor:
+        """Room for so many steps, its content anything; the first segment asked for is the longest."""
+        if name not in self._rooms or len(self._rooms[name]) < n_steps:
+            self._rooms[name] = self.plain.new_empty(n_steps, *shape)
+        return self._rooms[name][:n_steps]
+
+    def forwards(self, steps: Tensor, x: Tensor, state: Tensor, out: Tensor) -> None:
+        """``out = E state + G x``."""
+        if self.per_channel:
+            arrays = (t.reshape(self.rows, -1).numpy() for t in (state, out))
+            advance_rows(self.knots, self.root_step, steps.reshape(-1).numpy(), x.reshape(-1).numpy(), *arrays)
+            return
+        update_matrices(self.knots, self.root_step, steps.reshape(-1).numpy(), self.flat)
+        torch.mul(x[..., None], self.G, out=out)
+        torch.baddbmm(out, state, self.E_T, out=out)
+
+    def backwards(self, steps: Tensor, gradient: Tensor, for_x: Tensor, for_state: Tensor) -> None:
+        """Adds to `for_state` what `gradient` is worth there; sets `for_x`."""
+        if self.per_channel:
+            arrays = (t.view(self.rows, -1).numpy() for t in (gradient, for_state))
+            pull_rows(self.knots, self.root_step, steps.reshape(-1).numpy(), *arrays, for_x.view(-1).numpy())
+            return
+        update_matrices(self.knots, self.root_step, steps.reshape(-1).numpy(), self.flat)
+        torch.bmm(gradient, self.G.mT, out=for_x[..., None])
+        torch.baddbmm(for_state, gradient, self.E_T.mT, out=for_state)
+
+
+def _tanh_(values: Tensor) -> None:
+    if values.dtype == torch.float32:
+        tanh_in_place(values.view(-1).numpy())
+    else:
+        values.tanh_()
+
+
+def _find(
+    fixed: Fixed, mover: _Mover, x: Tensor, clock: Tensor, state: Tensor, network: Network, salience: Tensor
+) -> _Segment:
+    """A segment whose salience is found on the way, sample by sample."""
+    n_steps, batch, channels = x.shape
+    order, rows = state.shape[-1], batch * channels
+    states = mover.room("states", n_steps + 1, batch, channels, order)
+    activity = mover.room("activity", n_steps, batch, channels, len(network.pool_bias))
+    hidden = mover.room("hidden", *network.part.shape)
+    states[0] = state
+    steps = torch.empty_like(salience[0])
+    mean = state.new_full((batch, 1, channels), 1 / channels)
+    pool_T, out_T = network.pool_weight.mT, network.out_weight.mT
+    for t in range(n_steps):
+        torch.addmm(network.pool_bias, states[t].view(rows, order), pool_T, out=activity[t].view(rows, -1))
+        _tanh_(activity[t])
+        torch.addmm(network.part[t], torch.bmm(mean, activity[t])[:, 0], network.summary_weight, out=hidden[t])
+        score = torch.addmm(network.out_bias, functional.softplus(hidden[t]), out_T)
+        torch.mul(score.sigmoid_(), fixed.largest, out=salience[t])
+        torch.mul(salience[t], clock[t], out=steps)
+        mover.forwards(steps, x[t], states[t], states[t + 1])
+    return _Segment(states, activity, hidden)
+
+
+def _follow(
+    mover: _Mover, x: Tensor, clock: Tensor, state: Tensor, network: Network | None, salience: Tensor
+) -> _Segment:
+    """A segment whose salience is known."""
+    n_steps, batch, channels = x.shape
+    states = mover.room("states", n_steps + 1, batch, channels, state.shape[-1])
+    states[0] = state
+    steps = salience * clock
+    for t in range(n_steps):
+        mover.forwards(steps[t], x[t], states[t], states[t + 1])
+    if network is None:
+        return _Segment(states, None, None)
+    activity = mover.room("activity", n_steps, batch, channels, len(network.pool_bias))
+    torch.addmm(
+        network.pool_bias, states[:-1].flatten(0, 2), network.pool_weight.mT, out=activity.view(-1, activity.shape[-1])
+    )
+    _tanh_(activity)
+    return _Segment(states, activity, network.part + activity.mean(2) @ network.summary_weight)
+
+
+class _Stepwise(torch.autograd.Function):
+    """Forward: `roll_plainly`, compiled. Backward: once by hand, further by the definition."""
+
+    @staticmethod
+    def forward(
+        ctx, fixed: Fixed, x: Tensor, clock: Tensor, state: Tensor, weight: Tensor | None, *given: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        x, clock, state = (t.contiguous() for t in (x, clock, state))
+        network = None if len(given) == 1 else Network(given[0].contiguous(), *given[1:])
+        n_steps, batch, channels = x.shape
+        clocks = given[0].shape[-1] if network is None else len(network.out_bias)
+        salience = x.new_empty(n_steps, batch, clocks) if network is not None else given[0].contiguous()
+        mover = _Mover(fixed, batch, channels, clocks > 1)
+        length = min(n_steps, max(8, SEGMENT // state.numel()))
+        starts, pieces, segment = [state], [], None
+        for begin in range(0, n_steps, length):
+            here = slice(begin, begin + length)
+            if network is None:
+                segment = _follow(mover, x[here], clock[here], state, None, salience[here])
+            else:
+                local = network._replace(part=network.part[here])
+                segment = _find(fixed, mover, x[here], clock[here], state, local, salience[here])
+            pieces.append(read(fixed, segment.states[1:], weight))
+            state = segment.states[-1].clone()
+            starts.append(state)
+        if any(ctx.needs_input_grad):
+            ctx.fixed, ctx.length, ctx.starts = fixed, length, starts
+            ctx.segment = segment  # the last one need not be rolled again
+            ctx.save_for_backward(x, clock, starts[0], weight, salience, *given)
+        if network is None:
+            salience = salience.clone()  # an output is not an input
+        return torch.cat(pieces), state, salience
+
+    @staticmethod
+    def backward(ctx, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        x, clock, state, weight, salience, *given = ctx.saved_tensors
+        fixed: Fixed = ctx.fixed
+        if differentiated_again(*(g for g in gradients if g is not None)):
+            return _by_definition(fixed, (x, clock, state, weight, *given), gradients)
+        return (None, *_pull(ctx, fixed, x, clock, weight, salience, given, gradients))
+
+
+def _by_definition(fixed: Fixed, inputs: tuple[Tensor | None, ...], gradients: Any) -> tuple[Tensor | None, ...]:
+    x, clock, state, weight, *given = inputs
+    if weight is None:
+
+        def definition(x: Tensor, clock: Tensor, state: Tensor, *given: Tensor) -> Any:
+            return roll_plainly(fixed, x, clock, state, None, *given)
+
+        found = gradients_by_definition(definition, tuple(t for t in inputs if t is not None), gradients)
+        return (None, *found[:3], None, *found[3:])
+    found = gradients_by_definition(partial(roll_plainly, fixed), cast("tuple[Tensor, ...]", inputs), gradients)
+    return (None, *found)
+
+
+def _pull(
+    ctx: Any,
+    fixed: Fixed,
+    x: Tensor,
+    clock: Tensor,
+    weight: Tensor | None,
+    salience: Tensor,
+    given: list[Tensor],
+    gradients: tuple[Tensor | None, ...],
+) -> tuple[Tensor | None, ...]:
+    """Gradients of all inputs, segment by segment from the last."""
+    n_steps, batch, channels = x.shape
+    order = fixed.tables.b.shape[0]
+    network = None if len(given) == 1 else Network(given[0].contiguous(), *given[1:])
+    for_y, for_after, for_salience = (None if g is None else g.contiguous() for g in gradients)
+    carried = torch.zeros_like(ctx.starts[0]) if for_after is None else for_after.clone()
+    mover = _Mover(fixed, batch, channels, salience.shape[-1] > 1)
+    for_x, for_steps = torch.empty_like(x), torch.empty_like(salience)
+    for_weight = None if weight is None else torch.zeros_like(weight)
+    saliences_back = torch.empty_like(salience)
+    network_back = None if network is None else Network(torch.empty_like(network.part), *map(torch.zeros_like, given[1:]))
+    segment = ctx.segment
+    ctx.segment = None  # a second pass through a retained graph rolls it again
+    for number in reversed(range(len(ctx.starts) - 1)):
+        here = slice(number * ctx.length, (number + 1) * ctx.length)
+        local = None if network is None else network._replace(part=network.part[here])
+        if segment is None:
+            segment = _follow(mover, x[here], clock[here], ctx.starts[number], local, salience[here])
+        reads = _read_back(fixed, mover, for_y, here, weight, segment.states)
+        if for_weight is not None and for_y is not None:
+            for_weight += _weight_back(fixed, for_y[here], segment.states[1:])
+        velocity = mover.room("velocity", *segment.states[1:].shape)
+        torch.mm(segment.states[1:].flatten(0, 2), fixed.tables.A_T, out=velocity.view(-1, order))
+        velocity.addcmul_(x[here][..., None], fixed.tables.b)
+        carried = _pull_segment(
+            fixed, mover, clock[here], salience[here], segment, local, reads, velocity, carried,
+            None if for_salience is None else for_salience[here],
+            for_x[here], for_steps[here], saliences_back[here], network_back, here,
+        )  # fmt: skip
+        segment = None
+    for_clock = (for_steps * salience).sum(-1, keepdim=True)
+    network_grads = (saliences_back,) if network_back is None else network_back
+    return for_x, for_clock, carried, for_weight, *network_grads
+
+
+def _read_back(
+    fixed: Fixed, mover: _Mover, for_y: Tensor | None, here: slice, weight: Tensor | None, states: Tensor
+) -> Tensor:
+    """The gradient that every state gets from its own readout."""
+    if for_y is not None and weight is None:
+        return for_y[here]
+    reads = mover.room("reads", *states[1:].shape)
+    if for_y is None or weight is None:
+        return reads.zero_()
+    if fixed.readout == "shared":
+        return torch.mul(for_y[here][..., None], weight, out=reads)
+    torch.mm(for_y[here].flatten(0, 1), weight, out=reads.view(-1, weight.shape[1]))
+    return reads
+
+
+def _weight_back(fixed: Fixed, for_y: Tensor, states: Tensor) -> Tensor:
+    if fixed.readout == "shared":
+        return for_y.reshape(-1) @ states.flatten(0, 2)
+    return for_y.flatten(0, 1).mT @ states.flatten(2).flatten(0, 1)
+
+
+def _pull_segment(
+    fixed: Fixed,
+    mover: _Mover,
+    clock: Tensor,
+    salience: Tensor,
+    segment: _Segment,
+    network: Network | None,
+    reads: Tensor,
+    velocity: Tensor,
+    carried: Tensor,
+    more_for_salience: Tensor | None,
+    for_x: Tensor,
+    for_steps: Tensor,
+    for_salience: Tensor,
+    back: Network | None,
+    here: slice,
+) -> Tensor:
+    """One segment backwards; returns the gradient of its first state."""
+    n_steps, batch, channels, order = reads.shape
+    rows = batch * salience.shape[-1]
+    steps = salience * clock
+    spare = torch.empty_like(carried)
+    gain = damp = rise = for_pooled = for_part = None
+    if network is not None and segment.activity is not None and segment.hidden is not None and back is not None:
+        gain = salience * (1 - salience / fixed.largest)
+        # tanh' / channels
+        damp = torch.mul(segment.activity, segment.activity, out=mover.room("damp", *segment.activity.shape))
+        damp.sub_(1).mul_(-1 / channels)
+        rise = torch.sigmoid(segment.hidden)
+        for_pooled = mover.room("for_pooled", *damp.shape)
+        for_part = back.part[here]
+    arrays = tuple(t.view(n_steps, rows, -1).numpy() for t in (reads, velocity))
+    for_steps_rows = for_steps.view(n_steps, rows).numpy()
+    for t in reversed(range(n_steps)):
+        add_and_dot(carried.view(rows, -1).numpy(), arrays[0][t], arrays[1][t], for_steps_rows[t])
+        torch.mul(for_steps[t], clock[t], out=for_salience[t])
+        if more_for_salience is not None:
+            for_salience[t] += more_for_salience[t]
+        if network is None or gain is None or damp is None or rise is None or for_part is None or for_pooled is None:
+            spare.zero_()
+        else:
+            score = for_salience[t] * gain[t]
+            torch.mm(score, network.out_weight, out=for_part[t])
+            for_part[t] *= rise[t]
+            summary = for_part[t] @ network.summary_weight.mT
+            torch.mul(summary[:, None], damp[t], out=for_pooled[t])
+            torch.mm(for_pooled[t].view(batch * channels, -1), network.pool_weight, out=spare.view(-1, order))
+        mover.backwards(steps[t], carried, for_x[t], spare)
+        carried, spare = spare, carried
+    if network is not None and back is not None and for_pooled is not None and for_part is not None:
+        assert gain is not None and segment.activity is not None and segment.hidden is not None
+        scores = (for_salience * gain).flatten(0, 1)
+        back.pool_weight.add_(for_pooled.flatten(0, 2).mT @ segment.states[:-1].flatten(0, 2))
+        back.pool_bias.add_(for_pooled.sum((0, 1, 2)))
+        back.summary_weight.add_(segment.activity.mean(2).flatten(0, 1).mT @ for_part.flatten(0, 1))
+        back.out_weight.add_(scores.mT @ functional.softplus(segment.hidden).flatten(0, 1))
+        back.out_bias.add_(scores.sum(0))
+    return carried
