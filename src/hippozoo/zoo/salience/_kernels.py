@@ -41,50 +41,90 @@ def update_matrices(knots, root_step, steps, out):
 
 @njit(cache=True)
 @no_type_check
-def advance_rows(knots, root_step, steps, x, states, out):
-    """``out[r] = E(steps[r]) states[r] + G(steps[r]) x[r]``; knots are (3 knots, order + 1, order)."""
-    cells = len(knots) // 3 - 1
-    order = out.shape[1]
-    weights = np.empty(6, knots.dtype)
-    total = np.empty(order, knots.dtype)
-    for r in range(len(steps)):
-        cell = quintic(steps[r], root_step, cells, weights)
-        six = knots[3 * cell : 3 * cell + 6]
-        total[:] = 0
-        for n in range(order + 1):
-            value = states[r, n] if n < order else x[r]
-            a, b, c = weights[0] * value, weights[1] * value, weights[2] * value
-            d, e, f = weights[3] * value, weights[4] * value, weights[5] * value
-            for i in range(order):
-                total[i] += (a * six[0, n, i] + b * six[1, n, i] + c * six[2, n, i]) + (
-                    d * six[3, n, i] + e * six[4, n, i] + f * six[5, n, i]
-                )
-        out[r] = total
+def sides(step, root_step, cells, weights):
+    """The same quintic as a sum over the two knots of ``E (w + a A + b A²)``: fill in w, a, b of both, give the cell.
+
+    By its number k a knot's value moves at ``c A E`` with c = 2 root_step² k, and so on.
+    """
+    cell = quintic(step, root_step, cells, weights)
+    pace = 2.0 * root_step * root_step
+    for side in range(2):
+        c = pace * (cell + side)
+        slope, bend = weights[3 * side + 1], weights[3 * side + 2]
+        weights[3 * side + 1] = slope * c + bend * pace
+        weights[3 * side + 2] = bend * c * c
+    return cell
 
 
-@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, fastmath={"contract"})
 @no_type_check
-def pull_rows(knots, root_step, steps, gradients, for_states, for_x):
-    """The transpose of `advance_rows`: adds to `for_states`, sets `for_x`."""
-    cells = len(knots) // 3 - 1
-    order = gradients.shape[1]
-    weights = np.empty(6, knots.dtype)
+def add_product(vector, matrix, total):
+    """``total += vector @ matrix``, eight rows of the matrix at a time."""
+    rows, columns = matrix.shape
+    n = 0
+    while n + 8 <= rows:
+        a, b, c, d = vector[n], vector[n + 1], vector[n + 2], vector[n + 3]
+        e, f, g, h = vector[n + 4], vector[n + 5], vector[n + 6], vector[n + 7]
+        p, q, r, s = matrix[n], matrix[n + 1], matrix[n + 2], matrix[n + 3]
+        t, u, v, w = matrix[n + 4], matrix[n + 5], matrix[n + 6], matrix[n + 7]
+        for i in range(columns):
+            total[i] += ((a * p[i] + b * q[i]) + (c * r[i] + d * s[i])) + (
+                (e * t[i] + f * u[i]) + (g * v[i] + h * w[i])
+            )
+        n += 8
+    while n < rows:
+        a, p = vector[n], matrix[n]
+        for i in range(columns):
+            total[i] += a * p[i]
+        n += 1
+
+
+@njit(cache=True)
+@no_type_check
+def advance_rows(values, root_step, steps, x, states, firsts, seconds, out):
+    """``out[r] = E(steps[r]) states[r] + G(steps[r]) x[r]``, a step for every row.
+
+    `values` are (knots, order + 1, order); `firsts` is ``A state + b x`` and `seconds` A times that.
+    """
+    cells = len(values) - 1
+    order = out.shape[1]
+    weights = np.empty(6, np.float64)
+    near = np.empty(order + 1, values.dtype)
+    far = np.empty(order + 1, values.dtype)
     for r in range(len(steps)):
-        cell = quintic(steps[r], root_step, cells, weights)
-        six = knots[3 * cell : 3 * cell + 6]
-        a, b, c, d, e, f = weights
-        gradient = gradients[r]
-        for n in range(order + 1):
-            total = six[0, 0, 0] * 0
-            for i in range(order):
-                total += gradient[i] * (
-                    (a * six[0, n, i] + b * six[1, n, i] + c * six[2, n, i])
-                    + (d * six[3, n, i] + e * six[4, n, i] + f * six[5, n, i])
-                )
-            if n < order:
-                for_states[r, n] += total
-            else:
-                for_x[r] = total
+        cell = sides(steps[r], root_step, cells, weights)
+        w, a, b, v, c, d = weights.astype(values.dtype)
+        for n in range(order):
+            near[n] = w * states[r, n] + a * firsts[r, n] + b * seconds[r, n]
+            far[n] = v * states[r, n] + c * firsts[r, n] + d * seconds[r, n]
+        near[order] = w * x[r]
+        far[order] = v * x[r]
+        out[r] = 0
+        add_product(near, values[cell], out[r])
+        add_product(far, values[cell + 1], out[r])
+
+
+@njit(cache=True)
+@no_type_check
+def pull_rows(values_T, root_step, steps, gradients, for_states, for_firsts, for_seconds, for_x):
+    """The transpose of `advance_rows`: adds to `for_states`, sets the others; `values_T` are (knots, order, order + 1)."""
+    cells = len(values_T) - 1
+    order = gradients.shape[1]
+    weights = np.empty(6, np.float64)
+    near = np.empty(order + 1, values_T.dtype)
+    far = np.empty(order + 1, values_T.dtype)
+    for r in range(len(steps)):
+        cell = sides(steps[r], root_step, cells, weights)
+        w, a, b, v, c, d = weights.astype(values_T.dtype)
+        near[:] = 0
+        far[:] = 0
+        add_product(gradients[r], values_T[cell], near)
+        add_product(gradients[r], values_T[cell + 1], far)
+        for n in range(order):
+            for_states[r, n] += w * near[n] + v * far[n]
+            for_firsts[r, n] = a * near[n] + c * far[n]
+            for_seconds[r, n] = b * near[n] + d * far[n]
+        for_x[r] = w * near[order] + v * far[order]
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})

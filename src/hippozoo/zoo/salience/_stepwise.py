@@ -24,6 +24,8 @@ __all__ = ["Fixed", "Network", "roll_stepwise", "tables_for"]
 TOLERANCE = {torch.float32: 1e-7, torch.float64: 1e-11}
 # Numbers of states in a segment: they stay in the cache.
 SEGMENT = 1 << 20
+# Numbers of states kept for the backward pass; of longer sequences only the first of every segment.
+KEPT = 1 << 27
 
 
 class Tables(NamedTuple):
@@ -181,15 +183,19 @@ class _Mover:
         self.root_step, self.per_channel = fixed.tables.root_step, per_channel
         knots = fixed.tables.knots
         self.order = knots.shape[-1]
-        self.rows = batch * channels
-        self.knots = knots.flatten(0, 1).numpy() if per_channel else knots.flatten(0, 1).flatten(1).numpy()
-        if not per_channel:
+        self.rows, self.A_T = batch * channels, fixed.tables.A_T
+        if per_channel:
+            self.knots = knots[:, 0].contiguous().numpy()
+            self.knots_T = knots[:, 0].mT.contiguous().numpy()
+            self.work = knots.new_empty(3, self.rows, self.order)
+        else:
+            self.knots = knots.flatten(0, 1).flatten(1).numpy()
             self.both = knots.new_empty(batch, self.order + 1, self.order)
             self.flat = self.both.flatten(1).numpy()
             self.E_T, self.G = self.both[:, :-1], self.both[:, -1:]
 
     def room(self, name: str, n_steps: int, *shape: int) -> Tensor:
-        """Room for so many steps, its content anything; the first segment asked for is the longest."""
+        """Room for so many steps, its content anything."""
         if name not in self._rooms or len(self._rooms[name]) < n_steps:
             self._rooms[name] = self.plain.new_empty(n_steps, *shape)
         return self._rooms[name][:n_steps]
@@ -197,8 +203,13 @@ class _Mover:
     def forwards(self, steps: Tensor, x: Tensor, state: Tensor, out: Tensor) -> None:
         """``out = E state + G x``."""
         if self.per_channel:
-            arrays = (t.reshape(self.rows, -1).numpy() for t in (state, out))
-            advance_rows(self.knots, self.root_step, steps.reshape(-1).numpy(), x.reshape(-1).numpy(), *arrays)
+            # The derivatives by the step are products with A, which commutes with everything here.
+            first, second = self.work[0], self.work[1]
+            torch.mm(state.view(self.rows, -1), self.A_T, out=first)
+            first.addcmul_(x.reshape(-1, 1), self.plain)
+            torch.mm(first, self.A_T, out=second)
+            rows = (t.view(self.rows, -1).numpy() for t in (state, first, second, out))
+            advance_rows(self.knots, self.root_step, steps.reshape(-1).numpy(), x.reshape(-1).numpy(), *rows)
             return
         update_matrices(self.knots, self.root_step, steps.reshape(-1).numpy(), self.flat)
         torch.mul(x[..., None], self.G, out=out)
@@ -207,8 +218,12 @@ class _Mover:
     def backwards(self, steps: Tensor, gradient: Tensor, for_x: Tensor, for_state: Tensor) -> None:
         """Adds to `for_state` what `gradient` is worth there; sets `for_x`."""
         if self.per_channel:
-            arrays = (t.view(self.rows, -1).numpy() for t in (gradient, for_state))
-            pull_rows(self.knots, self.root_step, steps.reshape(-1).numpy(), *arrays, for_x.view(-1).numpy())
+            first, second, spare = self.work
+            rows = (t.view(self.rows, -1).numpy() for t in (gradient, for_state, first, second))
+            pull_rows(self.knots_T, self.root_step, steps.reshape(-1).numpy(), *rows, for_x.view(-1).numpy())
+            torch.addmm(first, second, self.A_T.mT, out=spare)
+            for_x.view(-1).add_(spare @ self.plain)
+            for_state.view(self.rows, -1).addmm_(spare, self.A_T.mT)
             return
         update_matrices(self.knots, self.root_step, steps.reshape(-1).numpy(), self.flat)
         torch.bmm(gradient, self.G.mT, out=for_x[..., None])
@@ -223,41 +238,36 @@ def _tanh_(values: Tensor) -> None:
 
 
 def _find(
-    fixed: Fixed, mover: _Mover, x: Tensor, clock: Tensor, state: Tensor, network: Network, salience: Tensor
-) -> _Segment:
-    """A segment whose salience is found on the way, sample by sample."""
+    fixed: Fixed, mover: _Mover, x: Tensor, clock: Tensor, states: Tensor, network: Network, salience: Tensor
+) -> None:
+    """Fill in the states of a segment after the first, and the salience, which is found on the way."""
     n_steps, batch, channels = x.shape
-    order, rows = state.shape[-1], batch * channels
-    states = mover.room("states", n_steps + 1, batch, channels, order)
-    activity = mover.room("activity", n_steps, batch, channels, len(network.pool_bias))
-    hidden = mover.room("hidden", *network.part.shape)
-    states[0] = state
+    order, rows = states.shape[-1], batch * channels
+    activity = mover.room("one_activity", batch, channels, len(network.pool_bias))
     steps = torch.empty_like(salience[0])
-    mean = state.new_full((batch, 1, channels), 1 / channels)
+    mean = states.new_full((batch, 1, channels), 1 / channels)
     pool_T, out_T = network.pool_weight.mT, network.out_weight.mT
     for t in range(n_steps):
-        torch.addmm(network.pool_bias, states[t].view(rows, order), pool_T, out=activity[t].view(rows, -1))
-        _tanh_(activity[t])
-        torch.addmm(network.part[t], torch.bmm(mean, activity[t])[:, 0], network.summary_weight, out=hidden[t])
-        score = torch.addmm(network.out_bias, functional.softplus(hidden[t]), out_T)
+        torch.addmm(network.pool_bias, states[t].view(rows, order), pool_T, out=activity.view(rows, -1))
+        _tanh_(activity)
+        hidden = torch.addmm(network.part[t], torch.bmm(mean, activity)[:, 0], network.summary_weight)
+        score = torch.addmm(network.out_bias, functional.softplus(hidden), out_T)
         torch.mul(score.sigmoid_(), fixed.largest, out=salience[t])
         torch.mul(salience[t], clock[t], out=steps)
         mover.forwards(steps, x[t], states[t], states[t + 1])
-    return _Segment(states, activity, hidden)
 
 
-def _follow(
-    mover: _Mover, x: Tensor, clock: Tensor, state: Tensor, network: Network | None, salience: Tensor
-) -> _Segment:
-    """A segment whose salience is known."""
-    n_steps, batch, channels = x.shape
-    states = mover.room("states", n_steps + 1, batch, channels, state.shape[-1])
-    states[0] = state
-    steps = salience * clock
-    for t in range(n_steps):
+def _follow(mover: _Mover, x: Tensor, steps: Tensor, states: Tensor) -> None:
+    """Fill in the states of a segment after the first."""
+    for t in range(len(x)):
         mover.forwards(steps[t], x[t], states[t], states[t + 1])
+
+
+def _seen(mover: _Mover, states: Tensor, network: Network | None) -> _Segment:
+    """What the network saw in the states of a segment."""
     if network is None:
         return _Segment(states, None, None)
+    n_steps, batch, channels, _ = states[1:].shape
     activity = mover.room("activity", n_steps, batch, channels, len(network.pool_bias))
     torch.addmm(
         network.pool_bias, states[:-1].flatten(0, 2), network.pool_weight.mT, out=activity.view(-1, activity.shape[-1])
@@ -280,32 +290,45 @@ class _Stepwise(torch.autograd.Function):
         salience = x.new_empty(n_steps, batch, clocks) if network is not None else given[0].contiguous()
         mover = _Mover(fixed, batch, channels, clocks > 1)
         length = min(n_steps, max(8, SEGMENT // state.numel()))
-        starts, pieces, segment = [state], [], None
+        differentiable = any(ctx.needs_input_grad)
+        # A readout of states hands them out, and so keeps them anyway.
+        keep = (differentiable and n_steps * state.numel() <= KEPT) or weight is None
+        every = state.new_empty(n_steps + 1 if keep else 0, *state.shape)
+        starts, pieces = [], []
         for begin in range(0, n_steps, length):
-            here = slice(begin, begin + length)
+            here = slice(begin, min(begin + length, n_steps))
+            states = every[begin : here.stop + 1] if keep else mover.room("states", here.stop - begin + 1, *state.shape)
+            if begin == 0 or not keep:
+                states[0] = state
+            if not keep:
+                starts.append(state)
             if network is None:
-                segment = _follow(mover, x[here], clock[here], state, None, salience[here])
+                _follow(mover, x[here], salience[here] * clock[here], states)
             else:
                 local = network._replace(part=network.part[here])
-                segment = _find(fixed, mover, x[here], clock[here], state, local, salience[here])
-            pieces.append(read(fixed, segment.states[1:], weight))
-            state = segment.states[-1].clone()
-            starts.append(state)
-        if any(ctx.needs_input_grad):
-            ctx.fixed, ctx.length, ctx.starts = fixed, length, starts
-            ctx.segment = segment  # the last one need not be rolled again
-            ctx.save_for_backward(x, clock, starts[0], weight, salience, *given)
+                _find(fixed, mover, x[here], clock[here], states, local, salience[here])
+            if weight is not None:
+                pieces.append(read(fixed, states[1:], weight))
+            state = states[-1] if keep else states[-1].clone()
+        if differentiable:
+            ctx.fixed, ctx.length = fixed, length
+            kept = (every,) if keep else starts
+            ctx.save_for_backward(x, clock, weight, salience, *kept, *given)
+            ctx.kept = len(kept)
         if network is None:
             salience = salience.clone()  # an output is not an input
-        return torch.cat(pieces), state, salience
+        y = every[1:].clone() if weight is None else torch.cat(pieces)
+        return y, state.clone(), salience
 
     @staticmethod
     def backward(ctx, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        x, clock, state, weight, salience, *given = ctx.saved_tensors
+        x, clock, weight, salience, *rest = ctx.saved_tensors
+        kept, given = rest[: ctx.kept], rest[ctx.kept :]
         fixed: Fixed = ctx.fixed
         if differentiated_again(*(g for g in gradients if g is not None)):
-            return _by_definition(fixed, (x, clock, state, weight, *given), gradients)
-        return (None, *_pull(ctx, fixed, x, clock, weight, salience, given, gradients))
+            first = kept[0][0] if kept[0].ndim == 4 else kept[0]
+            return _by_definition(fixed, (x, clock, first, weight, *given), gradients)
+        return (None, *_pull(fixed, ctx.length, kept, x, clock, weight, salience, given, gradients))
 
 
 def _by_definition(fixed: Fixed, inputs: tuple[Tensor | None, ...], gradients: Any) -> tuple[Tensor | None, ...]:
@@ -322,8 +345,9 @@ def _by_definition(fixed: Fixed, inputs: tuple[Tensor | None, ...], gradients: A
 
 
 def _pull(
-    ctx: Any,
     fixed: Fixed,
+    length: int,
+    kept: list[Tensor],
     x: Tensor,
     clock: Tensor,
     weight: Tensor | None,
@@ -336,19 +360,22 @@ def _pull(
     order = fixed.tables.b.shape[0]
     network = None if len(given) == 1 else Network(given[0].contiguous(), *given[1:])
     for_y, for_after, for_salience = (None if g is None else g.contiguous() for g in gradients)
-    carried = torch.zeros_like(ctx.starts[0]) if for_after is None else for_after.clone()
+    carried = x.new_zeros(batch, channels, order) if for_after is None else for_after.clone()
     mover = _Mover(fixed, batch, channels, salience.shape[-1] > 1)
     for_x, for_steps = torch.empty_like(x), torch.empty_like(salience)
     for_weight = None if weight is None else torch.zeros_like(weight)
     saliences_back = torch.empty_like(salience)
     network_back = None if network is None else Network(torch.empty_like(network.part), *map(torch.zeros_like, given[1:]))
-    segment = ctx.segment
-    ctx.segment = None  # a second pass through a retained graph rolls it again
-    for number in reversed(range(len(ctx.starts) - 1)):
-        here = slice(number * ctx.length, (number + 1) * ctx.length)
+    for begin in reversed(range(0, n_steps, length)):
+        here = slice(begin, min(begin + length, n_steps))
+        if kept[0].ndim == 4:
+            states = kept[0][begin : here.stop + 1]
+        else:
+            states = mover.room("states", here.stop - begin + 1, batch, channels, order)
+            states[0] = kept[begin // length]
+            _follow(mover, x[here], salience[here] * clock[here], states)
         local = None if network is None else network._replace(part=network.part[here])
-        if segment is None:
-            segment = _follow(mover, x[here], clock[here], ctx.starts[number], local, salience[here])
+        segment = _seen(mover, states, local)
         reads = _read_back(fixed, mover, for_y, here, weight, segment.states)
         if for_weight is not None and for_y is not None:
             for_weight += _weight_back(fixed, for_y[here], segment.states[1:])
@@ -360,7 +387,6 @@ def _pull(
             None if for_salience is None else for_salience[here],
             for_x[here], for_steps[here], saliences_back[here], network_back, here,
         )  # fmt: skip
-        segment = None
     for_clock = (for_steps * salience).sum(-1, keepdim=True)
     network_grads = (saliences_back,) if network_back is None else network_back
     return for_x, for_clock, carried, for_weight, *network_grads
