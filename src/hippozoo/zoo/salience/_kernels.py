@@ -3,10 +3,11 @@
 from typing import no_type_check
 
 import numpy as np
-from numba import njit
+
+from hippozoo._compiled import compiled
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def quintic(step, root_step, cells, weights):
     """Fill in Hermite's six weights of a step; return the cell it lies in."""
@@ -24,7 +25,7 @@ def quintic(step, root_step, cells, weights):
     return cell
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def update_matrices(knots, root_step, steps, out):
     """``out[i]``: the quintic at ``steps[i]``; knots are (3 knots, numbers), three rows a knot."""
@@ -39,7 +40,7 @@ def update_matrices(knots, root_step, steps, out):
             one[i] = a * rows[0, i] + b * rows[1, i] + c * rows[2, i] + d * rows[3, i] + e * rows[4, i] + f * rows[5, i]
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def sides(step, root_step, cells, weights):
     """The same quintic as a sum over the two knots of ``E (w + a A + b A²)``: fill in w, a, b of both, give the cell.
@@ -56,7 +57,7 @@ def sides(step, root_step, cells, weights):
     return cell
 
 
-@njit(cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 @no_type_check
 def add_product(vector, matrix, total):
     """``total += vector @ matrix``, eight rows of the matrix at a time."""
@@ -79,7 +80,7 @@ def add_product(vector, matrix, total):
         n += 1
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def advance_rows(values, root_step, steps, x, states, firsts, seconds, out):
     """``out[r] = E(steps[r]) states[r] + G(steps[r]) x[r]``, a step for every row.
@@ -104,7 +105,7 @@ def advance_rows(values, root_step, steps, x, states, firsts, seconds, out):
         add_product(far, values[cell + 1], out[r])
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def pull_rows(values_T, root_step, steps, gradients, for_states, for_firsts, for_seconds, for_x):
     """The transpose of `advance_rows`: adds to `for_states`, sets the others; `values_T` are (knots, order, order + 1)."""
@@ -127,7 +128,7 @@ def pull_rows(values_T, root_step, steps, gradients, for_states, for_firsts, for
         for_x[r] = w * near[order] + v * far[order]
 
 
-@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+@compiled(fastmath={"reassoc", "contract", "nsz"})
 @no_type_check
 def add_and_dot(gradients, more, velocities, products):
     """``gradients += more``; ``products[r]``: what is then the inner product with ``velocities[r]``."""
@@ -142,7 +143,7 @@ def add_and_dot(gradients, more, velocities, products):
 
 
 # Python's check for division by zero would keep the loop from being vectorised.
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 @no_type_check
 def tanh_in_place(values):
     """tanh to a few units in the last place of float32: tanh(x / 16) by its Padé fraction, then doubled four times."""

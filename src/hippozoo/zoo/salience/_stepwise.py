@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from hippozoo.memory._torch_derivatives import differentiated_again, gradients_by_definition
+from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience._kernels import add_and_dot, advance_rows, pull_rows, tanh_in_place, update_matrices
 from hippozoo.zoo.salience.update_table import update_table
@@ -283,6 +283,7 @@ class _Stepwise(torch.autograd.Function):
     def forward(
         ctx, fixed: Fixed, x: Tensor, clock: Tensor, state: Tensor, weight: Tensor | None, *given: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
+        inputs = x, clock, state, weight, *given  # as they came: further derivatives go through them
         x, clock, state = (t.contiguous() for t in (x, clock, state))
         network = None if len(given) == 1 else Network(given[0].contiguous(), *given[1:])
         n_steps, batch, channels = x.shape
@@ -313,7 +314,7 @@ class _Stepwise(torch.autograd.Function):
         if differentiable:
             ctx.fixed, ctx.length = fixed, length
             kept = (every,) if keep else starts
-            ctx.save_for_backward(x, clock, weight, salience, *kept, *given)
+            ctx.save_for_backward(salience, *kept, *inputs)
             ctx.kept = len(kept)
         if network is None:
             salience = salience.clone()  # an output is not an input
@@ -322,18 +323,18 @@ class _Stepwise(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        x, clock, weight, salience, *rest = ctx.saved_tensors
-        kept, given = rest[: ctx.kept], rest[ctx.kept :]
+        salience, *rest = ctx.saved_tensors
+        kept, inputs = rest[: ctx.kept], rest[ctx.kept :]
         fixed: Fixed = ctx.fixed
         if differentiated_again(*(g for g in gradients if g is not None)):
-            first = kept[0][0] if kept[0].ndim == 4 else kept[0]
-            return _by_definition(fixed, (x, clock, first, weight, *given), gradients)
+            return _by_definition(fixed, tuple(inputs), gradients)
+        x, clock, _, weight, *given = inputs
+        x, clock = x.contiguous(), clock.contiguous()
         return (None, *_pull(fixed, ctx.length, kept, x, clock, weight, salience, given, gradients))
 
 
 def _by_definition(fixed: Fixed, inputs: tuple[Tensor | None, ...], gradients: Any) -> tuple[Tensor | None, ...]:
-    x, clock, state, weight, *given = inputs
-    if weight is None:
+    if inputs[3] is None:
 
         def definition(x: Tensor, clock: Tensor, state: Tensor, *given: Tensor) -> Any:
             return roll_plainly(fixed, x, clock, state, None, *given)

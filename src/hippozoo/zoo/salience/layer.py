@@ -17,6 +17,7 @@ from hippozoo.layers import Lengths, SequenceLayer, State, Steps, Timing
 from hippozoo.layers.derivatives import inside_torch_func
 from hippozoo.layers.updates import augmented_generator, roll_varying, updates
 from hippozoo.systems import HippoSystem
+from hippozoo.zoo.salience._compiled_forms import chosen_method, roll_compiled
 from hippozoo.zoo.salience._lookup import cubics, read, states_at
 from hippozoo.zoo.salience.network import SalienceNetwork
 from hippozoo.zoo.salience.table import lag_table
@@ -24,7 +25,7 @@ from hippozoo.zoo.salience.table import lag_table
 __all__ = ["Form", "Readout", "SalienceLayer"]
 
 Readout = Literal["shared", "full", "states"]
-Form = Literal["table", "recurrent"]
+Form = Literal["table", "stepwise", "recurrent"]
 
 # Error of a coefficient of G between knots.
 TOLERANCE = {torch.float32: 5e-7, torch.float64: 1e-10}
@@ -169,6 +170,12 @@ class SalienceLayer(SequenceLayer):
         >>> layer.chosen_form(30, batch=64)
         ('table', 30)
         """
+        if chosen_method(self, n_steps, self.dt / self.system.timescale):
+            return "stepwise", n_steps
+        return self._slow_form(n_steps, batch)
+
+    def _slow_form(self, n_steps: int, batch: int) -> tuple[Form, int]:
+        """The form in plain torch, which compilers and transforms see through."""
         if self.form == "recurrent" or not self._has_table:
             return "recurrent", n_steps
         clocks = self.channels if self.per_channel else 1
@@ -252,11 +259,16 @@ class SalienceLayer(SequenceLayer):
 
     def _rolled(self, x: Tensor, state: Tensor | None, timing: Timing, keep_state: bool) -> Rolled:
         batch, n_steps, _ = x.shape
-        form, chunk = self.chosen_form(n_steps, batch)
+        clock = self._clock(x, timing)
+        fast = roll_compiled(self, x, state, clock)
+        if fast is not None:
+            y, after, salience = fast
+            return Rolled(y, after if keep_state else None, salience)
+        form, chunk = self._slow_form(n_steps, batch)
         roll = self._table if form == "table" else self._recurrent
         pieces, saliences = [], []
         # Split at once: a slice per chunk would have a gradient as long as the sequence, and the cost its square.
-        chunks = list(zip(x.split(chunk, 1), self._clock(x, timing).split(chunk, 1), strict=True))
+        chunks = list(zip(x.split(chunk, 1), clock.split(chunk, 1), strict=True))
         for number, (now, ticks) in enumerate(chunks, start=1):
             arguments = now, state, ticks, keep_state or number < len(chunks)
             if chunk < n_steps and torch.is_grad_enabled() and not inside_torch_func():
