@@ -109,6 +109,30 @@ def test_every_form_agrees_with_the_recurrent_one_in_values_and_gradients(
         assert_allclose(one.detach(), other.detach(), rtol=0, atol=atol)
 
 
+@pytest.mark.parametrize("system", SYSTEMS, ids=repr)
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_chunks_agree_with_the_recurrent_form_in_values_and_derivatives(system, per_channel, monkeypatch):
+    monkeypatch.setattr("hippozoo.zoo.salience._compiled_forms.CHUNKS", (8,))
+    chunks = make(system, outputs=2, per_channel=per_channel, summary=0, form="chunkwise")
+    loop = twin(chunks, form="recurrent")
+    x, direction = torch.randn(2, 2, 21, 3, dtype=torch.float64)  # the last chunk is filled up
+    start = loop(torch.randn(2, 30, 3, dtype=torch.float64))[1].detach()
+    dt, lengths = torch.rand(2, 21, dtype=torch.float64) + 0.3, torch.tensor([21, 13])
+    results = []
+    for layer, piece in ((chunks, 1), (chunks, 1 << 16), (loop, 1)):
+        monkeypatch.setattr("hippozoo.zoo.salience._compiled_forms.PIECE", piece)
+        sources = [x.detach().requires_grad_(), start.clone().requires_grad_(), *layer.parameters()]
+        y, after = layer(*sources[:2], dt=dt, lengths=lengths)
+        loss = y.square().sum() + after.square().sum()
+        once = torch.autograd.grad(loss, sources, create_graph=True)
+        twice = torch.autograd.grad((once[0] * direction).sum(), sources, allow_unused=True, materialize_grads=True)
+        results.append([y, after, *once, *twice])
+    for one, whole, wanted in zip(*results, strict=True):
+        atol = 1e-8 * max(1e-3, float(wanted.detach().abs().max()))
+        assert_allclose(one.detach(), wanted.detach(), rtol=0, atol=atol)
+        assert_allclose(whole.detach(), wanted.detach(), rtol=0, atol=atol)
+
+
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("summary", [0, 5])
 def test_states_that_are_not_kept_are_rolled_again(per_channel, summary, monkeypatch):
@@ -125,14 +149,15 @@ def test_states_that_are_not_kept_are_rolled_again(per_channel, summary, monkeyp
         assert_allclose(one.detach(), other.detach(), rtol=0, atol=1e-13 * float(other.detach().abs().max()))
 
 
-def test_stepwise_float32_is_float64_but_for_rounding():
-    exact = make(LegT(64, timescale=30.0), channels=4, outputs=2, form="stepwise")
+@pytest.mark.parametrize(("form", "summary"), [("stepwise", 5), ("chunkwise", 0)])
+def test_float32_is_float64_but_for_rounding(form, summary):
+    exact = make(LegT(64, timescale=30.0), channels=4, outputs=2, form=form, summary=summary)
     single = SalienceLayer(**exact.configuration())
     single.load_state_dict(exact.state_dict())
     x = torch.randn(3, 200, 4, dtype=torch.float64)
     results = []
-    for layer, x in ((exact, x), (single, x.float())):
-        y, after = layer(x)
+    for layer in (exact, single):
+        y, after = layer(x.to(layer.dtype))
         gradients = torch.autograd.grad(y.square().mean() + after.square().mean(), list(layer.parameters()))
         results.append([y, after, *gradients])
     for wanted, found in zip(*results, strict=True):
@@ -251,6 +276,7 @@ def test_the_cost_of_a_long_sequence_is_linear_because_its_chunks_stay_short():
 def test_a_system_without_a_good_table_of_lags_goes_step_by_step():
     layer = make(LagT(20, timescale=5.0))
     assert layer.chosen_form(30)[0] == "stepwise"
+    assert twin(make(LagT(20, timescale=5.0), summary=0)).chosen_form(30)[0] == "chunkwise"
     x = torch.randn(1, 6, 3, dtype=torch.float64)
     assert_allclose(layer(x)[0].detach(), twin(layer, form="recurrent")(x)[0].detach(), atol=1e-9)
     far = {"dt": 40.0}  # steps of many timescales are in no table
@@ -261,7 +287,7 @@ def test_a_system_without_a_good_table_of_lags_goes_step_by_step():
 def test_the_layer_changes_its_form_with_the_length_and_not_its_numbers(summary):
     layer = make(LegT(12, timescale=20.0), summary=summary, outputs=2)
     assert layer.chosen_form(2)[0] == "table"
-    assert layer.chosen_form(500)[0] == "stepwise"
+    assert layer.chosen_form(500)[0] == ("stepwise" if summary else "chunkwise")
     x = torch.randn(2, 60, 3, dtype=torch.float64)
     y, after = layer(x)
     for form in ("table", "recurrent"):

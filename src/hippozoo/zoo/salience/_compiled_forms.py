@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from hippozoo.layers.derivatives import torch_looks_inside
+from hippozoo.zoo.salience._chunkwise import roll_chunkwise
 from hippozoo.zoo.salience._stepwise import TOLERANCE, Fixed, Network, Tables, roll_stepwise, tables_for
 
 if TYPE_CHECKING:
@@ -16,44 +18,68 @@ if TYPE_CHECKING:
 
 __all__ = ["chosen_method", "roll_compiled"]
 
-Method = Literal["stepwise"]
+Method = Literal["stepwise", "chunkwise"]
 
-# Microseconds per sample of a training step, 44 channels, one core (benchmarks/bench_salience.py): an update matrix
-# costs order² of the first, a lag of the staircase one of the second.
-OF_A_MATRIX, OF_A_LAG = 0.01, 1.0
 # A table reaches so many timescales at most, in powers of two: almost everything is forgotten then.
 LONGEST_REACH = 4.0
+# Samples of a chunk; fewer where the table of so long a step would be too large.
+CHUNKS = (32, 16, 8)
+# Samples of all items in one piece of a sequence; the backward pass makes pieces again.
+PIECE = 1 << 16
 
 
-def chosen_method(layer: SalienceLayer, n_steps: int, longest: float, carried: bool = False) -> Method | None:
+def chosen_method(
+    layer: SalienceLayer, n_steps: int, longest: float, carried: bool = False
+) -> tuple[Method, int, Tables] | None:
     """The cheapest compiled way of a call whose samples are held for up to `longest` timescales; None: plain torch.
 
-    For torch.func, compilers and other devices there is plain torch alone.
+    With the samples of a chunk and the table to read in. For torch.func, compilers and other devices there is plain
+    torch alone.
     """
-    if layer.form not in (None, "stepwise"):
+    if layer.form not in (None, "stepwise", "chunkwise") or layer.dtype not in TOLERANCE:
         return None
-    if _tables(layer, longest) is None:
+    by_chunks = not layer.summary and layer.readout == "shared" and layer.form != "stepwise"
+    method: Method = "chunkwise" if by_chunks else "stepwise"
+    if layer.form is None and _table_of_lags_is_cheaper(layer, n_steps, method, carried):
         return None
-    if layer.form is None and layer._has_table:
-        chunk = layer._slow_form(n_steps, 1)[1]
-        lags = min(chunk, n_steps) / 2 + (layer.system.order if carried or chunk < n_steps else 0)
-        if OF_A_LAG * lags < OF_A_MATRIX * layer.system.order**2:
-            return None
-    return "stepwise"
+    for samples in CHUNKS if by_chunks else (1,):
+        reach = 2.0 ** math.ceil(math.log2(max(samples * layer.largest * longest, 2.0**-20)))
+        tables = tables_for(layer.system, reach, layer.dtype) if reach <= LONGEST_REACH else None
+        if tables is not None:
+            return method, samples, tables
+    return None
+
+
+def _table_of_lags_is_cheaper(layer: SalienceLayer, n_steps: int, method: Method, carried: bool) -> bool:
+    """By microseconds per sample of a training step, measured with 44 channels on one core.
+
+    Both ways grow with the channels alike; see benchmarks/bench_salience.py.
+    """
+    if not layer._has_table:
+        return False
+    order, apart = layer.system.order, layer.per_channel
+    chunk = layer._slow_form(n_steps, 1)[1]
+    lags = min(chunk, n_steps) / 2 + (order if carried or chunk < n_steps else 0)
+    if method == "stepwise":
+        return lags * (30 if apart else 1) < order**2 / (40 if apart else 100)
+    return lags * (6 if apart else 0.1) < (3 + order**2 / 5000) * (10 if apart else 1)
 
 
 def roll_compiled(
     layer: SalienceLayer, x: Tensor, state: Tensor | None, clock: Tensor
 ) -> tuple[Tensor, Tensor, Tensor] | None:
     """Reads of the states, state and salience of a sequence; None where plain torch is the better or the only way."""
-    if torch_looks_inside() or x.device.type != "cpu" or x.dtype not in TOLERANCE or not len(x) or not x.shape[1]:
+    if torch_looks_inside() or x.device.type != "cpu" or not x.numel():
         return None
     longest = float(clock.detach().max())
-    if chosen_method(layer, x.shape[1], longest, state is not None) is None:
+    chosen = chosen_method(layer, x.shape[1], longest, state is not None)
+    if chosen is None:
         return None
-    tables = _tables(layer, longest)
-    assert tables is not None
-    network, batch = layer.network, len(x)
+    method, chunk, tables = chosen
+    start = layer.initial_state(len(x)) if state is None else state
+    if method == "chunkwise":
+        return _by_chunks(layer, chunk, tables, x, start, clock)
+    network = layer.network
     part = network.sample_part(x).transpose(0, 1)
     if layer.summary:
         weights = network.pool.weight, network.pool.bias, network.summary_weight(), network.out.weight, network.out.bias
@@ -61,19 +87,25 @@ def roll_compiled(
     else:
         salience = network.from_sample(part)
     weight = layer.functional if layer.readout == "shared" else layer.output.weight if layer.outputs else None
+    clock = clock.expand(len(x), -1, -1).transpose(0, 1)
     y, after, found = roll_stepwise(
-        Fixed(tables, layer.readout, layer.largest),
-        x.transpose(0, 1),
-        clock.expand(batch, -1, -1).transpose(0, 1),
-        layer.initial_state(batch) if state is None else state,
-        weight,
-        salience,
+        Fixed(tables, layer.readout, layer.largest), x.transpose(0, 1), clock, start, weight, salience
     )
     return y.transpose(0, 1), after, found.transpose(0, 1)
 
 
-def _tables(layer: SalienceLayer, longest: float) -> Tables | None:
-    reach = 2.0 ** math.ceil(math.log2(max(layer.largest * longest, 2.0**-20)))
-    if reach > LONGEST_REACH or layer.dtype not in TOLERANCE:
-        return None
-    return tables_for(layer.system, reach, layer.dtype)
+def _by_chunks(
+    layer: SalienceLayer, chunk: int, tables: Tables, x: Tensor, state: Tensor, clock: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    salience = layer.network.from_sample(layer.network.sample_part(x))
+    steps = salience * clock
+    piece = chunk * max(1, PIECE // (len(x) * chunk * steps.shape[-1]))
+    pieces = []
+    for now, ticks in zip(x.split(piece, 1), steps.split(piece, 1), strict=True):
+        arguments = tables, chunk, now, ticks, state, layer.functional
+        if piece < x.shape[1] and torch.is_grad_enabled():
+            y, state = checkpoint(roll_chunkwise, *arguments, use_reentrant=False, preserve_rng_state=False)
+        else:
+            y, state = roll_chunkwise(*arguments)
+        pieces.append(y)
+    return torch.cat(pieces, 1), state, salience

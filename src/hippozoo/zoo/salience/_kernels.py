@@ -108,7 +108,10 @@ def advance_rows(values, root_step, steps, x, states, firsts, seconds, out):
 @compiled()
 @no_type_check
 def pull_rows(values_T, root_step, steps, gradients, for_states, for_firsts, for_seconds, for_x):
-    """The transpose of `advance_rows`: adds to `for_states`, sets the others; `values_T` are (knots, order, order + 1)."""
+    """The transpose of `advance_rows`: adds to `for_states`, sets the others.
+
+    `values_T` are (knots, order, order + 1).
+    """
     cells = len(values_T) - 1
     order = gradients.shape[1]
     weights = np.empty(6, np.float64)
@@ -146,7 +149,7 @@ def add_and_dot(gradients, more, velocities, products):
 @compiled(error_model="numpy")
 @no_type_check
 def tanh_in_place(values):
-    """tanh to a few units in the last place of float32: tanh(x / 16) by its Padé fraction, then doubled four times."""
+    """Take tanh to a few units in the last place of float32: tanh(x / 16) by its Padé fraction, then doubled four times."""
     one = values.dtype.type(1)
     two = values.dtype.type(2)
     small = values.dtype.type(1 / 16)
@@ -162,3 +165,68 @@ def tanh_in_place(values):
             # tanh(2 y) = 2 t / (1 + t²) with t = above / below.
             above, below = two * above * below, below * below + above * above
         values[i] = above / below
+
+
+@compiled()
+@no_type_check
+def read_chunks(knots, jump_knots, root_step, ends, starts, rows, left):
+    """What a functional reads at the end of every sample of every chunk: of the carried state, and of each jump.
+
+    `knots` (3 knots, order) are those of ``E' w`` and `jump_knots` (3 knots,) those of ``G' w``; `left` is lower
+    triangular, (chunks, samples, samples), and comes filled with zeros.
+    """
+    cells = len(jump_knots) // 3 - 1
+    weights = np.empty(6, knots.dtype)
+    for m in range(ends.shape[0]):
+        for t in range(ends.shape[1]):
+            cell = quintic(ends[m, t], root_step, cells, weights)
+            a, b, c, d, e, f = weights
+            six = knots[3 * cell : 3 * cell + 6]
+            row = rows[m, t]
+            for n in range(knots.shape[1]):
+                row[n] = (a * six[0, n] + b * six[1, n] + c * six[2, n]) + (
+                    d * six[3, n] + e * six[4, n] + f * six[5, n]
+                )
+            for i in range(t + 1):
+                cell = 3 * quintic(ends[m, t] - starts[m, i], root_step, cells, weights)
+                total = weights[0] * jump_knots[cell]
+                for j in range(1, 6):
+                    total += weights[j] * jump_knots[cell + j]
+                left[m, t, i] = total
+
+
+@compiled()
+@no_type_check
+def pull_chunks(
+    slope_knots, root_step, ends, starts, for_rows, for_left, for_knots, for_jump_knots, for_ends, for_starts
+):
+    """The transpose of `read_chunks`: adds to all; of the lags' gradients only those of the jumps.
+
+    `slope_knots` (3 knots,) are those of the derivative of ``G' w`` by the lag.
+    """
+    cells = len(slope_knots) // 3 - 1
+    weights = np.empty(6, slope_knots.dtype)
+    for m in range(ends.shape[0]):
+        for t in range(ends.shape[1]):
+            cell = quintic(ends[m, t], root_step, cells, weights)
+            a, b, c, d, e, f = weights
+            six = for_knots[3 * cell : 3 * cell + 6]
+            row = for_rows[m, t]
+            for n in range(for_knots.shape[1]):
+                value = row[n]
+                six[0, n] += a * value
+                six[1, n] += b * value
+                six[2, n] += c * value
+                six[3, n] += d * value
+                six[4, n] += e * value
+                six[5, n] += f * value
+            for i in range(t + 1):
+                gradient = for_left[m, t, i]
+                cell = 3 * quintic(ends[m, t] - starts[m, i], root_step, cells, weights)
+                slope = weights[0] * slope_knots[cell]
+                for_jump_knots[cell] += gradient * weights[0]
+                for j in range(1, 6):
+                    slope += weights[j] * slope_knots[cell + j]
+                    for_jump_knots[cell + j] += gradient * weights[j]
+                for_ends[m, t] += gradient * slope
+                for_starts[m, i] -= gradient * slope

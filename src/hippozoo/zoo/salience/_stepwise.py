@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition
+from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience._kernels import add_and_dot, advance_rows, pull_rows, tanh_in_place, update_matrices
 from hippozoo.zoo.salience.update_table import update_table
 
-__all__ = ["Fixed", "Network", "roll_stepwise", "tables_for"]
+__all__ = ["Fixed", "Mover", "Network", "Tables", "arrivals_at", "roll_stepwise", "tables_for", "updates_at"]
 
 # Error of an entry of the update matrices between knots.
 TOLERANCE = {torch.float32: 1e-7, torch.float64: 1e-11}
@@ -127,8 +127,14 @@ def read(fixed: Fixed, states: Tensor, weight: Tensor | None) -> Tensor:
 
 
 def updates_at(steps: Tensor, tables: Tables) -> Tensor:
-    """The quintic at every step: (\\*steps, order + 1, order)."""
+    """The quintic at every step: (steps, order + 1, order), the steps of any shape."""
     return cast(Tensor, _UpdatesAt.apply(steps, tables.knots, tables.root_step, tables.A_T, tables.b))
+
+
+def arrivals_at(steps: Tensor, tables: Tables) -> Tensor:
+    """The last row of `updates_at` alone, what a held sample of 1 leaves: (steps, order)."""
+    both = _UpdatesAt.apply(steps, tables.knots[:, :, -1:], tables.root_step, tables.A_T, tables.b)
+    return cast(Tensor, both)[..., 0, :]
 
 
 class _UpdatesAt(torch.autograd.Function):
@@ -138,6 +144,11 @@ class _UpdatesAt(torch.autograd.Function):
 
     @staticmethod
     def forward(steps: Tensor, knots: Tensor, root_step: float, A_T: Tensor, b: Tensor) -> Tensor:
+        if not torch_looks_inside():
+            found = knots.new_empty(steps.numel(), knots[0, 0].numel())
+            rows = knots.reshape(3 * len(knots), -1).numpy()
+            update_matrices(rows, root_step, steps.detach().reshape(-1).numpy(), found.numpy())
+            return found.view(*steps.shape, *knots.shape[2:])
         place = (steps.clamp(min=0.0).sqrt() / root_step).clamp(max=len(knots) - 1)
         cell = place.long().clamp(max=len(knots) - 2)
         q = place - cell
@@ -163,27 +174,19 @@ class _UpdatesAt(torch.autograd.Function):
 # -- the compiled way ---------------------------------------------------------------------------------------------
 
 
-class _Segment(NamedTuple):
-    """A stretch of time: the states from before its first sample on, and what the network saw."""
-
-    states: Tensor  # (time + 1, batch, channels, order)
-    activity: Tensor | None  # tanh of the pooled states
-    hidden: Tensor | None  # before softplus
-
-
-class _Mover:
+class Mover:
     """Moves states by the compiled table; keeps the room it works in.
 
     Fresh memory is dear (the system clears every page), so what a segment needs is asked for once and used again.
     """
 
-    def __init__(self, fixed: Fixed, batch: int, channels: int, per_channel: bool) -> None:
+    def __init__(self, tables: Tables, batch: int, channels: int, per_channel: bool) -> None:
         self._rooms: dict[str, Tensor] = {}
-        self.plain = fixed.tables.b
-        self.root_step, self.per_channel = fixed.tables.root_step, per_channel
-        knots = fixed.tables.knots
+        self.plain = tables.b
+        self.root_step, self.per_channel = tables.root_step, per_channel
+        knots = tables.knots
         self.order = knots.shape[-1]
-        self.rows, self.A_T = batch * channels, fixed.tables.A_T
+        self.rows, self.A_T = batch * channels, tables.A_T
         if per_channel:
             self.knots = knots[:, 0].contiguous().numpy()
             self.knots_T = knots[:, 0].mT.contiguous().numpy()
@@ -238,7 +241,7 @@ def _tanh_(values: Tensor) -> None:
 
 
 def _find(
-    fixed: Fixed, mover: _Mover, x: Tensor, clock: Tensor, states: Tensor, network: Network, salience: Tensor
+    fixed: Fixed, mover: Mover, x: Tensor, clock: Tensor, states: Tensor, network: Network, salience: Tensor
 ) -> None:
     """Fill in the states of a segment after the first, and the salience, which is found on the way."""
     n_steps, batch, channels = x.shape
@@ -257,23 +260,50 @@ def _find(
         mover.forwards(steps, x[t], states[t], states[t + 1])
 
 
-def _follow(mover: _Mover, x: Tensor, steps: Tensor, states: Tensor) -> None:
+def _follow(mover: Mover, x: Tensor, steps: Tensor, states: Tensor) -> None:
     """Fill in the states of a segment after the first."""
     for t in range(len(x)):
         mover.forwards(steps[t], x[t], states[t], states[t + 1])
 
 
-def _seen(mover: _Mover, states: Tensor, network: Network | None) -> _Segment:
-    """What the network saw in the states of a segment."""
-    if network is None:
-        return _Segment(states, None, None)
-    n_steps, batch, channels, _ = states[1:].shape
-    activity = mover.room("activity", n_steps, batch, channels, len(network.pool_bias))
-    torch.addmm(
-        network.pool_bias, states[:-1].flatten(0, 2), network.pool_weight.mT, out=activity.view(-1, activity.shape[-1])
-    )
-    _tanh_(activity)
-    return _Segment(states, activity, network.part + activity.mean(2) @ network.summary_weight)
+class _NetworkBack:
+    """The salience network of a segment, backwards."""
+
+    def __init__(
+        self, fixed: Fixed, mover: Mover, network: Network, back: Network, states: Tensor, salience: Tensor
+    ) -> None:
+        """`network` and `back`, which its gradients are added to, with the part of this segment."""
+        _, batch, channels, order = states.shape
+        shape = len(states) - 1, batch, channels, len(network.pool_bias)
+        self.network, self.back, self.before = network, back, states[:-1]
+        self.activity, self.damp, self.for_pooled = (mover.room(n, *shape) for n in ("activity", "damp", "for_pooled"))
+        pooled = self.activity.view(-1, shape[-1])
+        torch.addmm(network.pool_bias, self.before.reshape(-1, order), network.pool_weight.mT, out=pooled)
+        _tanh_(self.activity)
+        # tanh' / channels
+        torch.mul(self.activity, self.activity, out=self.damp).sub_(1).mul_(-1 / channels)
+        self.summary = self.activity.mean(2)
+        self.hidden = network.part + self.summary @ network.summary_weight
+        self.rise = torch.sigmoid(self.hidden)  # softplus'
+        self.gain = salience * (1 - salience / fixed.largest)
+
+    def pull(self, t: int, for_salience: Tensor, for_state: Tensor) -> None:
+        """Set the gradient of the state before sample t."""
+        network, for_part = self.network, self.back.part[t]
+        torch.mm(for_salience * self.gain[t], network.out_weight, out=for_part)
+        for_part *= self.rise[t]
+        torch.mul((for_part @ network.summary_weight.mT)[:, None], self.damp[t], out=self.for_pooled[t])
+        order = for_state.shape[-1]
+        torch.mm(self.for_pooled[t].flatten(0, 1), network.pool_weight, out=for_state.view(-1, order))
+
+    def finish(self, for_salience: Tensor) -> None:
+        """Once all samples have been pulled: add to the gradients of the weights."""
+        scores, for_part = (for_salience * self.gain).flatten(0, 1), self.back.part.flatten(0, 1)
+        self.back.pool_weight.add_(self.for_pooled.flatten(0, 2).mT @ self.before.flatten(0, 2))
+        self.back.pool_bias.add_(self.for_pooled.sum((0, 1, 2)))
+        self.back.summary_weight.add_(self.summary.flatten(0, 1).mT @ for_part)
+        self.back.out_weight.add_(scores.mT @ functional.softplus(self.hidden).flatten(0, 1))
+        self.back.out_bias.add_(scores.sum(0))
 
 
 class _Stepwise(torch.autograd.Function):
@@ -289,7 +319,7 @@ class _Stepwise(torch.autograd.Function):
         n_steps, batch, channels = x.shape
         clocks = given[0].shape[-1] if network is None else len(network.out_bias)
         salience = x.new_empty(n_steps, batch, clocks) if network is not None else given[0].contiguous()
-        mover = _Mover(fixed, batch, channels, clocks > 1)
+        mover = Mover(fixed.tables, batch, channels, clocks > 1)
         length = min(n_steps, max(8, SEGMENT // state.numel()))
         differentiable = any(ctx.needs_input_grad)
         # A readout of states hands them out, and so keeps them anyway.
@@ -358,43 +388,46 @@ def _pull(
 ) -> tuple[Tensor | None, ...]:
     """Gradients of all inputs, segment by segment from the last."""
     n_steps, batch, channels = x.shape
-    order = fixed.tables.b.shape[0]
-    network = None if len(given) == 1 else Network(given[0].contiguous(), *given[1:])
+    order = len(fixed.tables.b)
+    network = back = None
+    if len(given) > 1:
+        network = Network(given[0].contiguous(), *given[1:])
+        back = Network(torch.empty_like(network.part), *map(torch.zeros_like, network[1:]))
     for_y, for_after, for_salience = (None if g is None else g.contiguous() for g in gradients)
+    for_salience = torch.zeros_like(salience) if for_salience is None else for_salience.clone()
     carried = x.new_zeros(batch, channels, order) if for_after is None else for_after.clone()
-    mover = _Mover(fixed, batch, channels, salience.shape[-1] > 1)
+    mover = Mover(fixed.tables, batch, channels, salience.shape[-1] > 1)
     for_x, for_steps = torch.empty_like(x), torch.empty_like(salience)
     for_weight = None if weight is None else torch.zeros_like(weight)
-    saliences_back = torch.empty_like(salience)
-    network_back = None if network is None else Network(torch.empty_like(network.part), *map(torch.zeros_like, given[1:]))
     for begin in reversed(range(0, n_steps, length)):
         here = slice(begin, min(begin + length, n_steps))
+        steps = salience[here] * clock[here]
         if kept[0].ndim == 4:
             states = kept[0][begin : here.stop + 1]
         else:
             states = mover.room("states", here.stop - begin + 1, batch, channels, order)
             states[0] = kept[begin // length]
-            _follow(mover, x[here], salience[here] * clock[here], states)
-        local = None if network is None else network._replace(part=network.part[here])
-        segment = _seen(mover, states, local)
-        reads = _read_back(fixed, mover, for_y, here, weight, segment.states)
+            _follow(mover, x[here], steps, states)
+        learner = None
+        if network is not None and back is not None:
+            now, for_now = (n._replace(part=n.part[here]) for n in (network, back))
+            learner = _NetworkBack(fixed, mover, now, for_now, states, salience[here])
+        reads = _read_back(fixed, mover, for_y, here, weight, states)
         if for_weight is not None and for_y is not None:
-            for_weight += _weight_back(fixed, for_y[here], segment.states[1:])
-        velocity = mover.room("velocity", *segment.states[1:].shape)
-        torch.mm(segment.states[1:].flatten(0, 2), fixed.tables.A_T, out=velocity.view(-1, order))
+            for_weight += _weight_back(fixed, for_y[here], states[1:])
+        velocity = mover.room("velocity", *states[1:].shape)
+        torch.mm(states[1:].flatten(0, 2), fixed.tables.A_T, out=velocity.view(-1, order))
         velocity.addcmul_(x[here][..., None], fixed.tables.b)
         carried = _pull_segment(
-            fixed, mover, clock[here], salience[here], segment, local, reads, velocity, carried,
-            None if for_salience is None else for_salience[here],
-            for_x[here], for_steps[here], saliences_back[here], network_back, here,
+            mover, learner, clock[here], steps, reads, velocity, carried, for_x[here], for_steps[here],
+            for_salience[here],
         )  # fmt: skip
     for_clock = (for_steps * salience).sum(-1, keepdim=True)
-    network_grads = (saliences_back,) if network_back is None else network_back
-    return for_x, for_clock, carried, for_weight, *network_grads
+    return for_x, for_clock, carried, for_weight, *((for_salience,) if back is None else back)
 
 
 def _read_back(
-    fixed: Fixed, mover: _Mover, for_y: Tensor | None, here: slice, weight: Tensor | None, states: Tensor
+    fixed: Fixed, mover: Mover, for_y: Tensor | None, here: slice, weight: Tensor | None, states: Tensor
 ) -> Tensor:
     """The gradient that every state gets from its own readout."""
     if for_y is not None and weight is None:
@@ -415,60 +448,31 @@ def _weight_back(fixed: Fixed, for_y: Tensor, states: Tensor) -> Tensor:
 
 
 def _pull_segment(
-    fixed: Fixed,
-    mover: _Mover,
+    mover: Mover,
+    learner: _NetworkBack | None,
     clock: Tensor,
-    salience: Tensor,
-    segment: _Segment,
-    network: Network | None,
+    steps: Tensor,
     reads: Tensor,
     velocity: Tensor,
     carried: Tensor,
-    more_for_salience: Tensor | None,
     for_x: Tensor,
     for_steps: Tensor,
     for_salience: Tensor,
-    back: Network | None,
-    here: slice,
 ) -> Tensor:
-    """One segment backwards; returns the gradient of its first state."""
-    n_steps, batch, channels, order = reads.shape
-    rows = batch * salience.shape[-1]
-    steps = salience * clock
+    """One segment backwards: fills in the last three, returns the gradient of its first state."""
+    n_steps, rows = len(reads), steps[0].numel()
     spare = torch.empty_like(carried)
-    gain = damp = rise = for_pooled = for_part = None
-    if network is not None and segment.activity is not None and segment.hidden is not None and back is not None:
-        gain = salience * (1 - salience / fixed.largest)
-        # tanh' / channels
-        damp = torch.mul(segment.activity, segment.activity, out=mover.room("damp", *segment.activity.shape))
-        damp.sub_(1).mul_(-1 / channels)
-        rise = torch.sigmoid(segment.hidden)
-        for_pooled = mover.room("for_pooled", *damp.shape)
-        for_part = back.part[here]
-    arrays = tuple(t.view(n_steps, rows, -1).numpy() for t in (reads, velocity))
+    reads_rows, velocity_rows = (t.view(n_steps, rows, -1).numpy() for t in (reads, velocity))
     for_steps_rows = for_steps.view(n_steps, rows).numpy()
     for t in reversed(range(n_steps)):
-        add_and_dot(carried.view(rows, -1).numpy(), arrays[0][t], arrays[1][t], for_steps_rows[t])
-        torch.mul(for_steps[t], clock[t], out=for_salience[t])
-        if more_for_salience is not None:
-            for_salience[t] += more_for_salience[t]
-        if network is None or gain is None or damp is None or rise is None or for_part is None or for_pooled is None:
+        add_and_dot(carried.view(rows, -1).numpy(), reads_rows[t], velocity_rows[t], for_steps_rows[t])
+        for_salience[t].addcmul_(for_steps[t], clock[t])
+        if learner is None:
             spare.zero_()
         else:
-            score = for_salience[t] * gain[t]
-            torch.mm(score, network.out_weight, out=for_part[t])
-            for_part[t] *= rise[t]
-            summary = for_part[t] @ network.summary_weight.mT
-            torch.mul(summary[:, None], damp[t], out=for_pooled[t])
-            torch.mm(for_pooled[t].view(batch * channels, -1), network.pool_weight, out=spare.view(-1, order))
+            learner.pull(t, for_salience[t], spare)
         mover.backwards(steps[t], carried, for_x[t], spare)
         carried, spare = spare, carried
-    if network is not None and back is not None and for_pooled is not None and for_part is not None:
-        assert gain is not None and segment.activity is not None and segment.hidden is not None
-        scores = (for_salience * gain).flatten(0, 1)
-        back.pool_weight.add_(for_pooled.flatten(0, 2).mT @ segment.states[:-1].flatten(0, 2))
-        back.pool_bias.add_(for_pooled.sum((0, 1, 2)))
-        back.summary_weight.add_(segment.activity.mean(2).flatten(0, 1).mT @ for_part.flatten(0, 1))
-        back.out_weight.add_(scores.mT @ functional.softplus(segment.hidden).flatten(0, 1))
-        back.out_bias.add_(scores.sum(0))
+    if learner is not None:
+        learner.finish(for_salience)
     return carried

@@ -25,7 +25,7 @@ from hippozoo.zoo.salience.table import lag_table
 __all__ = ["Form", "Readout", "SalienceLayer"]
 
 Readout = Literal["shared", "full", "states"]
-Form = Literal["table", "stepwise", "recurrent"]
+Form = Literal["table", "stepwise", "chunkwise", "recurrent"]
 
 # Error of a coefficient of G between knots.
 TOLERANCE = {torch.float32: 5e-7, torch.float64: 1e-10}
@@ -50,13 +50,17 @@ class SalienceLayer(SequenceLayer):
     much of what is remembered, one of small g next to nothing. Everything the memory does is a plain HiPPO system on
     the warped clock :math:`\varphi(t) = \int g`, exact for samples that are held.
 
-    **Cost.** Two forms that agree to 1e-4 of the largest value in float32 and 1e-7 in float64 (a gradient that goes
-    back through a carried state of Leg-T at order 64 to 1e-3). ``"table"`` reads the lags between all pairs of samples
-    in a fixed table: T²/2 lookups, no matrix exponential, no state in memory. A long sequence goes in chunks, each of
-    which takes over the state as the staircase that would have left it; from there on the cost is linear in T.
-    ``"recurrent"`` takes one exact matrix exponential per item and sample: linear in T, O(order³) each; any system.
-    Without `form` the layer takes the table wherever the system has a good one. Its second derivatives are those of the
-    cubics between its entries: good to about 1e-3 in float32, 1e-5 in float64.
+    **Cost.** Four forms that agree to 1e-4 of the largest value in float32 and 1e-7 in float64 (a gradient that goes
+    back through a carried state of Leg-T at order 64 to 1e-3, where the form is ``"table"``). ``"stepwise"`` takes one
+    update matrix per item and sample from a fixed table in the step; ``"chunkwise"``, where the salience is known
+    beforehand and one functional reads, does so once in 32 samples and looks up numbers between. Both are compiled,
+    exact to rounding, and cost the same per sample at any length. ``"table"`` reads the lags between all pairs of
+    samples in a fixed table: T²/2 lookups, no state in memory, the best for short sequences and high orders. A long
+    sequence goes in chunks, each of which takes over the state as the staircase that would have left it.
+    ``"recurrent"`` takes one exact matrix exponential per item and sample; it is the check on the others. Without
+    `form` the layer takes the cheapest of the first three; inside torch.func and compilers, and on other devices than
+    the CPU, it is the table, or, for a system without a good one, the recurrent form. The table's second derivatives
+    are those of the cubics between its entries: good to about 1e-3 in float32, 1e-5 in float64.
 
     Parameters
     ----------
@@ -82,7 +86,7 @@ class SalienceLayer(SequenceLayer):
     per_channel
         A salience, and so a clock, for every channel.
     form
-        ``"table"`` or ``"recurrent"`` to insist on one.
+        ``"table"``, ``"stepwise"``, ``"chunkwise"`` or ``"recurrent"`` to insist on one.
     device, dtype
         As in any torch layer; float32 or float64.
 
@@ -144,6 +148,11 @@ class SalienceLayer(SequenceLayer):
         if self.readout == "states" and self.outputs is not None:
             raise ValueError(f"readout='states' gives the states themselves; leave out outputs={outputs}.")
         self.form: Form | None = None if form is None else _one_of("form", form, get_args(Form))
+        if self.form == "chunkwise" and (summary or self.readout != "shared"):
+            raise ValueError(
+                "form='chunkwise' reads a salience of the sample alone by one functional; pass summary=0 and "
+                "readout='shared', or leave out the form."
+            )
         self.per_channel = bool(per_channel)
         self.network = SalienceNetwork(channels, system.order, summary, hidden, largest, per_channel)
         self.summary, self.hidden, self.largest = self.network.summary, hidden, self.network.largest
@@ -170,9 +179,8 @@ class SalienceLayer(SequenceLayer):
         >>> layer.chosen_form(30, batch=64)
         ('table', 30)
         """
-        if chosen_method(self, n_steps, self.dt / self.system.timescale):
-            return "stepwise", n_steps
-        return self._slow_form(n_steps, batch)
+        fast = chosen_method(self, n_steps, self.dt / self.system.timescale)
+        return self._slow_form(n_steps, batch) if fast is None else (fast[0], n_steps)
 
     def _slow_form(self, n_steps: int, batch: int) -> tuple[Form, int]:
         """The form in plain torch, which compilers and transforms see through."""

@@ -1,0 +1,177 @@
+"""Salience known beforehand, read by one functional: short chunks of time, all at once.
+
+In a chunk every sample is a jump, and what the functional reads of it is one number per pair of samples. What came
+before the chunk is a state, and the functional reads it through a vector that depends on the warped time since then.
+Both stand in the update table, multiplied with the functional. Only the states at the chunks' ends are rolled.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition
+from hippozoo.zoo.salience._kernels import pull_chunks, read_chunks
+from hippozoo.zoo.salience._stepwise import Mover, Tables, arrivals_at, updates_at
+
+__all__ = ["roll_chunkwise"]
+
+
+def roll_chunkwise(
+    tables: Tables, chunk: int, x: Tensor, steps: Tensor, state: Tensor, weight: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What the functional reads after every sample, and the state after the last.
+
+    Parameters
+    ----------
+    tables
+        For steps as long as a chunk.
+    chunk
+        Samples of a chunk.
+    x, steps
+        (batch, time, channels) and (batch, time, clocks), one clock or as many as channels; steps are in timescales.
+    state
+        (batch, channels, order).
+    weight
+        The functional, (order,).
+    """
+    batch, n_steps, channels = x.shape
+    clocks, order = steps.shape[-1], len(weight)
+    missing = -n_steps % chunk  # no time passes in what is filled up
+    if missing:
+        x, steps = (torch.nn.functional.pad(t, (0, 0, 0, missing)) for t in (x, steps))
+    # A channel with a clock of its own is an item of its own.
+    items, width = batch * clocks, channels // clocks
+    x, steps = (_items_of_chunks(t, chunk, clocks) for t in (x, steps))
+    ends = steps[..., 0].cumsum(-1)  # (items, chunks, samples)
+    starts = torch.nn.functional.pad(ends[..., :-1], (1, 0))
+    jumps = torch.diff(x, dim=2, prepend=torch.zeros_like(x[:, :, :1]))
+    last = ends[..., -1:]
+    arrived = jumps.mT @ arrivals_at(last - starts, tables)  # (items, chunks, width, order)
+    states = carry(tables, last[..., 0], arrived, state.reshape(items, width, order), clocks > 1)
+    rows, left = read_staircases(tables, weight, ends, starts)
+    y = left @ jumps + rows @ states[:, :-1].mT
+    y = y.reshape(batch, clocks, -1, width).transpose(1, 2).reshape(batch, -1, channels)
+    return y[:, :n_steps], states[:, -1].reshape(batch, channels, order)
+
+
+def _items_of_chunks(t: Tensor, chunk: int, clocks: int) -> Tensor:
+    """(batch, time, channels) as (batch * clocks, chunks, samples, channels of the clock)."""
+    batch, n_steps, channels = t.shape
+    apart = t.reshape(batch, n_steps, clocks, channels // clocks).transpose(1, 2)
+    return apart.reshape(batch * clocks, n_steps // chunk, chunk, channels // clocks)
+
+
+# -- the states at the chunks' ends -------------------------------------------------------------------------------
+
+
+def carry(tables: Tables, steps: Tensor, arrived: Tensor, state: Tensor, apart: bool) -> Tensor:
+    """The state before every chunk and after the last: (items, chunks + 1, width, order)."""
+    return cast(Tensor, _Carry.apply(tables, apart, steps, arrived, state))
+
+
+def carry_plainly(tables: Tables, steps: Tensor, arrived: Tensor, state: Tensor) -> Tensor:
+    """The same in plain torch."""
+    states = [state]
+    for step, new in zip(steps.unbind(1), arrived.unbind(1), strict=True):
+        states.append(states[-1] @ updates_at(step, tables)[..., :-1, :] + new)
+    return torch.stack(states, 1)
+
+
+class _Carry(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, tables: Tables, apart: bool, steps: Tensor, arrived: Tensor, state: Tensor) -> Tensor:
+        items, chunks, width, order = arrived.shape
+        states = state.new_empty(chunks + 1, items, width, order)
+        states[0] = state
+        mover, silence = Mover(tables, items, width, apart), state.new_zeros(items, width)
+        steps_T, arrived_T = steps.mT.contiguous(), arrived.transpose(0, 1)
+        for c in range(chunks):
+            mover.forwards(steps_T[c], silence, states[c], states[c + 1])
+            states[c + 1] += arrived_T[c]
+        ctx.tables, ctx.apart = tables, apart
+        ctx.save_for_backward(steps, arrived, state, states)
+        return states.transpose(0, 1).contiguous()
+
+    @staticmethod
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        steps, arrived, state, states = ctx.saved_tensors
+        (gradient,) = gradients
+        tables: Tables = ctx.tables
+        if differentiated_again(gradient):
+            found = gradients_by_definition(partial(carry_plainly, tables), (steps, arrived, state), gradient)
+            return None, None, *found
+        items, chunks, width, _ = arrived.shape
+        mover, for_silence = Mover(tables, items, width, ctx.apart), state.new_empty(items, width)
+        for_states = gradient.transpose(0, 1).contiguous().clone()
+        velocity = (states[1:] - arrived.transpose(0, 1)) @ tables.A_T
+        steps_T = steps.mT.contiguous()
+        for c in reversed(range(chunks)):
+            mover.backwards(steps_T[c], for_states[c + 1], for_silence, for_states[c])
+        for_steps = (for_states[1:] * velocity).sum((-2, -1)).mT
+        return None, None, for_steps, for_states[1:].transpose(0, 1), for_states[0]
+
+
+# -- what the functional reads ------------------------------------------------------------------------------------
+
+
+def read_staircases(tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+    """Vectors that read the carried state, (chunks, samples, order), and what is read of each jump (lower triangular).
+
+    There may be any axes before that of the samples.
+    """
+    return cast("tuple[Tensor, Tensor]", _Read.apply(tables, weight, ends, starts))
+
+
+def read_plainly(tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+    """The same in plain torch."""
+    rows = updates_at(ends, tables)[..., :-1, :] @ weight
+    lags = (ends[..., None] - starts[..., None, :]).tril()
+    return rows, (arrivals_at(lags, tables) @ weight).tril()
+
+
+class _Read(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+        chunk = ends.shape[-1]
+        knots = tables.knots @ weight  # (knots, 3, order + 1)
+        rows = ends.new_empty(*ends.shape, len(weight))
+        left = ends.new_zeros(*ends.shape, chunk)
+        read_chunks(
+            knots[..., :-1].flatten(0, 1).numpy(),
+            knots[..., -1].flatten().numpy(),
+            tables.root_step,
+            *(t.reshape(-1, chunk).numpy() for t in (ends, starts)),
+            *(t.flatten(0, -3).numpy() for t in (rows, left)),
+        )
+        ctx.tables = tables
+        ctx.save_for_backward(weight, ends, starts, rows)
+        return rows, left
+
+    @staticmethod
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        weight, ends, starts, rows = ctx.saved_tensors
+        tables: Tables = ctx.tables
+        if differentiated_again(*gradients):
+            found = gradients_by_definition(partial(read_plainly, tables), (weight, ends, starts), gradients)
+            return None, *found
+        for_rows, for_left = (g.contiguous() for g in gradients)
+        order, chunk = len(weight), ends.shape[-1]
+        for_knots = ends.new_zeros(3 * len(tables.knots), order)
+        for_jump_knots = ends.new_zeros(3 * len(tables.knots))
+        # d/dτ E'w = E'A'w, and d/dτ G'w = b'E'w
+        for_ends = (for_rows * (rows @ tables.A_T.mT)).sum(-1)
+        for_starts = torch.zeros_like(for_ends)
+        pull_chunks(
+            (tables.knots[..., :-1, :] @ weight @ tables.b).flatten().numpy(),
+            tables.root_step,
+            *(t.reshape(-1, chunk).numpy() for t in (ends, starts)),
+            *(t.flatten(0, -3).numpy() for t in (for_rows, for_left)),
+            *(t.numpy() for t in (for_knots, for_jump_knots)),
+            *(t.view(-1, chunk).numpy() for t in (for_ends, for_starts)),
+        )
+        both = torch.cat([for_knots, for_jump_knots[:, None]], 1).view(-1)
+        return None, both @ tables.knots.reshape(-1, order), for_ends, for_starts
