@@ -35,10 +35,12 @@ class Written(TorchDispatchMode):
         (lambda: Transformer(3, 2, width=4, heads=2, context=8), 128),
         (lambda: AssociativeMemory(3, width=4, hidden=4, system=SYSTEM), 2048),
         (lambda: SalienceLayer(SYSTEM, 3, summary=2, hidden=4, form="recurrent"), 128),
-        (lambda: SalienceLayer(SYSTEM, 3, summary=0, hidden=4), 512),
-        (lambda: SalienceLayer(SYSTEM, 3, readout="full", outputs=1, summary=0, hidden=4), 192),
+        (lambda: SalienceLayer(SYSTEM, 3, summary=0, hidden=4, form="table"), 512),
+        (lambda: SalienceLayer(SYSTEM, 3, readout="full", outputs=1, summary=0, hidden=4, form="table"), 192),
+        (lambda: SalienceLayer(SYSTEM, 3, summary=2, hidden=4, form="stepwise"), 128),
+        (lambda: SalienceLayer(SYSTEM, 3, summary=0, hidden=4, form="chunkwise"), 512),
     ],
-    ids=["DeltaNet", "Transformer", "AssociativeMemory", "recurrent", "table", "states"],
+    ids=["DeltaNet", "Transformer", "AssociativeMemory", "recurrent", "table", "states", "stepwise", "chunkwise"],
 )
 def test_twice_as_many_samples_cost_a_gradient_twice_as_much(make, short, monkeypatch):
     monkeypatch.setattr("hippozoo.zoo.salience.layer.LOOKUPS", 16 * 21)

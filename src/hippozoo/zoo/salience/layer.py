@@ -193,7 +193,8 @@ class SalienceLayer(SequenceLayer):
         if n_steps <= 2 * edges and n_steps**2 <= 8 * lags:
             return "table", n_steps
         chunk = int((np.sqrt(edges**2 + 4 * lags) - edges) / 2)  # chunk * (chunk + edges) = lags
-        return "table", min(n_steps, max(16, chunk))
+        # However small the batch: lags within a chunk should not outgrow those of the carried state.
+        return "table", min(n_steps, max(16, min(chunk, 2 * edges)))
 
     # -- the state in motion ---------------------------------------------------------------------------------
 
