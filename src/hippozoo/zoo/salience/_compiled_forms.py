@@ -62,7 +62,7 @@ def _table_of_lags_is_cheaper(layer: SalienceLayer, n_steps: int, method: Method
     lags = min(chunk, n_steps) / 2 + (order if carried or chunk < n_steps else 0)
     if method == "stepwise":
         return lags * (30 if apart else 1) < order**2 / (40 if apart else 100)
-    return lags * (6 if apart else 0.1) < (3 + order**2 / 5000) * (10 if apart else 1)
+    return chunk >= n_steps and lags * (6 if apart else 0.1) < (3 + order**2 / 5000) * (10 if apart else 1)
 
 
 def roll_compiled(

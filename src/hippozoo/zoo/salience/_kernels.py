@@ -149,7 +149,7 @@ def add_and_dot(gradients, more, velocities, products):
 @compiled(error_model="numpy")
 @no_type_check
 def tanh_in_place(values):
-    """Take tanh to a few units in the last place of float32: of x / 16 by its Padé fraction, then doubled four times."""
+    """Take tanh to a few units in the last place of float32: of x / 16 by its Padé fraction, doubled four times."""
     one = values.dtype.type(1)
     two = values.dtype.type(2)
     small = values.dtype.type(1 / 16)
