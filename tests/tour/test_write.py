@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from hippozoo.plotting import PAPER
+from hippozoo._colours import PAPER
 from hippozoo.tour import Section, discover_sections, write_tour
 
 VOID = {"meta", "img"}

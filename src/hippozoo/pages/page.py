@@ -1,0 +1,89 @@
+"""The frame of a page: head, style, pieces, pictures and script, in one file that opens from disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hippozoo._files import write_whole
+from hippozoo.pages.look import ROLES, style
+from hippozoo.pages.pictures import demand_bokeh, painted
+from hippozoo.pages.text import json_for_script, shown
+
+__all__ = ["Page"]
+
+
+class Page:
+    """A page that is put together piece by piece and written as one file.
+
+    Parameters
+    ----------
+    title
+        Heading of the page, plain text.
+
+    Examples
+    --------
+    >>> page = Page("Load & weather")
+    >>> page.add("<p>Two columns.</p>")
+    >>> "<h1>Load &amp; weather</h1>" in page.html()
+    True
+    """
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self._pieces: list[str] = []
+        self._figures: list[tuple[str, Any]] = []
+        self._scripts: list[str] = []
+
+    def add(self, html: str) -> None:
+        """Append HTML; text from elsewhere goes through `shown` first."""
+        self._pieces.append(html)
+
+    def add_picture(self, figure: Any, alternative: str, *, name: str) -> None:
+        """Append a Bokeh figure; `alternative` says in words what it shows, for those who cannot see it."""
+        demand_bokeh()
+        self._figures.append((name, figure))
+        self._pieces.append(
+            f'<div class="picture" role="img" aria-label="{shown(alternative)}" id="{shown(name)}"></div>'
+        )
+
+    def add_script(self, script: str) -> None:
+        """Append a script that runs once all pictures are there; ``page.model(id)`` finds a model of Bokeh's."""
+        self._scripts.append(script)
+
+    def html(self) -> str:
+        """The whole page as text."""
+        figures = [figure for _, figure in self._figures]
+        roles = painted(figures) if figures else []
+        items, library = [], ""
+        if figures:
+            from bokeh.embed import json_item
+            from bokeh.embed.bundle import bundle_for_objs_and_resources
+            from bokeh.resources import Resources
+
+            library = "\n".join(bundle_for_objs_and_resources(figures, Resources(mode="inline")).js_raw)
+            items = [(name, json_item(figure)) for name, figure in self._figures]
+        constants = (
+            f"const ROLES={json_for_script(ROLES)},PAINTED={json_for_script(roles)},ITEMS={json_for_script(items)};"
+        )
+        own = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
+        after = "".join(f"page.ready.then(() => {{{one}}});\n" for one in self._scripts)
+        return (
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f'<link rel="icon" href="data:,"><title>{shown(self.title)}</title><style>{style()}</style></head>\n'
+            f'<body><button type="button" class="theme">Light / dark</button><h1>{shown(self.title)}</h1>\n'
+            + "\n".join(self._pieces)
+            + (f"\n<script>{_closed(library)}</script>" if library else "")
+            + f"\n<script>{constants}\n{own}{after}</script></body></html>\n"
+        )
+
+    def write(self, path: str | Path) -> Path:
+        """Write the page, whole or not at all."""
+        write_whole(path, self.html().encode())
+        return Path(path)
+
+
+def _closed(script: str) -> str:
+    """A script in which no text ends the element it stands in."""
+    return script.replace("</script", "<\\/script")
