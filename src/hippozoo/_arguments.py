@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+# Up to here float64 holds every whole number.
+_EXACT = 2**53
+
 
 def shorten(value: object, limit: int = 60) -> str:
     """The value as it should stand in an error message: its repr, cut where it gets long."""
@@ -62,11 +65,26 @@ def real_array(name: str, value: Any, dtype: Any = np.float64, *, what_to_do: st
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         wrong = ~np.isfinite(array)
         raise ValueError(f"{name}{_place(wrong)} is {array[wrong][0]}; all values must be finite.{advice}")
+    _refuse_rounding(name, array)
     with np.errstate(over="ignore"):  # the next line says it in words
         converted = array.astype(dtype, copy=False)
     if converted.dtype.kind == "f" and array.dtype.kind != "b" and not np.isfinite(converted).all():
         raise ValueError(f"{name} has values too large for {np.dtype(dtype)}; scale it down or use float64.")
     return converted
+
+
+def _refuse_rounding(name: str, array: np.ndarray) -> None:
+    """Whole numbers that float64 does not have, such as most above 2^53, are not rounded without a word."""
+    if array.dtype.kind not in "iu" or array.itemsize < 8:
+        return
+    large = (array > _EXACT) | (array < -_EXACT)
+    for value in array[large].tolist() if large.any() else ():
+        if int(float(value)) != value:
+            where = _place(array == value)
+            raise ValueError(
+                f"{name}{where} is {value}, which float64 can only hold rounded; subtract a constant first, or pass "
+                f"np.asarray({name}, float) if the rounding is meant."
+            )
 
 
 def _place(wrong: np.ndarray) -> str:

@@ -154,3 +154,15 @@ def test_a_stream_begun_without_time_stamps_refuses_them():
     with pytest.raises(ValueError, match="begun without time stamps"):
         stream.push(1.0, time=2.0)
     assert stream.time == 1.0
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, 2**63 + 1])
+def test_whole_numbers_are_not_rounded_without_a_word(value):
+    memory = Memory(LegT(3))
+    message = rf"{value}, which float64 can only hold rounded; subtract a constant first"
+    with pytest.raises(ValueError, match=message):
+        memory.scan(np.array([value, value]))
+    with pytest.raises(ValueError, match=message):
+        memory.step(memory.initial_state(), value)
+    memory.scan(np.array([0, 2**60, -(2**62)]))
+    memory.scan(np.array([0, value], float))

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -120,3 +121,14 @@ def test_workers_end_with_a_killed_parent(tmp_path, monkeypatch):
     process.kill()
     process.communicate(timeout=20)  # the workers share its stderr: this returns when all are gone
     assert not (tmp_path / "counting" / "metrics.json").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems end the worker after the call that it is in")
+def test_workers_end_with_a_killed_parent_within_a_long_call(tmp_path, monkeypatch):
+    monkeypatch.setenv("COUNTING_HOLDS", str(10**10))
+    monkeypatch.setenv("COUNTING_DIARY", str(tmp_path / "diary"))
+    process = start_hippozoo("reproduce", "counting", "--out", str(tmp_path), "--jobs", "2")
+    wait_for_lines(tmp_path / "diary", 2)
+    time.sleep(0.5)  # now they are in it
+    process.kill()
+    process.communicate(timeout=8)  # the workers share its stderr: this returns when all are gone

@@ -386,3 +386,31 @@ def test_the_old_path_gives_the_same_names_and_says_where_they_are_now():
             assert getattr(old, name) is getattr(tables, name)
     with pytest.raises(AttributeError, match="open_csv"):
         _ = old.open_csv
+
+
+LARGE = 2**53 + 1  # the first whole number that float64 does not have
+
+
+@pytest.mark.parametrize(("header", "row"), [("x", f"{LARGE}"), ("time,x", f"{LARGE},1"), ("x", f"-{LARGE}")])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_whole_numbers_are_not_rounded_without_a_word(tmp_path, ending, header, row):
+    path, first = tmp_path / f"t.{ending}", ",".join("1" for _ in header.split(","))
+    if ending == "csv":
+        path.write_text(f"{header}\n{first}\n{row}\n")
+    else:
+        columns = zip(header.split(","), first.split(","), row.split(","), strict=True)
+        pd.DataFrame({name: [int(one), int(other)] for name, one, other in columns}).to_parquet(path)
+    time = "time" if "time" in header else None
+    with pytest.raises(TableError, match=rf"row 2, column .*{LARGE} has more digits than a float64, which would hold"):
+        list(read_table(path, ["x"], time).chunks)
+
+
+def test_large_numbers_that_float64_has_are_read(read):
+    _, _, values = read(f"x\n{2**60}\n{-(2**54)}\n12345678901234567890.5\n")
+    assert_array_equal(values[:, 0], [2.0**60, -(2.0**54), 12345678901234567890.5])
+
+
+def test_every_float64_is_read_as_it_was_written(read, rng):
+    written = rng.normal(size=500) * 10.0 ** rng.integers(-20, 20, size=500)
+    _, _, values = read("x\n" + "\n".join(repr(value) for value in written.tolist()) + "\n")
+    assert_array_equal(values[:, 0], written)

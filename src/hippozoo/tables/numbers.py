@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ __all__ = ["Numbers", "filled_cells", "why_no_numbers"]
 _MISSING = frozenset({"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"})
 # Squares of larger ones, summed over a long table, leave the range of float64.
 _LARGEST = 1e140
+# Up to here float64 holds every whole number.
+_EXACT = 2**53
+_WHOLE = re.compile(r"[+-]?\d{1,400}")
 _WITH_COMMA = r"[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?"
 _WITH_POINT = r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:,\d{3})+"
@@ -82,6 +86,7 @@ class Numbers:
                 f"{others}."
             )
         self._check_size(values, name, row)
+        self.check_digits(cells, values, name, row)
         return values
 
     def parse(self, cells: Any, name: str, row: int) -> tuple[np.ndarray, np.ndarray]:
@@ -91,8 +96,11 @@ class Numbers:
         text, missing = _text(cells)
         if self.separator != ",":
             text = self._with_points(text, name, row)
-        values = self.pandas.to_numeric(text.where(~missing), errors="coerce").to_numpy(dtype=float)
-        return values, np.isnan(values) & ~missing.to_numpy(dtype=bool)
+        values = self.pandas.to_numeric(text.where(~missing), errors="coerce").to_numpy(dtype=float, copy=True)
+        known = ~np.isnan(values)
+        # pandas says what is a number, but rounds the last digits of long ones wrongly; Python does not.
+        values[known] = [float(cell) for cell in text.to_numpy(dtype=object)[known]]
+        return values, ~known & ~missing.to_numpy(dtype=bool)
 
     def _with_points(self, text: Any, name: str, row: int) -> Any:
         comma, point = text.str.fullmatch(_WITH_COMMA), text.str.fullmatch(_WITH_POINT)
@@ -128,3 +136,13 @@ class Numbers:
             f"{place}: {values[at]:g} is beyond {_LARGEST:g}, and squares of such numbers are infinite; correct it, or "
             f"divide the column by a constant."
         )
+
+    def check_digits(self, cells: Any, values: np.ndarray, name: str, row: int) -> None:
+        """Whole numbers that float64 does not have are not rounded without a word."""
+        for at in np.flatnonzero(np.abs(values) >= _EXACT).tolist():
+            text = str(cells.iloc[at]).strip()
+            if _WHOLE.fullmatch(text) and int(text) != int(values[at]):
+                raise TableError(
+                    f"{self.path}, row {row + at}, column {name!r}: {text[:60]} has more digits than a float64, "
+                    f"which would hold {int(values[at])}; subtract a constant from the column, or divide it by one."
+                )

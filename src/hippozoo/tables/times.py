@@ -54,6 +54,7 @@ class Times:
             numbers, _ = self.numbers.parse(cells, self.name, row)
             why = f"is not a number like those before; correct the time of this row, or {_NO_SAMPLE}."
             self._refuse(~np.isfinite(numbers), cells, row, why)
+            self.numbers.check_digits(cells, numbers, self.name, row)
             return numbers, None
         if cells.dtype.kind == "M":
             moments = cells.dt.tz_convert("UTC") if cells.dt.tz is not None else cells

@@ -40,6 +40,8 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
     if os.environ.get("COUNTING_DIES") == f"{unit['length']}/{unit['seed']}":
         os._exit(9)
     context.progress(1, "counted")
+    if holds := os.environ.get("COUNTING_HOLDS"):
+        sum(range(int(holds)))  # one long call that, like compiled code, lets no other thread run
     time.sleep(float(os.environ.get("COUNTING_SECONDS", "0")))
     print("an experiment that prints must not spoil --json")  # noqa: T201
     return {

@@ -184,6 +184,7 @@ def _serve(pipe: connection.Connection) -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    _be_killed_with_parent(signal.SIGKILL if sys.platform == "linux" else None)
     sys.stdout = sys.stderr  # stdout belongs to --json
     Thread(target=_end_with_parent, daemon=True).start()
     last = [0.0]
@@ -206,8 +207,20 @@ def _serve(pipe: connection.Connection) -> None:
                 pipe.send(compute_one(experiment, config, task, Context(data, task.scratch, 1, progress)))
 
 
+def _be_killed_with_parent(kill: int | None) -> None:
+    """Linux kills a process whose parent dies, if it is asked to; a thread cannot, within one long compiled call."""
+    if kill is None:
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(1, kill)  # 1 is PR_SET_PDEATHSIG
+    parent = parent_process()
+    if parent is not None and os.getppid() != parent.pid:  # it died before it could be asked
+        os._exit(1)
+
+
 def _end_with_parent() -> None:
-    """A parent that was killed cannot stop its workers, so they watch it."""
+    """A parent that was killed cannot stop its workers, so they watch it; where the system does not do it for them."""
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
