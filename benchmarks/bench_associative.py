@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from hippozoo.layers.delta_rule import read_at, written
 from hippozoo.zoo.associative import AssociativeMemory, PolynomialBank
 
 __all__ = ["growth", "run"]
@@ -91,18 +92,28 @@ def run() -> list[dict[str, Any]]:
     value = torch.randn(64, 64, 32, generator=torch.Generator().manual_seed(3))
     arguments = where, value, read, torch.ones(64, 64), bank.initial_state(64)
     with torch.no_grad():
-        assert (bank(*arguments)[0] - bank._write_and_read_one_by_one(*arguments)[0]).abs().max() < 1e-3
+        assert (bank(*arguments)[0] - one_by_one(bank, *arguments)[0]).abs().max() < 1e-3
     value.requires_grad_()
     rows.append(
         row(
             "64 writes and reads of the bank, batch 64, with gradients",
             seconds(lambda: bank(*arguments)[0].sum().backward()),
-            seconds(lambda: bank._write_and_read_one_by_one(*arguments)[0].sum().backward()),
+            seconds(lambda: one_by_one(bank, *arguments)[0].sum().backward()),
             against="the delta rule in a loop",
             samples=64 * 64,
         )
     )
     return rows
+
+
+def one_by_one(bank: PolynomialBank, where: Any, value: Any, read: Any, gate: Any, state: Any) -> tuple[Any, Any]:
+    """Write, then read, at every time."""
+    key, length, gate = bank._unit_key(where, gate)
+    query, reads = bank._features(read), []
+    for now in zip(key.unbind(1), (value / length[..., None]).unbind(1), gate.unbind(1), query.unbind(1), strict=True):
+        state = written(state, *now[:3])
+        reads.append(read_at(state, now[3]))
+    return torch.stack(reads, 1), state
 
 
 def growth() -> list[dict[str, Any]]:

@@ -100,6 +100,7 @@ def bits(value: Any) -> str:
     import numpy as np
 
     array = np.ascontiguousarray(value.detach().numpy() if hasattr(value, "detach") else value)
+    array = array + np.zeros((), array.dtype)  # -0.0 is 0.0
     return f"{array.dtype} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()[:16]}"
 
 

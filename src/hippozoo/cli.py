@@ -411,8 +411,7 @@ def _reproduce_one(
     from rich.console import Console
 
     from hippozoo import experiments
-    from hippozoo.experiments._framework.progress import Terminal
-    from hippozoo.experiments._framework.summary import summary
+    from hippozoo.experiments import Terminal, summary
 
     progress = Terminal(Console(stderr=True))
     try:

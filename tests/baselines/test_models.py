@@ -19,7 +19,7 @@ from hippozoo.baselines import (
     parameter_count,
 )
 from hippozoo.baselines import s4d as s4d_module
-from hippozoo.baselines._delta_rule import STRETCH, delta_rule
+from hippozoo.layers.delta_rule import STRETCH, delta_rule
 from hippozoo.memory import MemoryLayer
 from hippozoo.systems import LegS, LegT
 from oracles import delta_rule as slow_delta_rule
@@ -123,15 +123,15 @@ def test_without_positions_one_layer_of_attention_cannot_tell_the_order():
 @pytest.mark.parametrize("n_steps", [1, STRETCH + 7])
 def test_deltanets_solve_is_its_rule_one_write_after_the_other(n_steps, rng):
     draw = lambda *shape: torch.from_numpy(rng.normal(size=shape))  # noqa: E731
-    queries, values, memory = draw(2, 3, n_steps, 4), draw(2, 3, n_steps, 4), draw(2, 3, 4, 4)
+    queries, values, before = draw(2, 3, n_steps, 4), draw(2, 3, n_steps, 4), draw(2, 3, 4, 4)
     keys = nn.functional.normalize(draw(2, 3, n_steps, 4), dim=-1)
     betas = torch.from_numpy(rng.uniform(size=(2, 3, n_steps)))
-    reads, after = delta_rule(queries, keys, values, betas, memory)
+    reads, after = delta_rule(keys, values, betas, queries, before)
     for item in range(2):
         for head in range(3):
             k, v, beta = (part[item, head].numpy() for part in (keys, values, betas))
-            bank = slow_delta_rule(k, v, beta, memory[item, head].numpy().T)
-            assert_allclose(after[item, head], bank.T, atol=1e-10)
+            bank = slow_delta_rule(k, v, beta, before[item, head].numpy())
+            assert_allclose(after[item, head], bank, atol=1e-10)
             assert_allclose(reads[item, head, -1], bank @ queries[item, head, -1].numpy(), atol=1e-10)
 
 

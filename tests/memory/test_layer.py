@@ -384,7 +384,7 @@ def test_gradients_of_input_state_and_timescale_are_right(system, outputs, metho
 def test_gradients_are_right_across_blocks(carried, generator, monkeypatch):
     monkeypatch.setattr(blocks, "MANY_NUMBERS", 1 if carried == "one by one" else 10**9)
     layer = MemoryLayer(LegT(3, 9.0), outputs=2, channels=1, trainable_timescale=True, dtype=torch.float64)
-    layer._block = 4
+    layer.block = 4
     x = random(generator, 1, 14, 1).requires_grad_()
     state = random(generator, 1, 1, 3).requires_grad_()
     assert gradcheck(lambda x, state, *_: layer(x, state), (x, state, *layer.parameters()))
@@ -420,7 +420,7 @@ def test_gradients_of_a_step_are_right(generator):
 
 def test_gradients_through_lengths_are_right(generator):
     layer = MemoryLayer(LegT(3, 5.0), outputs=2, channels=2, trainable_timescale=True, dtype=torch.float64)
-    layer._block = 4
+    layer.block = 4
     x, state = random(generator, 3, 9, 2).requires_grad_(), random(generator, 3, 2, 3).requires_grad_()
     lengths = torch.tensor([9, 0, 5])
     assert gradcheck(lambda x, state, *_: layer(x, state, lengths=lengths), (x, state, *layer.parameters()))

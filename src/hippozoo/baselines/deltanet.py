@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hippozoo._arguments import whole_number
-from hippozoo.baselines._delta_rule import delta_rule
 from hippozoo.baselines._short_convolution import ShortConvolution
 from hippozoo.baselines.base import Baseline
 from hippozoo.layers import Timing
+from hippozoo.layers.delta_rule import delta_rule
 
 __all__ = ["DeltaNet", "DeltaNetState"]
 
@@ -127,5 +127,5 @@ class _Block(nn.Module):
         betas = torch.sigmoid(self.to_beta(seen)).mT
         if real is not None:  # nothing is written in the padding
             betas = torch.where(real[:, None], betas, 0.0)
-        reads, memory = delta_rule(queries, keys, parts[2], betas, memory)
-        return x + self.leave(self.norm_read(reads).transpose(1, 2).flatten(2)), samples, memory
+        reads, bank = delta_rule(keys, parts[2], betas, queries, memory.mT)
+        return x + self.leave(self.norm_read(reads).transpose(1, 2).flatten(2)), samples, bank.mT

@@ -150,6 +150,7 @@ from __future__ import annotations
 import os
 
 from hippozoo.experiments._framework.figures import save_figure
+from hippozoo.experiments._framework.progress import Terminal as Terminal
 from hippozoo.experiments._framework.protocol import QUIET, Claim, Context, Departure, Finished, Result, Verdict, select
 from hippozoo.experiments._framework.registry import (
     BrokenExperimentError,
@@ -169,6 +170,7 @@ from hippozoo.experiments._framework.run import (
     reproduce,
 )
 from hippozoo.experiments._framework.spread import mean_and_sem, over_seeds
+from hippozoo.experiments._framework.summary import summary as summary
 from hippozoo.experiments._framework.tables import markdown_table, spread_text
 from hippozoo.experiments._framework.unit_log import ResultsInUseError
 

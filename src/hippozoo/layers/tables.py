@@ -68,10 +68,18 @@ class WithTables(nn.Module):
         self._filled_for = place.dtype
 
     def refresh_tables(self, device: torch.device | None = None) -> None:
-        """Compute tables anew that are elsewhere than `device`, or were converted behind the layer's back."""
-        table = self._one_table
+        """Compute tables anew that are elsewhere than `device`, or were converted behind the layer's back.
+
+        Parts that learn nothing cannot tell by themselves where weights were put, and are told.
+        """
         # In a graph that is being compiled nothing can be computed once and kept.
-        if table is None or torch.compiler.is_compiling():
+        if torch.compiler.is_compiling():
+            return
+        for part in self.children():
+            if isinstance(part, WithTables) and part._parameter is None:
+                part.refresh_tables(device)
+        table = self._one_table
+        if table is None:
             return
         device = device or table.device
         # Some assign to tensor.data; what was rounded must not be widened.

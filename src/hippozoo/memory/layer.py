@@ -29,6 +29,8 @@ class MemoryLayer(SequenceLayer):
     The state is explicit: it goes in and comes out, is never changed in place, and ``state.detach()`` cuts the
     gradient. A whole sequence, the same in chunks with the state handed on, and one `step` after another agree.
 
+    Every `dt` is taken exactly, and gradients flow to it. One per sample is slower, by far where all differ.
+
     With a fixed timescale the layer works under ``torch.compile``, ``torch.export`` and ONNX (see `stepper`).
 
     Parameters
@@ -129,7 +131,7 @@ class MemoryLayer(SequenceLayer):
         self.method: Method = method
         self.bias = bool(bias)
         # Tables grow with the square of the order, and high orders are busy with short blocks.
-        self._block = 32 if system.order <= 128 else 16
+        self.block = 32 if system.order <= 128 else 16
         self._generator = augmented_generator(system)
         place = torch.empty((), **self._place)
         self._longest = longest_step(system, method)
@@ -218,16 +220,16 @@ class MemoryLayer(SequenceLayer):
         self, x: Tensor, state: Tensor | None, dt: Tensor | None, lengths: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         batch, n_steps, channels = x.shape
-        tables = self._tables(dt, n_steps)
+        tables = self.tables(n_steps, dt)
         if self.read_by == "states":
-            return all_states(x, state, tables, self._block, lengths)
+            return all_states(x, state, tables, self.block, lengths)
         if self.read_by == "shared":
-            return shared_functional(x, state, self.functional, tables, self._block, lengths)
+            return shared_functional(x, state, self.functional, tables, self.block, lengths)
         if self.read_by == "per_channel":
-            y, state = lag_functionals(x, state, self.functional, tables, self._block, lengths)
+            y, state = lag_functionals(x, state, self.functional, tables, self.block, lengths)
             return y.flatten(2), state
         weight = self.readout.weight.view(-1, channels, self.system.order)
-        block = self._block
+        block = self.block
         if not torch.compiler.is_compiling():
             # Few samples do not repay the matrix of a long block; but a graph must not depend on the batch.
             while block > 4 and block * self.system.order > batch * n_steps:
@@ -238,6 +240,8 @@ class MemoryLayer(SequenceLayer):
         A_d, b_d = self.update_rule() if steps is None else self._updates(steps)
         # One step per item: b_d meets (batch, channels, order).
         state = state @ A_d.mT + x[..., None] * (b_d if b_d.ndim == 1 else b_d[:, None])
+        if self.read_by == "full":
+            return self.readout(state.flatten(1)), state
         return self._mapped(self._read(state[:, None])[:, 0]), state
 
     # -- tables ----------------------------------------------------------------------------------------------
@@ -266,12 +270,13 @@ class MemoryLayer(SequenceLayer):
             return y
         return self.readout(y) if self._by_lag else y + self.readout.bias if self.bias else y
 
-    def _tables(self, dt: Tensor | None, n_steps: int) -> BlockTables:
+    def tables(self, n_steps: int, dt: Tensor | None = None) -> BlockTables:
+        """What the memory does within a block of time and from block to block, for sequences of this length."""
         if dt is None and not self.trainable_timescale:
             self.refresh_tables()
             return BlockTables(self._within, self._carries)
         steps = torch.tensor(self.dt, dtype=torch.float64) if dt is None else dt
-        block = self._block if n_steps > self._block else n_steps
+        block = self.block if n_steps > self.block else n_steps
         tables = block_tables(*self._updates(steps, torch.float64), block, levels_needed(n_steps))
         return BlockTables(*(table.to(self.dtype) for table in tables))
 
@@ -286,4 +291,4 @@ class MemoryLayer(SequenceLayer):
     def _compute_tables(self, place: Tensor) -> None:
         A_d, b_d = (torch.from_numpy(rule) for rule in discretise(self.system, self.dt, self.method))
         self.A_d, self.b_d = A_d.to(place), b_d.to(place)
-        self._within, self._carries = fixed_tables(A_d, b_d, self._block, place)
+        self._within, self._carries = fixed_tables(A_d, b_d, self.block, place)

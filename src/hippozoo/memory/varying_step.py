@@ -20,6 +20,7 @@ from numpy.polynomial import chebyshev
 from scipy.linalg import expm
 
 from hippozoo.discretise import settled
+from hippozoo.memory._kernels import move_exactly as move_exactly  # for memories of many windows
 from hippozoo.memory._kernels import scan_bilinear, scan_exactly, spread
 from hippozoo.systems import HippoSystem
 from hippozoo.systems.base import FORGOTTEN

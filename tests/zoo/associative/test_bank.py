@@ -1,5 +1,7 @@
 """The polynomial bank: what is written is read, with the least change, and writes are a delta rule."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -7,9 +9,9 @@ from numpy.testing import assert_allclose
 from torch import nn
 
 import oracles
+from hippozoo.layers import delta_rule
 from hippozoo.polynomials import Chebyshev, Legendre
 from hippozoo.zoo.associative import PolynomialBank
-from hippozoo.zoo.associative import bank as bank_module
 
 FAMILIES = [Legendre(12), Legendre(7, positive_at="left"), Chebyshev(9), Legendre(1)]
 
@@ -114,11 +116,21 @@ def test_writes_are_the_delta_rule_with_unit_keys_and_values_divided_by_the_keys
         assert_allclose(last[item], expected, atol=1e-11)
 
 
+def one_by_one(bank, write_address, value, read_address, gate, state):
+    """Write, then read, at every time."""
+    reads = []
+    parts = (part.unbind(1) for part in (write_address, value, read_address, gate))
+    for where, what, asked, far in zip(*parts, strict=True):
+        state = bank.write(state, where, what, far)
+        reads.append(bank.read(state, asked))
+    return torch.stack(reads, 1), state
+
+
 @pytest.mark.parametrize("n_steps", [1, 2, 63, 64, 65, 150])
 def test_the_triangular_solve_equals_the_loop(rng, n_steps):
     bank, arguments = a_sequence(rng, n_steps=n_steps)
     reads, last = bank(*arguments)
-    expected_reads, expected_last = bank._write_and_read_one_by_one(*arguments)
+    expected_reads, expected_last = one_by_one(bank, *arguments)
     assert_allclose(reads, expected_reads, atol=1e-11)
     assert_allclose(last, expected_last, atol=1e-11)
 
@@ -127,7 +139,7 @@ def test_the_triangular_solve_equals_the_loop_in_float32_too(rng):
     bank, arguments = a_sequence(rng, n_steps=12)
     bank, arguments = bank.float(), [argument.float() for argument in arguments]
     reads, _ = bank(*arguments)
-    expected, _ = bank._write_and_read_one_by_one(*arguments)
+    expected, _ = one_by_one(bank, *arguments)
     assert (reads - expected).abs().max() < 2e-6 * expected.abs().max()
 
 
@@ -136,7 +148,7 @@ def test_gradients_of_the_triangular_solve_equal_those_of_the_loop(rng):
     for argument in arguments:
         argument.requires_grad_()
     gradients = []
-    for form in (bank, bank._write_and_read_one_by_one):
+    for form in (bank, functools.partial(one_by_one, bank)):
         reads, last = form(*arguments)
         weights = numbers(np.random.default_rng(1), *reads.shape)
         gradients.append(torch.autograd.grad((reads * weights).sum() + last.square().sum(), arguments))
@@ -145,7 +157,7 @@ def test_gradients_of_the_triangular_solve_equal_those_of_the_loop(rng):
 
 
 def test_gradients_are_those_of_finite_differences(rng, monkeypatch):
-    monkeypatch.setattr(bank_module, "STRETCH", 3)
+    monkeypatch.setattr(delta_rule, "STRETCH", 3)
     bank, arguments = a_sequence(rng, batch=2, n_steps=5, channels=2, order=4)
     arguments = tuple(argument.requires_grad_() for argument in arguments)
     assert torch.autograd.gradcheck(bank, arguments, atol=1e-6)

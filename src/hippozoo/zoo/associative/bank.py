@@ -12,16 +12,13 @@ from torch import Tensor
 
 from hippozoo._arguments import shorten, whole_number
 from hippozoo.layers.arguments import finite_values, on_device, real_tensor, within
+from hippozoo.layers.delta_rule import delta_rule, read_at, written
 from hippozoo.layers.tables import WithTables
 from hippozoo.polynomials import Legendre, OrthonormalFamily
-from hippozoo.zoo.associative._delta_rule import by_stretches, one_by_one, read_at, written
 
 __all__ = ["PolynomialBank"]
 
 Bank = Float[Tensor, "batch channels coefficients"]
-
-# Long enough that products outweigh calls, short enough that the square of the stretch does not matter.
-STRETCH = 64
 
 
 class PolynomialBank(WithTables):
@@ -88,8 +85,7 @@ class PolynomialBank(WithTables):
         place = torch.empty((), device=device, dtype=dtype)
         if place.dtype not in (torch.float32, torch.float64):
             raise TypeError(f"dtype={place.dtype}: a bank needs float32 or float64.")
-        self.register_buffer("_cosines", place, persistent=False)
-        self._fill_tables(place)
+        self._make_tables(place, "_cosines")
 
     # -- what it is ------------------------------------------------------------------------------------------
 
@@ -241,19 +237,9 @@ class PolynomialBank(WithTables):
         self, write_address: Tensor, value: Tensor, read_address: Tensor, gate: Tensor, state: Tensor
     ) -> tuple[Tensor, Tensor]:
         key, length, gate = self._unit_key(write_address, gate)
-        return by_stretches(key, value / length[..., None], gate, self._features(read_address), state, STRETCH)
-
-    def _write_and_read_one_by_one(
-        self, write_address: Tensor, value: Tensor, read_address: Tensor, gate: Tensor, state: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        key, length, gate = self._unit_key(write_address, gate)
-        return one_by_one(key, value / length[..., None], gate, self._features(read_address), state)
+        return delta_rule(key, value / length[..., None], gate, self._features(read_address), state)
 
     # -- tables and checks -----------------------------------------------------------------------------------
-
-    @property
-    def _one_table(self) -> Tensor:
-        return self._cosines
 
     def _compute_tables(self, place: Tensor) -> None:
         self._cosines = torch.from_numpy(cosine_coefficients(self.family)).to(place)

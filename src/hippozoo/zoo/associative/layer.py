@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from jaxtyping import Float
+from torch import Tensor
 
 from hippozoo._arguments import shorten, whole_number
-from hippozoo.layers.arguments import (
-    finite_samples,
-    finite_state,
-    in_own_precision,
-    samples,
-    silent_in_padding,
-    without_padding,
-)
+from hippozoo.layers import Lengths, SequenceLayer, Steps, Timing
+from hippozoo.layers.arguments import silent_in_padding
 from hippozoo.memory import MemoryLayer
 from hippozoo.polynomials import OrthonormalFamily
 from hippozoo.systems import HippoSystem, LegT
@@ -28,7 +22,6 @@ from hippozoo.zoo.associative.start import sample_reader
 __all__ = ["AssociativeMemory", "AssociativeState", "Signals"]
 
 Start = Literal["previous", "random"]
-Steps = Float[Tensor, "*steps"] | Int[Tensor, "*steps"] | float | int
 
 
 class AssociativeState(NamedTuple):
@@ -66,7 +59,7 @@ class Signals(NamedTuple):
     value: Float[Tensor, "*moments width"]
 
 
-class AssociativeMemory(nn.Module):
+class AssociativeMemory(SequenceLayer):
     r"""Stores values under learnt addresses and recalls them: an explicit key-value memory, online and readable.
 
     A fixed HiPPO memory keeps the last few samples. From its state come, at every step, an address to write to, an
@@ -120,6 +113,8 @@ class AssociativeMemory(nn.Module):
     Paper, section "Associative Memory HiPPO" and appendix "Associative Recall Experiment".
     """
 
+    matched = "width"
+
     def __init__(
         self,
         channels: int,
@@ -135,34 +130,28 @@ class AssociativeMemory(nn.Module):
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
-        self.channels = whole_number("channels", channels)
-        self.outputs = self.channels if outputs is None else whole_number("outputs", outputs)
+        channels = whole_number("channels", channels)
+        super().__init__(channels, device, dtype)
+        self.outputs = channels if outputs is None else whole_number("outputs", outputs)
         self.width = whole_number("width", width)
         self.hidden = whole_number("hidden", hidden)
         if start not in get_args(Start):
             raise ValueError(f"start={shorten(start)}; pass 'previous' or 'random'.")
         self.start: Start = start
-        made = torch.empty((), device=device, dtype=dtype)
-        place: dict[str, Any] = {"device": made.device, "dtype": made.dtype}
+        made = torch.empty((), **self._place)
         system = LegT(order=32, timescale=2.0) if system is None else system
-        self.memory = MemoryLayer(system, dt, channels=self.width, **place)
-        self.bank = PolynomialBank(self.width, family, epsilon, **place)
+        self.memory = MemoryLayer(system, dt, channels=self.width, **self._place)
+        self.bank = PolynomialBank(self.width, family, epsilon, **self._place)
         order = self.memory.system.order
-        self.project = undrawn_linear(self.channels, self.width, made, bias=False)
+        self.project = undrawn_linear(channels, self.width, made, bias=False)
         self.addresses = undrawn_linear(self.width * order, 2, made)
-        self.write_gate = Gate(self.width, order, self.hidden, generator, **place)
-        self.output_gate = Gate(self.width, order, self.hidden, generator, **place)
+        self.write_gate = Gate(self.width, order, self.hidden, generator, **self._place)
+        self.output_gate = Gate(self.width, order, self.hidden, generator, **self._place)
         self.value = undrawn_linear(self.width, self.width, made, bias=False)
         self.readout = undrawn_linear(self.width, self.outputs, made, bias=False)
         self.reset_parameters(generator)
 
     # -- what it is ------------------------------------------------------------------------------------------
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """What the layer computes in, and what samples and states are given in."""
-        return self.memory.dtype
 
     @property
     def system(self) -> HippoSystem:
@@ -184,16 +173,6 @@ class AssociativeMemory(nn.Module):
         """What is added to the squared length of a key."""
         return self.bank.epsilon
 
-    def configuration(self) -> dict[str, Any]:
-        """The constructor's arguments; with the `state_dict` and the dtype they make the layer again."""
-        names = "channels", "outputs", "width", "system", "family", "dt", "hidden", "epsilon", "start"
-        return {name: getattr(self, name) for name in names}
-
-    def initial_state(self, batch: int) -> AssociativeState:
-        """No past, and nothing stored."""
-        self.refresh_tables()
-        return AssociativeState(self.memory.initial_state(batch), self.bank.initial_state(batch))
-
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Start learning anew, from the `start` that the layer was built with."""
         for layer in (self.project, self.addresses, self.value, self.readout):
@@ -214,76 +193,33 @@ class AssociativeMemory(nn.Module):
 
     # -- the state in motion ---------------------------------------------------------------------------------
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch time channels"],
-        state: AssociativeState | None = None,
-        dt: Steps | None = None,
-        lengths: Int[Tensor, " batch"] | None = None,
-    ) -> tuple[Float[Tensor, "batch time outputs"], AssociativeState]:
-        """Take in a sequence; give the output at every sample, and the state after the last one.
-
-        Parameters
-        ----------
-        x
-            Samples, (batch, time, channels); finite.
-        state
-            Where to go on from; without it, from no past and nothing stored.
-        dt
-            How long samples are held: one number, or one per sample as (time,) or (batch, time).
-        lengths
-            Number of real samples of each item, (batch,). In the padding behind them no time passes and
-            nothing is written; the output there is zero.
-        """
-        return in_own_precision(self.dtype, self._roll, x, state, dt, lengths)
-
-    def step(
-        self, x: Float[Tensor, "batch channels"], state: AssociativeState, dt: Steps | None = None
-    ) -> tuple[Float[Tensor, "batch outputs"], AssociativeState]:
-        """Take in one sample per item; give output and new state.
-
-        Examples
-        --------
-        >>> layer = AssociativeMemory(channels=3, outputs=2)
-        >>> y, state = layer.step(torch.ones(5, 3), layer.initial_state(batch=5))
-        >>> y.shape
-        torch.Size([5, 2])
-        """
-        return in_own_precision(self.dtype, self._take, x, state, dt)
-
     def signals(
         self,
         x: Float[Tensor, "batch time channels"],
         state: AssociativeState | None = None,
         dt: Steps | None = None,
-        lengths: Int[Tensor, " batch"] | None = None,
+        lengths: Lengths | None = None,
     ) -> Signals:
         """Addresses, gates and values at every sample; nothing is written."""
-        return in_own_precision(self.dtype, self._decide, x, state, dt, lengths)[0]
+        return self._enter(self._decide, x, state, dt, lengths)[0]
 
-    def _decide(
-        self, x: Tensor, state: AssociativeState | None, dt: Steps | None, lengths: Tensor | None
-    ) -> tuple[Signals, Tensor, Tensor | None]:
-        """The signals, the memory after the last sample, and which samples are real."""
-        samples(x, self.dtype, self.channels, "(batch, time, channels)", "x[None] for one sequence", self._device)
-        self.refresh_tables()
-        x, lengths, real = without_padding(x, lengths)
-        self._check_values(x, state)
+    def _start(self, batch: int, channels: int) -> AssociativeState:
+        return AssociativeState(self.memory.initial_state(batch), self.bank.initial_state(batch))
+
+    def _decide(self, x: Tensor, state: AssociativeState | None, timing: Timing) -> tuple[Signals, Tensor]:
+        """The signals, and the memory after the last sample."""
         projected = self.project(x)
-        before = None if state is None else state.memory
-        answers, memory = self._ask(projected, before, dt, lengths)
-        return self._signals(answers, projected), memory, real
+        answers, memory = self._ask(projected, None if state is None else state.memory, timing)
+        return self._signals(answers, projected), memory
 
-    def _ask(
-        self, projected: Tensor, state: Tensor | None, dt: Steps | None, lengths: Tensor | None
-    ) -> tuple[Answers, Tensor]:
+    def _ask(self, projected: Tensor, state: Tensor | None, timing: Timing) -> tuple[Answers, Tensor]:
         """What the functionals say at every sample; only steps of different length need the states themselves."""
         memory = self.memory
-        if dt is not None:
-            states, last = memory(projected, state, dt, lengths)
+        if timing.steps is not None:
+            states, last = memory(projected, state, timing.steps, timing.lengths)
             return answers_of_states(states, *self._functionals()), last
-        tables = memory._tables(None, projected.shape[1])
-        return answers_of_samples(projected, state, tables, memory._block, *self._functionals(), lengths)
+        tables = memory.tables(projected.shape[1])
+        return answers_of_samples(projected, state, tables, memory.block, *self._functionals(), timing.lengths)
 
     def _functionals(self) -> tuple[Tensor, Tensor]:
         joint = self.addresses.weight.unflatten(-1, (self.width, self.system.order))
@@ -296,52 +232,19 @@ class AssociativeMemory(nn.Module):
             write_address, read_address, self.write_gate(to_write), self.output_gate(to_output), self.value(projected)
         )
 
-    def _roll(
-        self, x: Tensor, state: AssociativeState | None, dt: Steps | None, lengths: Tensor | None
-    ) -> tuple[Tensor, AssociativeState]:
-        signals, memory, real = self._decide(x, state, dt, lengths)
-        write_gate = silent_in_padding(signals.write_gate, real)
-        output_gate = silent_in_padding(signals.output_gate, real)
-        before = self.bank.initial_state(len(x)) if state is None else state.bank
+    def _roll(self, x: Tensor, state: AssociativeState | None, timing: Timing) -> tuple[Tensor, AssociativeState]:
+        signals, memory = self._decide(x, state, timing)
+        write_gate = silent_in_padding(signals.write_gate, timing.real)  # nothing is written in the padding
+        before = self.bank.initial_state(x.shape[0]) if state is None else state.bank
         reads, bank = self.bank._write_and_read(
             signals.write_address, signals.value, signals.read_address, write_gate, before
         )
-        return output_gate[..., None] * self.readout(reads), AssociativeState(memory, bank)
+        return signals.output_gate[..., None] * self.readout(reads), AssociativeState(memory, bank)
 
-    def _take(self, x: Tensor, state: AssociativeState, dt: Steps | None) -> tuple[Tensor, AssociativeState]:
-        hint = "x[:, 0] for the first sample of a sequence"
-        samples(x, self.dtype, self.channels, "(batch, channels)", hint, self._device)
-        self.refresh_tables()
-        if state is None:
-            raise TypeError("state=None: step goes on from a state; pass layer.initial_state(batch).")
-        self._check_values(x, state)
+    def _single(self, x: Tensor, state: AssociativeState, steps: Tensor | None) -> tuple[Tensor, AssociativeState]:
         projected = self.project(x)
-        states, memory = self.memory.step(projected, state.memory, dt)
+        states, memory = self.memory.step(projected, state.memory, steps)
         signals = self._signals(answers_of_states(states, *self._functionals()), projected)
         bank = self.bank._write(state.bank, signals.write_address, signals.value, signals.write_gate)
         reads = self.bank._read(bank, signals.read_address)
         return signals.output_gate[..., None] * self.readout(reads), AssociativeState(memory, bank)
-
-    # -- tables and checks -----------------------------------------------------------------------------------
-
-    @property
-    def _device(self) -> torch.device:
-        return self.project.weight.device
-
-    def refresh_tables(self) -> None:
-        """Memory and bank learn nothing: weights that were put in their place do not tell them where they are."""
-        self.memory.refresh_tables(self._device)
-        self.bank.refresh_tables(self._device)
-
-    def _check_values(self, x: Tensor, state: Any) -> None:
-        finite_samples(x)
-        if state is None:
-            return
-        if not isinstance(state, AssociativeState):
-            raise TypeError(
-                f"state is a {type(state).__name__}; pass the AssociativeState that this layer returned, "
-                "or initial_state(batch)."
-            )
-        expected, begin = (len(x), self.width, self.system.order), f"initial_state({len(x)})"
-        finite_state("state.memory", state.memory, self.dtype, expected, "(batch, width, order) = ", begin, x.device)
-        self.bank._check_state(state.bank, len(x))

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from hippozoo._arguments import whole_number
 from hippozoo.layers import SequenceLayer, Timing
-from hippozoo.zoo.associative._delta_rule import along_a_path, read_at, written
+from hippozoo.layers.delta_rule import along_a_path, read_at, written
 
 __all__ = ["Recall", "RecallState"]
 

@@ -8,7 +8,7 @@ from typing import no_type_check
 import numpy as np
 
 from hippozoo._compiled import compiled
-from hippozoo.memory._kernels import move_exactly
+from hippozoo.memory.varying_step import move_exactly
 
 
 @compiled(fastmath={"reassoc"})

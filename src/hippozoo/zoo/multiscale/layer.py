@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from hippozoo._arguments import shorten, whole_number
 from hippozoo.discretise import longest_step, zero_order_hold
-from hippozoo.layers.arguments import (
-    above_zero,
-    finite_samples_and_state,
-    in_own_precision,
-    refuse_low_precision,
-    samples,
-    silent_in_padding,
-    steps_of_time,
-    without_padding,
-)
-from hippozoo.layers.tables import WithTables
+from hippozoo.layers import SequenceLayer, Timing
 from hippozoo.layers.updates import MATRIX_BUDGET, augmented_generator, updates
 from hippozoo.zoo.multiscale._torch_blocks import (
     BankTables,
@@ -39,19 +28,15 @@ from hippozoo.zoo.multiscale.memory import MultiscaleMemory
 __all__ = ["MultiscaleLayer"]
 
 State = Float[Tensor, "batch channels order scales"]
-Steps = Float[Tensor, "*steps"] | Int[Tensor, "*steps"] | float | int
-# Per sample: (channels, order, scales), (channels, horizons, order), or (outputs,).
-Outputs = Float[Tensor, "batch time *output"]
-Output = Float[Tensor, "batch *output"]
-
 _BLOCK = 32
 
 
-class MultiscaleLayer(WithTables):
+class MultiscaleLayer(SequenceLayer):
     """Keeps the past of every channel at all timescales; gives states, coefficients at chosen horizons, or a readout.
 
     The state, (batch, channels, order, scales), goes in and comes out and is never changed in place. A whole sequence,
-    the same in chunks with the state handed on, and one `step` after another agree.
+    the same in chunks with the state handed on, and one `step` after another agree. A `dt` in the call takes a matrix
+    exponential per window and sample, far slower than the layer's own; gradients flow to the steps.
 
     Parameters
     ----------
@@ -86,6 +71,8 @@ class MultiscaleLayer(WithTables):
     Paper, section "Multiscale HiPPO".
     """
 
+    state_axes = "(batch, channels, order, scales)"
+
     _A_d: Tensor
     _b_d: Tensor
     _powers: Tensor
@@ -102,7 +89,7 @@ class MultiscaleLayer(WithTables):
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(channels, device, dtype)
         if not isinstance(memory, MultiscaleMemory):
             raise TypeError(f"memory={shorten(memory)}; pass MultiscaleMemory(LegT(order=16, timescale=10.0), 1e4).")
         self.memory = memory
@@ -111,27 +98,16 @@ class MultiscaleLayer(WithTables):
         if self.horizons == ():
             raise ValueError("horizons=(): nothing would be read; pass at least one, or None for the states.")
         self.outputs = None if outputs is None else whole_number("outputs", outputs)
-        self.channels = None if channels is None else whole_number("channels", channels)
         if self.outputs and not self.channels:
             raise ValueError(f"outputs={outputs} without channels: a readout weighs every channel; pass channels.")
         self.bias = bool(bias)
-        place = torch.empty((), device=device, dtype=dtype)
-        refuse_low_precision(place.dtype)
         self._generator = augmented_generator(memory.system)
         self._longest = longest_step(memory.system)
-        for name in ("_A_d", "_b_d", "_powers", "_responses", "_reading"):
-            self.register_buffer(name, place, persistent=False)
-        self._fill_tables(place)
+        self._make_tables(torch.empty((), **self._place), "_b_d", "_A_d", "_powers", "_responses", "_reading")
         if self.outputs and self.channels:
-            size = self.channels * self._features
-            self.readout = nn.Linear(size, self.outputs, self.bias, place.device, place.dtype)
+            self.readout = nn.Linear(self.channels * self._features, self.outputs, self.bias, **self._place)
 
     # -- what it is ------------------------------------------------------------------------------------------
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """What the layer computes in, and what samples and states are given in."""
-        return self._b_d.dtype
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -142,84 +118,20 @@ class MultiscaleLayer(WithTables):
         """How many numbers of each channel are given, or read out."""
         return self.memory.size if self.horizons is None else len(self.horizons) * self.memory.system.order
 
-    def configuration(self) -> dict[str, Any]:
-        """The constructor's arguments; with the `state_dict` and the dtype they make the layer again."""
-        return {name: getattr(self, name) for name in ("memory", "horizons", "outputs", "channels", "bias")}
-
-    def extra_repr(self) -> str:
-        """What stands in the parentheses when the layer is printed."""
-        names = ("horizons", "outputs", "channels")
-        return ", ".join([repr(self.memory), *(f"{n}={getattr(self, n)}" for n in names if getattr(self, n))])
-
-    def initial_state(self, batch: int, channels: int | None = None) -> State:
-        """The memory of nothing: zeros of shape (batch, channels, order, scales)."""
-        batch = whole_number("batch", batch)
-        channels = self.channels if channels is None else whole_number("channels", channels)
-        if channels is None:
-            raise ValueError("channels=None, and this layer takes any number of them; pass channels.")
-        if self.channels and channels != self.channels:
-            raise ValueError(f"channels={channels}, but this layer has {self.channels}; leave channels out.")
-        return torch.zeros(batch, channels, *self._shape, dtype=self.dtype, device=self._home(None))
-
     # -- the state in motion ---------------------------------------------------------------------------------
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch time channels"],
-        state: State | None = None,
-        dt: Steps | None = None,
-        lengths: Int[Tensor, " batch"] | None = None,
-    ) -> tuple[Outputs, State]:
-        """Take in a sequence; give the output at every sample, and the state after the last one.
+    def _start(self, batch: int, channels: int) -> State:
+        return torch.zeros(batch, channels, *self._shape, dtype=self.dtype, device=self.device)
 
-        Parameters
-        ----------
-        x
-            Samples, (batch, time, channels); finite.
-        state
-            Where to go on from, (batch, channels, order, scales); without it, from the memory of nothing.
-        dt
-            How long samples are held: one number, or one per sample as (time,) or (batch, time). One per sample takes
-            a matrix exponential per window and sample, far slower; gradients flow to the steps.
-        lengths
-            Number of real samples of each item, (batch,), from 0. No time passes in the padding behind them: the
-            output is zero there, the state stays as it was after the last real sample.
-        """
-        return in_own_precision(self.dtype, self._roll, x, state, dt, lengths)
-
-    def step(self, x: Float[Tensor, "batch channels"], state: State, dt: Steps | None = None) -> tuple[Output, State]:
-        """Take in one sample per item, held for `dt`: one number, or one per item; give output and new state.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegS
-        >>> memory = MultiscaleMemory(LegS(order=4, timescale=10.0), longest=100.0, scales=6)
-        >>> layer = MultiscaleLayer(memory, outputs=5, channels=2)
-        >>> y, state = layer.step(torch.ones(3, 2), layer.initial_state(batch=3))
-        >>> y.shape, state.shape
-        (torch.Size([3, 5]), torch.Size([3, 2, 4, 6]))
-        """
-        return in_own_precision(self.dtype, self._take, x, state, dt)
-
-    def _roll(self, x: Tensor, state: Tensor | None, dt: Steps | None, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        self._check_shapes(x, "(batch, time, channels)", "x[None] for one sequence, x[..., None] for one channel")
-        batch, n_steps, channels = x.shape
-        x, lengths, real = without_padding(x, lengths)
-        self._check_values(x, state)
-        first = self.initial_state(batch, channels) if state is None else state
-        if dt is None:
-            y, state = self._roll_constant(x, first, lengths)
+    def _roll(self, x: Tensor, state: Tensor | None, timing: Timing) -> tuple[Tensor, Tensor]:
+        first = self._begin(x, state)
+        if timing.steps is None:
+            y, state = self._roll_constant(x, first, timing.lengths)
         else:
-            steps = steps_of_time("dt", dt, {"(time,)": (n_steps,), "(batch, time)": (batch, n_steps)}).to(x.device)
-            above_zero("dt", steps if real is None or steps.ndim == 0 else torch.where(real, steps, 1.0))
-            steps = steps.expand(batch, n_steps)
-            y, state = self._roll_varying(x, first, steps if real is None else torch.where(real, steps, 0.0))
-        if self.outputs and self.bias:
-            y = y + self.readout.bias
-        return silent_in_padding(y, real), state
+            y, state = self._roll_varying(x, first, timing.each(*x.shape[:2]).expand(x.shape[:2]))
+        return (y + self.readout.bias if self.outputs and self.bias else y), state
 
     def _roll_constant(self, x: Tensor, first: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        self.refresh_tables()
         n_steps = x.shape[1]
         block = min(_BLOCK, n_steps)
         tables = BankTables(self._powers[:block], self._responses[:block])
@@ -247,18 +159,11 @@ class MultiscaleLayer(WithTables):
                 outputs.append(self._read(state))
         return torch.stack(outputs, 1), state
 
-    def _take(self, x: Tensor, state: Tensor, dt: Steps | None) -> tuple[Tensor, Tensor]:
-        self._check_shapes(x, "(batch, channels)", "x[:, 0] for the first sample of a sequence")
-        if state is None:
-            raise TypeError("state=None: step goes on from a state; pass layer.initial_state(batch).")
-        self._check_values(x, state)
-        if dt is None:
-            self.refresh_tables()
+    def _single(self, x: Tensor, state: Tensor, steps: Tensor | None) -> tuple[Tensor, Tensor]:
+        if steps is None:
             state = move(state, self._A_d) + x[..., None, None] * self._b_d.mT
         else:
-            steps = steps_of_time("dt", dt, {"(batch,)": (len(x),)}).to(x.device)
-            above_zero("dt", steps)
-            state = take(state, x, *self._updates(steps.expand(len(x))))
+            state = take(state, x, *self._updates(steps.expand(x.shape[0])))
         y = self._read(state)
         return (y + self.readout.bias if self.outputs and self.bias else y), state
 
@@ -283,10 +188,6 @@ class MultiscaleLayer(WithTables):
         return updates(steps[..., None] / windows, self._generator, "zoh", self.dtype, longest=self._longest)
 
     @property
-    def _one_table(self) -> Tensor:
-        return self._b_d
-
-    @property
     def _parameter(self) -> Tensor | None:
         return self.readout.weight if self.outputs else None
 
@@ -300,18 +201,6 @@ class MultiscaleLayer(WithTables):
         if self.horizons is not None:
             reading = np.concatenate([self.memory.reading(horizon) for horizon in self.horizons])
             self._reading = torch.from_numpy(reading).reshape(-1, system.order, len(windows)).to(place)
-
-    # -- checks ----------------------------------------------------------------------------------------------
-
-    def _check_shapes(self, x: Tensor, axes: str, hint: str) -> None:
-        home = self._home(x)
-        samples(x, self.dtype, self.channels, axes, hint, home)
-        self.refresh_tables(home)
-
-    def _check_values(self, x: Tensor, state: Tensor | None) -> None:
-        expected = (x.shape[0], x.shape[-1], *self._shape)
-        begin = f"initial_state({expected[0]}, {expected[1]})"
-        finite_samples_and_state(x, state, self.dtype, expected, "(batch, channels, order, scales)", begin)
 
 
 def take(

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from hippozoo._arguments import real_array, whole_number
 from hippozoo.discretise import Method
-from hippozoo.layers.arguments import in_own_precision, on_device, silent_in_padding, without_padding
+from hippozoo.layers import SequenceLayer, State, Timing
+from hippozoo.layers.arguments import in_own_precision, on_device
 from hippozoo.layers.tables import WithTables
 from hippozoo.memory import MemoryLayer
 from hippozoo.systems import HippoSystem
@@ -72,9 +73,7 @@ class VolterraReadout(WithTables):
         place = torch.empty((), device=device, dtype=dtype)
         self.weight = nn.Parameter(place.new_zeros(self.outputs, self.readout.n_parameters))
         degrees = range(2, self.degree + 1) if rank is None else ()
-        for name in (*(f"_{what}_{k}" for k in degrees for what in ("parent", "last")), "_scale"):
-            self.register_buffer(name, place, persistent=False)
-        self._fill_tables(place)
+        self._make_tables(place, "_scale", *(f"_{what}_{k}" for k in degrees for what in ("parent", "last")))
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
@@ -115,10 +114,6 @@ class VolterraReadout(WithTables):
     def extra_repr(self) -> str:
         """What stands in the parentheses when the module is printed."""
         return ", ".join(f"{name}={value}" for name, value in self.configuration().items())
-
-    @property
-    def _one_table(self) -> Tensor:
-        return self._scale
 
     @property
     def _parameter(self) -> Tensor:
@@ -165,7 +160,7 @@ class VolterraReadout(WithTables):
         return y
 
 
-class VolterraLayer(nn.Module):
+class VolterraLayer(SequenceLayer):
     """A memory layer whose output is a learnt polynomial of all coefficients of all channels.
 
     Parameters
@@ -211,51 +206,31 @@ class VolterraLayer(nn.Module):
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
+        channels = whole_number("channels", channels)
+        super().__init__(channels, device, dtype)
         self.memory = MemoryLayer(
             system,
             dt,
             channels=channels,
             trainable_timescale=trainable_timescale,
             method=method,
-            device=device,
-            dtype=dtype,
+            **self._place,
         )
-        self.channels = whole_number("channels", channels)
-        self.readout = VolterraReadout(self.channels * system.order, outputs, degree, rank, device, dtype)
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """What the layer computes in."""
-        return self.memory.dtype
-
-    def initial_state(self, batch: int) -> Float[Tensor, "batch channels order"]:
-        """The memory of nothing."""
-        self.memory.refresh_tables(self.readout.weight.device)
-        return self.memory.initial_state(batch)
-
-    def forward(
-        self,
-        x: Float[Tensor, "batch time channels"],
-        state: Float[Tensor, "batch channels order"] | None = None,
-        dt: Any = None,
-        lengths: Int[Tensor, " batch"] | None = None,
-    ) -> tuple[Float[Tensor, "batch time outputs"], Float[Tensor, "batch channels order"]]:
-        """Take in a sequence; the arguments are those of `MemoryLayer`."""
-        states, after = self.memory(x, state, dt, lengths)
-        y = self.readout(states.flatten(2))
-        _, _, real = without_padding(x, lengths)
-        return silent_in_padding(y, real), after
-
-    def step(
-        self, x: Float[Tensor, "batch channels"], state: Float[Tensor, "batch channels order"], dt: Any = None
-    ) -> tuple[Float[Tensor, "batch outputs"], Float[Tensor, "batch channels order"]]:
-        """Take in one sample per item."""
-        _, state = self.memory.step(x, state, dt)
-        return self.readout(state.flatten(1)), state
+        self.readout = VolterraReadout(channels * system.order, outputs, degree, rank, **self._place)
 
     def configuration(self) -> dict[str, Any]:
         """The constructor's arguments."""
         shared = {name: getattr(self.memory, name) for name in ("system", "dt", "trainable_timescale", "method")}
         inner = {name: getattr(self.readout, name) for name in ("outputs", "degree", "rank")}
         return {**shared, **inner, "channels": self.channels}
+
+    def _start(self, batch: int, channels: int) -> State:
+        return self.memory.initial_state(batch)
+
+    def _roll(self, x: Tensor, state: Tensor | None, timing: Timing) -> tuple[Tensor, Tensor]:
+        states, after = self.memory(x, state, timing.steps, timing.lengths)
+        return self.readout(states.flatten(2)), after
+
+    def _single(self, x: Tensor, state: Tensor, steps: Tensor | None) -> tuple[Tensor, Tensor]:
+        _, state = self.memory.step(x, state, steps)
+        return self.readout(state.flatten(1)), state

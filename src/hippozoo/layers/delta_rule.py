@@ -1,0 +1,93 @@
+"""The delta rule over a sequence: one triangular solve per stretch of time in place of a loop over samples.
+
+A write moves the bank by ``gate * (value - bank @ key) key'`` for a key of length one. What each write corrects depends
+on the corrections before it, linearly, and only on those:
+
+    errors[t] = values[t] - bank @ keys[t] - sum over s < t of gates[s] (keys[s] . keys[t]) errors[s]
+
+so the errors of a whole stretch solve a unit lower triangular system, after which reads and the new bank are products.
+Within a stretch the cost grows with the square of its length, over many stretches with their number.
+
+Yang, Wang, Zhang, Shen and Kim (2024), Parallelizing linear transformers with the delta rule over sequence length.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+__all__ = ["STRETCH", "along_a_path", "delta_rule", "read_at", "written"]
+
+# Samples per solve: long enough that products outweigh calls, short enough that the square does not matter.
+STRETCH = 64
+
+Keys = Float[Tensor, "*batch time coefficients"]
+Values = Float[Tensor, "*batch time channels"]
+Gates = Float[Tensor, "*batch time"]
+Bank = Float[Tensor, "*batch channels coefficients"]
+
+
+def delta_rule(keys: Keys, values: Values, gates: Gates, queries: Keys, bank: Bank) -> tuple[Values, Bank]:
+    """Write, then read, at every time; keys have length one. All reads, and the bank after the last write.
+
+    Examples
+    --------
+    >>> keys = torch.eye(3)[None]
+    >>> reads, bank = delta_rule(keys, torch.ones(1, 3, 2), torch.ones(1, 3), keys, torch.zeros(1, 2, 3))
+    >>> reads[0].tolist(), bool(torch.equal(written(bank, keys[:, 0], torch.ones(1, 2), torch.ones(1)), bank))
+    ([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]], True)
+    """
+    pieces = []
+    # Split at once: a slice per stretch would have a gradient as long as the sequence, and the cost its square.
+    parts = (keys.split(STRETCH, -2), values.split(STRETCH, -2), gates.split(STRETCH, -1), queries.split(STRETCH, -2))
+    for some in zip(*parts, strict=True):
+        reads, bank = _one_stretch(*some, bank)
+        pieces.append(reads)
+    return (pieces[0] if len(pieces) == 1 else torch.cat(pieces, -2)), bank
+
+
+def along_a_path(
+    keys: Float[Tensor, "batch moments coefficients"],
+    overlaps: Float[Tensor, "batch moments moments"],
+    values: Float[Tensor, "batch time channels"],
+    gates: Float[Tensor, "batch time"],
+    bank: Float[Tensor, "batch channels coefficients"],
+) -> tuple[Float[Tensor, "batch time channels"], Float[Tensor, "batch channels coefficients"]]:
+    """One stretch where each write goes to the key before, and each read is at the key of its own time.
+
+    `keys` and their `overlaps`, all products of two of them, begin with the key before the first value. Every key is
+    brought to the bank once, as query and as key; and products of keys may be known without multiplying them.
+    """
+    known = keys @ bank.mT
+    earlier = torch.tril(overlaps[:, :-1, :-1] * gates[:, None], -1)
+    errors = torch.linalg.solve_triangular(earlier, values - known[:, :-1], upper=False, unitriangular=True)
+    changes = gates[..., None] * errors
+    reads = torch.baddbmm(known[:, 1:], torch.tril(overlaps[:, 1:, :-1]), changes)
+    return reads, torch.baddbmm(bank, changes.mT, keys[:, :-1])
+
+
+def _one_stretch(keys: Keys, values: Values, gates: Gates, queries: Keys, bank: Bank) -> tuple[Values, Bank]:
+    before = bank.mT
+    earlier = torch.tril((keys @ keys.mT) * gates[..., None, :], -1)
+    errors = torch.linalg.solve_triangular(earlier, values - keys @ before, upper=False, unitriangular=True)
+    changes = gates[..., None] * errors
+    # The diagonal belongs to it: a read sees the write of its own time.
+    reads = queries @ before + torch.tril(queries @ keys.mT) @ changes
+    return reads, bank + changes.mT @ keys
+
+
+def written(
+    bank: Bank,
+    key: Float[Tensor, "*batch coefficients"],
+    value: Float[Tensor, "*batch channels"],
+    gate: Float[Tensor, "*batch"],
+) -> Bank:
+    """The bank after one write at a key of length one."""
+    change = gate[..., None] * (value - read_at(bank, key))
+    return bank + change[..., None] * key[..., None, :]
+
+
+def read_at(bank: Bank, query: Float[Tensor, "*batch coefficients"]) -> Float[Tensor, "*batch channels"]:
+    """The bank's functions, one value per channel."""
+    return (bank @ query[..., None]).squeeze(-1)
