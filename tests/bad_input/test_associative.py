@@ -69,10 +69,10 @@ def spoilt(shape, value=float("nan")):
             lambda: LAYER(torch.zeros(2, 5, 3), LAYER.initial_state(3)),
             r"state.memory has shape \(3, 4, 32\).*\(2, 4, 32\)",
         ),
-        (lambda: LAYER(torch.zeros(2, 5, 3), torch.zeros(2, 4, 32)), r"state is a Tensor.*AssociativeState"),
+        (lambda: LAYER(torch.zeros(2, 5, 3), torch.zeros(2, 4, 32)), r"is a Tensor; pass the AssociativeState"),
         (
             lambda: LAYER(torch.zeros(2, 5, 3), AssociativeState(torch.zeros(2, 4, 32), torch.zeros(2, 4, 31))),
-            r"state has shape \(2, 4, 31\).*\(2, 4, 32\)",
+            r"state.bank has shape \(2, 4, 31\).*\(2, 4, 32\)",
         ),
         (lambda: LAYER(torch.zeros(2, 5, 3), lengths=torch.tensor([5, 6])), r"lengths\[1\] is 6.*0 to 5"),
         (lambda: LAYER(torch.zeros(2, 5, 3), lengths="55"), r"lengths='55'; pass a list or a tensor of whole numbers"),

@@ -69,7 +69,7 @@ def test_a_layer_that_cannot_be_is_refused(kind, call, message):
             lambda: LAYER(spoilt(X, torch.nan, 1, 2, 0), lengths=torch.tensor([2, 3])),
             r"x\[1, 2, 0\] is nan",
         ),
-        (TypeError, lambda: LAYER(X, [0.0]), r"state=\[0.0\] is a list; pass what this layer returned"),
+        (TypeError, lambda: LAYER(X, [0.0]), r"state=\[0.0\] is a list; pass the Tensor that this layer returned"),
         (TypeError, lambda: LAYER(X, STATE.double()), r"state has dtype torch.float64"),
         (
             ValueError,
