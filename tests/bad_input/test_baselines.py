@@ -47,14 +47,14 @@ def spoilt(shape):
         (lambda: MODEL(torch.zeros(2, 5, 3).double()), r"x has dtype torch.float64.*layer.to\(torch.float64\)"),
         (lambda: MODEL([[1.0]]), r"x is a list; pass a tensor"),
         (lambda: MODEL(spoilt((2, 5, 3))), r"x\[1, 4, 2\] is nan.*lengths="),
-        (lambda: MODEL(torch.zeros(2, 5, 3), STATE.cell), r"is a Tensor; pass what this layer returned"),
+        (lambda: MODEL(torch.zeros(2, 5, 3), STATE.cell), r"is a Tensor; pass the LSTMState that this layer returned"),
         (lambda: MODEL(torch.zeros(3, 5, 3), STATE), r"state.hidden has shape \(2, 1, 4\), expected \(3, 1, 4\)"),
         (lambda: MODEL(torch.zeros(2, 5, 3), STATE._replace(cell=None)), r"state.cell is a NoneType; pass a tensor"),
         (
             lambda: MODEL(torch.zeros(2, 5, 3), LSTMState(STATE.hidden, spoilt((2, 1, 4)))),
             r"state.cell\[1, 0, 3\] is nan",
         ),
-        (lambda: MAMBA(torch.zeros(2, 5, 3), STATE), r"is a LSTMState; pass what this layer returned"),
+        (lambda: MAMBA(torch.zeros(2, 5, 3), STATE), r"is a LSTMState; pass the MambaState that"),
         (
             lambda: MODEL(torch.zeros(2, 5, 3), lengths=torch.tensor([2, 6])),
             r"lengths\[1\] is 6: pass values from 0 to 5",

@@ -336,8 +336,8 @@ class SequenceLayer(WithTables, ABC):
         kind = Tensor if isinstance(template, Tensor) else type(template)
         if not isinstance(state, kind) or [place for place, _ in found] != [place for place, _ in wanted]:
             raise TypeError(
-                f"state={shorten(state)} is a {type(state).__name__}; pass the {kind.__name__} that this layer returned, "
-                f"or {begin}."
+                f"state={shorten(state)} is a {type(state).__name__}; pass the {kind.__name__} that this layer "
+                f"returned, or {begin}."
             )
         axes = f"{self.state_axes} = " if self.state_axes else ""
         for (place, leaf), (_, like) in zip(found, wanted, strict=True):
