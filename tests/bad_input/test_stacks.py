@@ -66,7 +66,7 @@ def test_tokens_are_whole_numbers_of_the_alphabet(x, message):
 def test_a_state_of_another_stack_is_refused():
     model = SequenceModel(3, 2, [recent] * 2, width=4)
     other = SequenceModel(3, 2, [recent] * 3, width=4)
-    with pytest.raises(TypeError, match="pass the .* that this layer returned"):
+    with pytest.raises(TypeError, match=r"pass the .* that this layer returned"):
         model(torch.zeros(1, 5, 3), other.initial_state(1))
     with pytest.raises(TypeError, match="state=None"):
         model.step(torch.zeros(1, 3), None)

@@ -151,6 +151,7 @@ import os
 
 from hippozoo.experiments._framework.figures import save_figure
 from hippozoo.experiments._framework.progress import Terminal as Terminal
+from hippozoo.experiments._framework.progress import duration_text as duration_text
 from hippozoo.experiments._framework.protocol import QUIET, Claim, Context, Departure, Finished, Result, Verdict, select
 from hippozoo.experiments._framework.registry import (
     BrokenExperimentError,

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from hippozoo.experiments import Verdict, markdown_table
-from hippozoo.experiments._framework.progress import duration_text
+from hippozoo.experiments import Verdict, duration_text, markdown_table
 from hippozoo.report.captions import CAPTIONS, CHAPTERS, Chapter
 from hippozoo.report.studies import Study
 from hippozoo.report.verdicts import Sentence, first_sentence, sentences, verdict_of
