@@ -346,6 +346,57 @@ def generate(
         _complain(f"wrote {explain}: what carried the last character, {text[-1]!r}.")
 
 
+@app.command(epilog="Example: [bold]hippozoo watch sensor.csv --follow --out sensor.db[/bold]")
+def watch(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A CSV or JSON lines file, or - for standard input.")],
+    out: Annotated[Path, typer.Option(metavar="FILE.db", help="The database that keeps everything.")],
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A column to watch; repeat for several.", show_default="all of numbers"),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The column of times: numbers or dates.", show_default="found"),
+    ] = None,
+    horizon: Annotated[int, typer.Option(metavar="N", min=1, help="How many steps to forecast.")] = 24,
+    season: Annotated[
+        int | None, typer.Option(metavar="N", min=2, help="A period in steps, as 24 for hours.", show_default="none")
+    ] = None,
+    every: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S", help="The usual step: seconds for dates, else the unit of the times.", show_default="found"
+        ),
+    ] = None,
+    rate: Annotated[float, typer.Option(metavar="X", help="Alarms wanted per 1,000 quiet readings.")] = 1.0,
+    keep: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="How many readings stay in the database.", show_default="all"),
+    ] = None,
+    batch: Annotated[int, typer.Option(metavar="N", min=1, help="Readings that are committed together.")] = 256,
+    follow: Annotated[bool, _flag("--follow", help="The file grows: wait for more at its end.")] = False,
+    strict: Annotated[bool, _flag("--strict", help="Stop at a row that is no reading.")] = False,
+    all_readings: Annotated[
+        bool, _flag("--all-readings/--alarms-only", help="Print every reading, or alarms only.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Watch a stream: say what was expected, give alarms, survive crashes.
+
+    Alarms are printed as JSON lines once they are in the database. Started again with the same database, it goes on.
+    """
+    _one_thread_unless_set()
+    from hippozoo.watch_command.command import run_watch
+    from hippozoo.watch_command.run import Settings
+
+    run_watch(
+        Settings(source, tuple(column or ()), time, horizon, season, every, rate, follow, strict, keep, batch),
+        out,
+        all_readings=all_readings,
+        complain=_complain,
+    )
+
+
 def _one_thread_unless_set() -> None:
     """Matrices of a few hundred rows gain nothing from more threads, and lose much by them on a busy machine."""
     # NumPy looks at them when it is loaded, not later; and whoever has set one of them has decided.

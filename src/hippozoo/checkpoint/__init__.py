@@ -22,7 +22,7 @@ from hippozoo.checkpoint.error import CheckpointError
 from hippozoo.checkpoint.nest import decode, encode
 from hippozoo.checkpoint.registry import register
 
-__all__ = ["CheckpointError", "load", "load_state", "register", "save", "save_state"]
+__all__ = ["CheckpointError", "dumps", "load", "load_state", "loads", "register", "save", "save_state"]
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,28 @@ def load(path: str | os.PathLike[str], expected: Any = None, *, limit: int = LIM
         if expected is not None:
             demand_expected(thing, expected)
     return thing
+
+
+def dumps(thing: Any) -> bytes:
+    """What `save` would write, as bytes: for a database or a message.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> loads(dumps(LegT(order=3)))
+    LegT(order=3, timescale=1.0)
+    """
+    return storage.pack(encode(thing))
+
+
+def loads(data: bytes) -> Any:
+    """Read what `dumps` gave; as careful as `load`."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"data={shorten(data)}: pass the bytes that dumps gave.")
+    try:
+        return decode(storage.unpack(bytes(data)))
+    except CheckpointError as error:
+        raise CheckpointError(f"the bytes: this {error}") from error
 
 
 def save_state(path: str | os.PathLike[str], state: Any, owner: Any) -> None:

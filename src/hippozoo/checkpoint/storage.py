@@ -35,6 +35,14 @@ class Contents:
 
 def write(path: Path, contents: Contents) -> None:
     """Put the contents at `path`: after a crash at any moment, the old file or the new one is there."""
+    try:
+        write_whole(path, pack(contents))
+    except CannotWriteError as error:
+        raise CheckpointError(f"cannot be written: {error.reason}.") from error
+
+
+def pack(contents: Contents) -> bytes:
+    """The contents as the bytes of a file."""
     metadata = {
         "format": FORMAT,
         "version": str(VERSION),
@@ -42,10 +50,7 @@ def write(path: Path, contents: Contents) -> None:
         "content": contents.text,
     }
     metadata["sha256"] = checksum(metadata, contents.arrays)
-    try:
-        write_whole(path, _packed(contents.arrays, metadata))
-    except CannotWriteError as error:
-        raise CheckpointError(f"cannot be written: {error.reason}.") from error
+    return _packed(contents.arrays, metadata)
 
 
 def _packed(arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> bytes:
@@ -64,7 +69,18 @@ def _packed(arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> bytes:
 
 def read(path: Path) -> Contents:
     """The contents of a file, once format, version and checksum have been found right."""
-    header, data = _read_parts(path)
+    return _verified(*_read_parts(path))
+
+
+def unpack(data: bytes) -> Contents:
+    """The contents of what `pack` gave."""
+    length = int.from_bytes(data[:8], "little")
+    if not 2 <= length <= len(data) - 8:
+        raise CheckpointError(_foreign(data[:8], len(data)))
+    return _verified(data[8 : 8 + length], data)
+
+
+def _verified(header: bytes, data: bytes) -> Contents:
     metadata = _metadata(header)
     if metadata.get("format") != FORMAT:
         raise CheckpointError(

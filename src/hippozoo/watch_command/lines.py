@@ -26,10 +26,11 @@ _LONGEST = 1 << 20
 
 @dataclass(frozen=True)
 class Line:
-    """A line without its end, and its number in the source; the first line is 1."""
+    """A line without its end, its number in the source (the first is 1), and the offset of the next one."""
 
     number: int
     text: str
+    end: int = 0
 
 
 @dataclass(frozen=True)
@@ -191,12 +192,13 @@ class Lines:
         parts = whole.split(b"\n")
         if not parts[-1]:
             parts.pop()
-        first = self.place.number + 1
-        self.place = replace(self.place, offset=self.place.offset + len(whole), number=self.place.number + len(parts))
-        texts = (part.rstrip(b"\r").decode("utf-8", errors="replace") for part in parts)
-        return [
-            Line(first + k, text.removeprefix("\ufeff") if first + k == 1 else text) for k, text in enumerate(texts)
-        ]
+        lines, number, end = [], self.place.number, self.place.offset
+        for part in parts:
+            number, end = number + 1, end + len(part) + 1
+            text = part.rstrip(b"\r").decode("utf-8", errors="replace")
+            lines.append(Line(number, text.removeprefix("\ufeff") if number == 1 else text, end))
+        self.place = replace(self.place, offset=self.place.offset + len(whole), number=number)
+        return lines
 
     def _notice_replacement(self) -> None:
         """At the end of a file that grows, see whether another one has taken its name, or whether it was cut."""

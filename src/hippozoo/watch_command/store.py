@@ -241,6 +241,21 @@ class Store:
                     f"use the same, or write to another --out."
                 )
 
+    @staticmethod
+    def settings_of(path: Path) -> dict[str, Any]:
+        """What a database was made with; nothing is changed, and a watch may be writing to it."""
+        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            [mark] = database.execute("PRAGMA application_id").fetchone()
+            if mark != _MARK:
+                raise sqlite3.DatabaseError("it belongs to something else")
+            return {name: json.loads(value) for name, value in database.execute("SELECT * FROM settings")}
+        except sqlite3.DatabaseError as error:
+            why = f"{path} is not a database of hippozoo watch: {error}; write to another --out."
+            raise WatchError(why) from error
+        finally:
+            database.close()
+
     # -- reading ----------------------------------------------------------------------------------------------------
 
     @property
@@ -258,6 +273,10 @@ class Store:
         """All columns of all readings from this number on, in order."""
         rows = self._database.execute("SELECT * FROM readings WHERE number >= ? ORDER BY number, channel", [since])
         return (Kept(*row) for row in rows)
+
+    def count_alarms(self) -> int:
+        """How many alarms there are; the next one has this id."""
+        return self._database.execute("SELECT count(*) FROM alarms").fetchone()[0]
 
     def untold(self) -> list[Alarm]:
         """Alarms that were committed, and perhaps not printed before a crash."""

@@ -1,5 +1,6 @@
 """Forecasting HiPPO: streaming forecasts of reduced rank, with their uncertainty and the past that they use."""
 
+from hippozoo.zoo.forecasting.alarms import Detector, DetectorState, Surprise
 from hippozoo.zoo.forecasting.candidates import Candidate
 from hippozoo.zoo.forecasting.defaults import forecaster_for
 from hippozoo.zoo.forecasting.delay import DelayLine
@@ -14,8 +15,15 @@ from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap, reduced_rank
 from hippozoo.zoo.forecasting.seasons import find_seasons
 from hippozoo.zoo.forecasting.state import ForecasterState, Validation
+from hippozoo.zoo.forecasting.stream import Alarm, ForecastStream, Pushed
 
 __all__ = [
+    "Alarm",
+    "Detector",
+    "DetectorState",
+    "ForecastStream",
+    "Pushed",
+    "Surprise",
     "Candidate",
     "DelayLine",
     "Detail",

@@ -66,28 +66,27 @@ class Calibration:
         self.shape = _tail_shape(pooled)
         self.counts = counts + 0.5 * _LENT * self.pooled
 
-    def reach(self, tail: float) -> Float[np.ndarray, "leads sides"]:
+    def reach(self, tail: float, leads: slice = slice(None)) -> Float[np.ndarray, "leads sides"]:
         """How far out, in expected sizes, an error lies beyond which there are this share of all, on either side."""
         edges = bin_edges()
-        counts = self.counts
+        counts = self.counts[leads]
         total = counts.sum(axis=(1, 2))
         beyond = np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1] / total[:, None, None]
         inside = min(_TAIL / 2, 1.0)
         body = _crossing(beyond, edges, np.full(counts.shape[:2], max(tail, inside)))
         if tail >= inside:
             return body
-        excess = self._mean_excess(body)
+        excess = _mean_excess(counts, body)
         scale, xi = excess * (1 - self.shape), self.shape
         # Sides may hold less than their half.
         ratio = inside / tail
         grown = math.log(ratio) if abs(xi) < 1e-6 else (ratio**xi - 1) / xi
         return body + scale * grown
 
-    def _mean_excess(self, threshold: Float[np.ndarray, "leads sides"]) -> Float[np.ndarray, "leads sides"]:
-        """How far errors beyond the threshold lie beyond it on average; a few wild ones count as thrice the scale."""
-        return np.stack(
-            [[_excess(self.counts[k, side], threshold[k, side]) for side in range(2)] for k in range(len(self.counts))]
-        )
+
+def _mean_excess(counts: np.ndarray, threshold: Float[np.ndarray, "leads sides"]) -> Float[np.ndarray, "leads sides"]:
+    """How far errors beyond the threshold lie beyond it on average; a few wild ones count as thrice the scale."""
+    return np.stack([[_excess(counts[k, side], threshold[k, side]) for side in range(2)] for k in range(len(counts))])
 
 
 def _middles() -> np.ndarray:

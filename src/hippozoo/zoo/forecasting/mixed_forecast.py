@@ -165,6 +165,19 @@ class MixedForecast(Forecast):
         side, sign, tail = (0, 1.0, 1 - share) if share > 0.5 else (1, -1.0, share)
         return sign * np.stack([one.reach(tail)[:, side] for one in self._calibrations])
 
+    def next_reading(self) -> tuple[Float[np.ndarray, " channels"], Float[np.ndarray, " channels"]]:
+        """Mean and expected absolute error of the next reading of each channel: what a stream asks for every time."""
+        if not self.__dict__["_mixture"].offset:
+            return self.bounded(self.cells[:, 0]), self.sizes[:, 0]
+        middle = self.dt / 2
+        return np.atleast_1d(self.mean(middle)), np.atleast_1d(self._read(self.sizes, middle))
+
+    def next_reach(self, tail: float) -> Float[np.ndarray, "2 channels"]:
+        """How far above and below its mean the next reading may lie, in expected errors; `tail` lies beyond each."""
+        if not self.__dict__["_calibrated"]:
+            return np.full((2, len(self.cells)), -float(ndtri(tail)) / _MEAN_OF_DEVIATION)
+        return np.stack([one.reach(tail, slice(0, 1))[0] for one in self._calibrations], axis=1)
+
     def paths(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "count *channels leads"]:
         """Futures that may come, cell by cell: each value as its band says, each error as like the last as they were.
 

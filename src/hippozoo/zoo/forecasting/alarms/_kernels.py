@@ -35,6 +35,8 @@ _TOP, _FEWEST = 0.05, 10.0
 _TAIL_PRIOR, _TAIL_WEIGHT = 0.25, 5.0
 _SLOPE = 1 / math.log(10.0)
 _SMALLEST = 1e-30
+# A single error has to be ten times as rare as anything that lasts: streams are full of lone outliers.
+_HANDICAP = 1.0
 
 
 @compiled()
@@ -104,7 +106,7 @@ def watch(
     warmup, quiet, prior, enough, threshold, p, kind, size, alarm,
 ):  # fmt: skip
     """Take in readings (time, channels); fill p, the feature that was strangest, its length in readings, and alarms."""
-    features = np.empty(len(windows) + 2)
+    features = np.empty(len(windows) + 3)
     growth = math.exp(1.0 / memory)
     for t in range(len(values)):
         for c in range(values.shape[1]):
@@ -137,11 +139,14 @@ def watch(
                 squares += one * one
             features[len(windows)] = math.sqrt(squares / length)
             features[len(windows) + 1] = abs(total) / math.sqrt(length)
+            features[len(windows) + 2] = 0.0 if math.isnan(error) else abs(error)
 
             combined, strangest, unit = 0.0, -1, own[UNIT]
             if own[WEIGHT] >= warmup * unit:
                 for j in range(len(features)):
                     one = _strangeness(histograms[c, j], own[WEIGHT], unit, features[j])
+                    if j == len(features) - 1:
+                        one -= _HANDICAP
                     if one > combined:
                         combined, strangest = one, j
                 p[t, c] = _rarity(counts[c], own[COUNTED], unit, quiet, prior, enough, combined)

@@ -82,11 +82,12 @@ class Detector(Immutable):
     r"""Turns readings and the errors of their forecasts into alarms whose rate is the one asked for.
 
     A spike, a change of level, of spread or of rhythm all show in one of a few features: the mean of the last 3, 12 and
-    48 values against the stream's own mean and spread, and the size and the drift of the last 24 errors of the
-    forecast. Each is compared with its own past (a fading histogram with a power-law tail), and the strangest counts.
-    Then the detector asks: if alarms were given at this strangeness, how many would there have been so far? That number
-    per reading is :math:`p`, and an alarm is given where :math:`p \le` `rate` / 1000. So on a quiet stream, whatever
-    its distribution, about `rate` alarms come in a thousand readings. After an alarm there is silence for a while.
+    48 values against the stream's own mean and spread, the size and the drift of the last 24 errors of the forecast,
+    and the last error by itself (which has to be ten times as rare). Each is compared with its own past (a fading
+    histogram with a power-law tail), and the strangest counts. Then the detector asks: if alarms were given at this
+    strangeness, how many would there have been so far? That number per reading is :math:`p`, and an alarm is given
+    where :math:`p \le` `rate` / 1000. So on a quiet stream, about `rate` alarms come in 1,000 readings,
+    whatever its distribution. After an alarm there is silence for a while.
 
     Pure: the state goes in and comes out. No labels, nothing to tune by hand.
 
@@ -146,7 +147,8 @@ class Detector(Immutable):
         """What can be strange, in words; `Surprise.kind` is a place here."""
         levels = tuple(f"level over {window} readings" for window in self.windows)
         over = f"over {self.error_window} readings"
-        return (*levels, f"size of the forecast's errors {over}", f"drift of the forecast's errors {over}")
+        errors = (f"size of the forecast's errors {over}", f"drift of the forecast's errors {over}")
+        return (*levels, *errors, "error of one reading")
 
     @cached_property
     def _quiet(self) -> np.ndarray:
@@ -156,6 +158,8 @@ class Detector(Immutable):
 
     def length(self, kind: int) -> int:
         """Over how many readings a kind looks back: a strange reading may have begun so long ago."""
+        if kind == len(self.kinds) - 1:
+            return 1
         return self.windows[kind] if 0 <= kind < len(self.windows) else self.error_window
 
     def initial_state(self, channels: int | None = None) -> DetectorState:

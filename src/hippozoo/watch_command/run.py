@@ -1,0 +1,387 @@
+"""The work of a watch: lines in, batches committed, alarms told; after a crash it goes on as if there had been none."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import statistics
+import time as clock
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from hippozoo import checkpoint
+from hippozoo.watch_command.lines import STANDARD_INPUT, Line, Lines
+from hippozoo.watch_command.problem import WatchError
+from hippozoo.watch_command.rows import Layout, Reading, layout_for
+from hippozoo.watch_command.store import Alarm, Batch, FullDiskError, Kept, Progress, Store
+from hippozoo.zoo.forecasting import ForecastStream, forecaster_for
+
+__all__ = ["Settings", "Status", "Watch"]
+
+# The state is kept after every so many readings: by their number, so that a restart changes nothing.
+_SNAPSHOT = 2048
+# From so many rows the usual step is found.
+_FIRST_ROWS, _FEWEST_ROWS = 50, 3
+_PAUSE, _FULL_DISK_PAUSE = 0.2, 5.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a watch is asked to do.
+
+    Parameters
+    ----------
+    source
+        A path, or ``"-"`` for standard input.
+    columns, time
+        Which columns; found if left out.
+    horizon
+        Steps to forecast.
+    season
+        A period in steps, if one is known.
+    every
+        The usual step; found if left out.
+    rate
+        Alarms wanted per 1,000 quiet readings.
+    follow
+        Whether the file grows.
+    strict
+        Whether a row that is no reading stops the watch.
+    keep
+        How many readings stay in the database; None for all.
+    batch
+        Readings that are committed together, at the most.
+    """
+
+    source: str
+    columns: tuple[str, ...] = ()
+    time: str | None = None
+    horizon: int = 24
+    season: int | None = None
+    every: float | None = None
+    rate: float = 1.0
+    follow: bool = False
+    strict: bool = False
+    keep: int | None = None
+    batch: int = 256
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a watch is doing: for the line on stderr."""
+
+    readings: int
+    alarms: int
+    late: int
+    left_out: int
+    per_second: float
+    time: float | None
+    dates: bool
+
+
+class Watch:
+    """One run of the command, from opening to the end of the source or a signal.
+
+    Parameters
+    ----------
+    settings
+        What to do.
+    out
+        The database.
+    tell
+        Called with each line for standard output: JSON, one alarm (or reading) each, after its commit.
+    warn
+        Called with sentences for people.
+    all_readings
+        Whether every reading is told, not only alarms.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        out: Path,
+        tell: Callable[[str], Any],
+        warn: Callable[[str], Any],
+        *,
+        all_readings: bool = False,
+        status: Callable[[Status], Any] | None = None,
+        stdin: Any = None,
+    ) -> None:
+        self.settings, self.out = settings, out
+        self.tell, self.warn, self.status = tell, warn, status
+        self.all_readings, self.stdin = all_readings, stdin
+        self._stop = False
+        self._warned: set[str] = set()
+
+    def run(self) -> Status:
+        """Watch until the source ends, or until SIGTERM or Ctrl-C; what was read by then is committed."""
+        with self._signals(), self._opened() as (store, lines, layout, stream, first):
+            self._tell_alarms(store, store.untold(), layout)
+            return self._follow(store, lines, layout, stream, first)
+
+    # -- opening ------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Store, Lines, Layout, ForecastStream, list[Line]]]:
+        asked = self.settings
+        known = {"source": asked.source, "horizon": asked.horizon, "season": asked.season, "rate": asked.rate}
+        if self.out.exists() and self.out.stat().st_size:
+            found = Store.settings_of(self.out)
+            layout = Layout(**{name: _tupled(value) for name, value in found["layout"].items()})
+            self._demand_same(layout, found["every"])
+            columns, every = layout.columns, float(found["every"])
+            with Store(self.out, known | {"layout": asdict(layout), "every": every}, columns) as store:
+                if asked.source == STANDARD_INPUT and layout.time is None and store.progress.readings:
+                    raise WatchError(
+                        "standard input without times cannot be gone on with, since nothing says which rows are new; "
+                        "add a column of times, or write to another --out."
+                    )
+                stream = self._replayed(store, layout, every)
+                with Lines(asked.source, store.progress.place, follow=asked.follow, stdin=self.stdin) as lines:
+                    self._say_if_begun_anew(lines)
+                    yield store, lines, layout, stream, []
+            return
+        with Lines(asked.source, follow=asked.follow, stdin=self.stdin) as lines:
+            first = self._first_lines(lines)
+            layout = layout_for(first, asked.source, asked.columns, asked.time)
+            every = self._usual_step(first, layout)
+            with Store(self.out, known | {"layout": asdict(layout), "every": every}, layout.columns) as store:
+                yield store, lines, layout, self._stream(layout, every), first
+
+    def _demand_same(self, layout: Layout, every: float) -> None:
+        """A database goes on with what it was begun with; what is asked for anew must agree."""
+        asked = self.settings
+        for name, now, was in (
+            ("--column", asked.columns or layout.columns, layout.columns),
+            ("--time", asked.time if asked.time is not None else layout.time, layout.time),
+            ("--every", asked.every if asked.every is not None else every, every),
+        ):
+            if now != was:
+                raise WatchError(f"{self.out} was made with {name} {was}, and now it is {now}; write to another --out.")
+
+    def _first_lines(self, lines: Lines) -> list[Line]:
+        """Enough lines to see what the source holds; from one that grows they are waited for."""
+        found: list[Line] = []
+        while len(found) < _FIRST_ROWS + 1 and not lines.ended and not self._stop:
+            more = lines.read()
+            found += more
+            if not more and not lines.ended:
+                if len([line for line in found if line.text.strip()]) > _FEWEST_ROWS:
+                    break
+                lines.wait(_PAUSE)
+        return found
+
+    def _usual_step(self, first: Sequence[Line], layout: Layout) -> float:
+        if self.settings.every is not None:
+            return float(self.settings.every)
+        if layout.time is None:
+            return 1.0
+        readings = [one for one in map(layout.read, first[: _FIRST_ROWS + 1]) if isinstance(one, Reading)]
+        times = [one.time for one in readings if one.time is not None]
+        steps = [after - before for before, after in pairwise(times) if after > before]
+        if len(steps) < _FEWEST_ROWS - 1:
+            raise WatchError(
+                f"{self.settings.source} has too few rows with times to see the usual step between them; "
+                f"pass --every with its length, or wait for more rows."
+            )
+        return float(statistics.median(steps))
+
+    def _stream(self, layout: Layout, every: float) -> ForecastStream:
+        horizon, season = self.settings.horizon * every, self.settings.season
+        forecaster = forecaster_for(horizon, every, None if season is None else season * every)
+        return ForecastStream(forecaster, len(layout.columns), rate=self.settings.rate)
+
+    def _replayed(self, store: Store, layout: Layout, every: float) -> ForecastStream:
+        """The stream as it was: the last snapshot, and the readings since, pushed once more."""
+        kept = store.snapshot()
+        stream = self._stream(layout, every) if kept is None else checkpoint.loads(kept[1])
+        channels = len(layout.columns)
+        values: list[float] = []
+        for one in store.readings(stream.readings):
+            values.append(math.nan if one.value is None else one.value)
+            if len(values) == channels:
+                stream.push(np.array(values), None if layout.time is None else one.time)
+                values = []
+        return stream
+
+    # -- going on -----------------------------------------------------------------------------------------------------
+
+    def _follow(self, store: Store, lines: Lines, layout: Layout, stream: ForecastStream, first: list[Line]) -> Status:
+        progress, begun, at_start = store.progress, clock.monotonic(), stream.readings
+        alarms = store.count_alarms()
+        waiting = list(first)
+        told = 0.0
+        while True:
+            if not waiting:
+                waiting = lines.read()
+                self._say_if_begun_anew(lines)
+            piece, waiting = waiting[: self.settings.batch], waiting[self.settings.batch :]
+            if piece:
+                batch = self._batch(piece, layout, stream, progress, alarms)
+                # Behind the last line of the piece; a file that ends without a newline ends one byte before.
+                end = min(piece[-1].end, lines.place.offset)
+                place = replace(lines.place, offset=end, number=piece[-1].number)
+                batch = replace(batch, progress=replace(batch.progress, place=place))
+                self._commit(store, batch)
+                progress, alarms = batch.progress, alarms + len(batch.alarms)
+                self._tell_readings(batch, layout)
+                self._tell_alarms(store, batch.alarms, layout)
+            now = clock.monotonic()
+            pace = (stream.readings - at_start) / max(now - begun, 1e-9)
+            status = Status(
+                stream.readings, alarms, progress.late, progress.left_out, pace, progress.time, layout.dates
+            )
+            if self.status is not None and now - told > 0.5:
+                self.status(status)
+                told = now
+            if self._stop or (not piece and lines.ended):
+                break
+            if not piece:
+                lines.wait(_PAUSE)
+        kept = store.snapshot()
+        if kept is None or kept[0] < stream.readings:
+            final = Batch([], [], [], progress, (stream.readings, checkpoint.dumps(stream)))
+            self._commit(store, final)
+        return status
+
+    def _batch(
+        self, piece: Sequence[Line], layout: Layout, stream: ForecastStream, progress: Progress, alarms: int
+    ) -> Batch:
+        """Push the readings of some lines; nothing is written yet."""
+        kept: list[Kept] = []
+        raised: list[Alarm] = []
+        troubles: list[tuple[int, str]] = []
+        late, left_out, last = progress.late, progress.left_out, progress.time
+        snapshot = None
+        for line in piece:
+            reading = layout.read(line)
+            if reading is None:
+                continue
+            if isinstance(reading, str):
+                self._trouble(troubles, line.number, reading)
+                left_out += 1
+                continue
+            for trouble in reading.troubles:
+                self._trouble(troubles, line.number, trouble)
+            number = stream.readings
+            moment = float(number) if reading.time is None else reading.time
+            if reading.time is not None and last is not None and moment <= last:
+                late += 1
+                if self.settings.source != STANDARD_INPUT:
+                    text = f"line {line.number}: its time {_written(moment, layout)} is not after "
+                    self._trouble(troubles, line.number, f"{text}{_written(last, layout)}; the row is left out.")
+                continue
+            pushed = stream.push(np.array(reading.values), reading.time)
+            assert pushed is not None  # late ones have been left out above
+            last = moment
+            for c, value in enumerate(reading.values):
+                kept.append(
+                    Kept(
+                        number, c, moment, _plain(value), _plain(pushed.expected[c]), _plain(pushed.lower[c]),
+                        _plain(pushed.upper[c]), _plain(pushed.p[c]),
+                    )
+                )  # fmt: skip
+            for alarm in pushed.alarms:
+                raised.append(
+                    Alarm(
+                        alarms + len(raised), number, alarm.channel, moment, alarm.p, _plain(alarm.value),
+                        _plain(alarm.expected), _plain(alarm.lower), _plain(alarm.upper),
+                        {
+                            "what": str(alarm), "kind": alarm.kind, "size": alarm.size, "readings": alarm.readings,
+                            "since": max(number - alarm.readings + 1, 0),
+                            "expected_by": dict(list(stream.forecast.by[alarm.channel].items())[:3]),
+                        },
+                    )
+                )  # fmt: skip
+            if stream.readings % _SNAPSHOT == 0:
+                snapshot = (stream.readings, checkpoint.dumps(stream))
+        after = replace(progress, readings=stream.readings, time=last, late=late, left_out=left_out)
+        return Batch(kept, raised, troubles, after, snapshot)
+
+    def _trouble(self, troubles: list[tuple[int, str]], line: int, text: str) -> None:
+        if self.settings.strict:
+            raise WatchError(f"{self.settings.source}, {text} Correct it, or leave out --strict.")
+        troubles.append((line, text))
+        kind = text.split(":")[-1]
+        if kind not in self._warned and len(self._warned) < 20:  # once of each kind; all of them are in the database
+            self._warned.add(kind)
+            self.warn(text)
+
+    def _commit(self, store: Store, batch: Batch) -> None:
+        """Write a batch; while the disk is full, wait and say so."""
+        while True:
+            try:
+                store.commit(batch, self.settings.keep)
+                return
+            except FullDiskError as error:
+                self.warn(f"{error} Waiting for room; nothing is lost.")
+                if self._stop:
+                    raise
+                clock.sleep(_FULL_DISK_PAUSE)
+
+    # -- telling ------------------------------------------------------------------------------------------------------
+
+    def _tell_readings(self, batch: Batch, layout: Layout) -> None:
+        if not self.all_readings:
+            return
+        for one in batch.readings:
+            told = asdict(one) | {"column": layout.columns[one.channel], "time": _written(one.time, layout)}
+            self.tell(json.dumps({"reading": told}))
+
+    def _tell_alarms(self, store: Store, alarms: Sequence[Alarm], layout: Layout) -> None:
+        if not alarms:
+            return
+        for alarm in alarms:
+            told = asdict(alarm) | {"column": layout.columns[alarm.channel], "time": _written(alarm.time, layout)}
+            self.tell(json.dumps({"alarm": told}))
+        store.tell(alarms)
+
+    def _say_if_begun_anew(self, lines: Lines) -> None:
+        if lines.begun_anew:
+            self.warn(f"{self.settings.source} {lines.begun_anew}; it is read from its beginning.")
+            lines.begun_anew = None
+
+    # -- signals ------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        def stop(number: int, frame: FrameType | None) -> None:
+            self._stop = True
+
+        try:
+            before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+        except ValueError:  # not in the main thread: somebody else handles signals
+            yield
+            return
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _plain(value: float) -> float | None:
+    """A number for the database, which knows no NaN and no infinity."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _written(moment: float, layout: Layout) -> str | float:
+    if not layout.dates:
+        return moment
+    try:
+        return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
+    except (OverflowError, ValueError, OSError):
+        return moment

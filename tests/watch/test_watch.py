@@ -1,0 +1,164 @@
+"""A watch goes on after anything: the tables are those of a watch that never stopped."""
+
+import io
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from hippozoo.watch_command.problem import WatchError
+from hippozoo.watch_command.run import Settings, Watch
+
+# All but the snapshots, whose header safetensors writes in any order.
+TABLES = ("settings", "columns", "readings", "alarms", "troubles", "progress")
+
+
+def series(path, count=700, seed=0, spike=600):
+    values = np.sin(np.arange(count) / 6) + 0.1 * np.random.default_rng(seed).normal(size=count)
+    values[spike] += 9.0
+    rows = "".join(f"{60 * k},{value:.6f}\n" for k, value in enumerate(values))
+    path.write_text("time,flow\n" + rows)
+    return path
+
+
+def watched(source, out, **choices):
+    told, warned = [], []
+    settings = Settings(str(source), horizon=6, **choices)
+    status = Watch(settings, out, told.append, warned.append).run()
+    return status, [json.loads(line) for line in told], warned
+
+
+def tables(path, names=TABLES):
+    database = sqlite3.connect(path)
+    found = {name: database.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in names}
+    database.close()
+    return found
+
+
+def test_a_spike_becomes_one_alarm_in_the_database_and_on_the_line(tmp_path):
+    status, told, _ = watched(series(tmp_path / "pump.csv"), tmp_path / "pump.db")
+    assert status.readings == 700
+    assert [one["alarm"]["number"] for one in told if one["alarm"]["number"] >= 500] == [600]
+    found = tables(tmp_path / "pump.db")
+    assert len(found["readings"]) == 700
+    assert [alarm[1] for alarm in found["alarms"]][-1] == 600
+    assert told[-1]["alarm"]["column"] == "flow"
+    assert told[-1]["alarm"]["explanation"]["kind"] == "error of one reading"
+
+
+def test_batches_of_any_size_give_the_same_tables(tmp_path):
+    source = series(tmp_path / "pump.csv")
+    watched(source, tmp_path / "a.db", batch=1000)
+    watched(source, tmp_path / "b.db", batch=7)
+    assert tables(tmp_path / "a.db") == tables(tmp_path / "b.db")
+
+
+def test_a_file_that_grows_between_two_runs_gives_the_same_tables(tmp_path):
+    whole = series(tmp_path / "whole.csv").read_text()
+    part = tmp_path / "part.csv"
+    for cut in (1500, 1501, 5000, len(whole)):
+        part.write_text(whole[:cut] if cut < len(whole) else whole)
+        if cut < len(whole):  # a torn last line is left for the next time by one that follows
+            watch = Watch(Settings(str(part), horizon=6, follow=True), tmp_path / "part.db", str, str)
+            watch.status = lambda status, watch=watch: setattr(watch, "_stop", True)
+            watch.run()
+        else:
+            watched(part, tmp_path / "part.db", follow=False)
+    watched(part, tmp_path / "once.db")
+    names = ("readings", "alarms")
+    assert tables(tmp_path / "part.db", names) == tables(tmp_path / "once.db", names)
+
+
+def test_alarms_that_were_not_told_before_a_crash_are_told_again(tmp_path):
+    source = series(tmp_path / "pump.csv")
+    _, before, _ = watched(source, tmp_path / "pump.db")
+    database = sqlite3.connect(tmp_path / "pump.db")
+    database.execute("UPDATE alarms SET told = 0 WHERE number = 600")
+    database.commit()
+    database.close()
+    _, again, _ = watched(source, tmp_path / "pump.db")
+    assert again == [before[-1]]
+    assert watched(source, tmp_path / "pump.db")[1] == []
+
+
+def test_rows_sent_again_on_standard_input_are_skipped(tmp_path):
+    content = series(tmp_path / "pump.csv").read_bytes()
+    head = content[: content.index(b"\n24000,")] + b"\n"
+    for sent in (head, content):
+        watch = Watch(Settings("-", horizon=6), tmp_path / "pump.db", str, str, stdin=io.BytesIO(sent))
+        status = watch.run()
+    assert status.readings == 700
+    assert status.late == 400
+    watched(tmp_path / "pump.csv", tmp_path / "once.db")
+    assert tables(tmp_path / "pump.db", ["readings"]) == tables(tmp_path / "once.db", ["readings"])
+
+
+def test_bad_rows_are_named_and_the_rest_goes_on(tmp_path):
+    source = tmp_path / "pump.csv"
+    source.write_text("time,flow\n0,1\n60,2\n120,high\ntime,flow\n180\n60,9\n240,3\n")
+    status, _, warned = watched(source, tmp_path / "pump.db")
+    assert (status.readings, status.late, status.left_out) == (4, 1, 1)
+    text = " ".join(warned)
+    for part in ("line 4, column 'flow': 'high' is not a number", "line 6 has 1 cells", "line 7: its time 60.0"):
+        assert part in text
+    assert len(tables(tmp_path / "pump.db", ["troubles"])["troubles"]) == 3
+    with pytest.raises(WatchError, match=r"line 4, column 'flow'.*--strict"):
+        watched(source, tmp_path / "strict.db", strict=True)
+
+
+def test_what_was_asked_for_at_first_is_kept_to(tmp_path):
+    source = series(tmp_path / "pump.csv", count=60, spike=50)
+    watched(source, tmp_path / "pump.db")
+    with pytest.raises(WatchError, match="was made with horizon=6, and now it is 12"):
+        Watch(Settings(str(source), horizon=12), tmp_path / "pump.db", str, str).run()
+    with pytest.raises(WatchError, match="--every"):
+        watched(source, tmp_path / "pump.db", every=30.0)
+
+
+def test_old_readings_go_when_told_so(tmp_path):
+    watched(series(tmp_path / "pump.csv"), tmp_path / "pump.db", keep=100)
+    assert [row[0] for row in tables(tmp_path / "pump.db", ["readings"])["readings"]] == list(range(600, 700))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills by signals")
+def test_killed_at_any_moment_it_goes_on_as_if_it_had_never_stopped(tmp_path):
+    source, out = series(tmp_path / "pump.csv", count=3000, spike=2500), tmp_path / "pump.db"
+    command = [sys.executable, "-c", "from hippozoo.cli import main; main()", "watch", str(source)]
+    command += ["--out", str(out), "--horizon", "6", "--batch", "20"]
+    rng = random.Random(0)
+    kills = 0
+    while kills < 3:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        before = _count(out)
+        while process.poll() is None and _count(out) <= before:  # it works, and then the axe falls
+            time.sleep(0.02)
+        time.sleep(rng.random() * 0.3)
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() != 0
+        if _count(out) == 3000:
+            break
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "3,000 readings" in done.stderr
+    watched(source, tmp_path / "once.db")
+    for name in ("readings", "alarms", "troubles"):
+        one, other = (tables(path, [name])[name] for path in (out, tmp_path / "once.db"))
+        assert one == other
+
+
+def _count(path):
+    if not path.exists():
+        return 0
+    database = sqlite3.connect(path)
+    try:
+        return database.execute("SELECT count(*) FROM readings").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+    finally:
+        database.close()

@@ -1,0 +1,119 @@
+"""A stream with a clock: pushing one by one is learning the array, and nothing is lost by saving."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from hippozoo.zoo.forecasting import ForecastStream, forecaster_for
+
+
+def wave(count, seed=0):
+    return np.sin(np.arange(count) / 5) + 0.1 * np.random.default_rng(seed).normal(size=count)
+
+
+def pushed_all(stream, values, times=None):
+    return [stream.push(value, None if times is None else times[k]) for k, value in enumerate(values)]
+
+
+def test_pushing_one_by_one_is_learning_the_array():
+    forecaster, values = forecaster_for(6.0), wave(400)
+    stream = ForecastStream(forecaster)
+    pushed_all(stream, values)
+    learnt = forecaster.learn(forecaster.initial_state(), values)
+    assert_allclose(stream.forecast.samples(), forecaster.forecast(learnt).samples(), rtol=1e-9)
+
+
+def test_readings_at_uneven_times_hold_until_the_next_and_the_newest_for_a_usual_step():
+    forecaster, values = forecaster_for(6.0), wave(300)
+    times = np.cumsum(np.random.default_rng(1).choice([0.5, 1.0, 1.5, 3.0], size=300))
+    stream = ForecastStream(forecaster)
+    pushed_all(stream, values, times)
+    learnt = forecaster.learn(forecaster.initial_state(), values, dt=np.append(np.diff(times), 1.0))
+    assert_allclose(stream.forecast.samples(), forecaster.forecast(learnt).samples(), rtol=1e-9)
+
+
+def test_what_was_expected_is_the_forecast_before_the_reading_came():
+    forecaster, values = forecaster_for(6.0), wave(300)
+    stream = ForecastStream(forecaster, coverage=0.9)
+    pushed = pushed_all(stream, values)
+    before = forecaster.forecast(forecaster.learn(forecaster.initial_state(), values[:256]))
+    assert_allclose(pushed[256].expected, before.mean(0.5), rtol=1e-9)
+    assert_allclose([pushed[256].lower, pushed[256].upper], before.band(0.5, 0.9), rtol=1e-9)  # bands are renewed here
+
+
+def test_bands_hold_what_they_say():
+    values = wave(3000, seed=2)
+    pushed = pushed_all(ForecastStream(forecaster_for(6.0), coverage=0.9), values)
+    inside = [one.lower <= value <= one.upper for one, value in zip(pushed[500:], values[500:], strict=True)]
+    assert 0.86 < np.mean(inside) < 0.94
+
+
+@pytest.mark.parametrize("channels", [None, 2])
+def test_a_saved_stream_goes_on_bit_for_bit(tmp_path, channels):
+    values = wave(330) if channels is None else np.stack([wave(330), wave(330, seed=3)], axis=1)
+    times = np.arange(330) * 1.0
+    stream = ForecastStream(forecaster_for(6.0), channels=channels)
+    pushed_all(stream, values[:200], times[:200])
+    stream.save(tmp_path / "stream.safetensors")
+    copy = ForecastStream.load(tmp_path / "stream.safetensors")
+    assert (copy.time, copy.readings) == (199.0, 200)
+    for k in range(200, 330):
+        one, other = stream.push(values[k], times[k]), copy.push(values[k], times[k])
+        for name in ("expected", "lower", "upper", "p"):
+            assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_a_spike_is_an_alarm_that_explains_itself():
+    stream = ForecastStream(forecaster_for(6.0))
+    pushed_all(stream, wave(800))
+    alarm = stream.push(9.0).alarm
+    assert alarm.kind == "error of one reading"
+    assert (alarm.value, alarm.readings) == (9.0, 1)
+    assert alarm.lower < alarm.expected < alarm.upper < 9.0
+    assert "9 where" in str(alarm)
+
+
+def test_missing_readings_let_time_pass():
+    forecaster, values = forecaster_for(6.0), wave(300)
+    mask = np.random.default_rng(4).random(300) > 0.2
+    mask[[0, -1]] = True
+    stream = ForecastStream(forecaster)
+    pushed_all(stream, [value if seen else None for value, seen in zip(values, mask, strict=True)])
+    learnt = forecaster.learn(forecaster.initial_state(), values, mask=mask)
+    assert_allclose(stream.forecast.samples(), forecaster.forecast(learnt).samples(), rtol=1e-9)
+
+
+def test_silence_is_a_reading_for_its_step_and_nothing_after_it():
+    forecaster, values = forecaster_for(6.0), wave(200)
+    stream = ForecastStream(forecaster)
+    pushed_all(stream, values, np.arange(200.0))
+    stream.advance(205.0)
+    learnt = forecaster.learn(
+        forecaster.initial_state(),
+        np.append(values, np.zeros(5)),
+        mask=np.append(np.ones(200, bool), np.zeros(5, bool)),
+    )
+    assert stream.time == 205.0
+    # The last reading held from 199 to 200; then five steps of silence.
+    assert_allclose(stream.forecast.samples(), forecaster.forecast(learnt).samples(), rtol=1e-9)
+
+
+def test_late_readings_are_refused_or_skipped_and_change_nothing():
+    refusing, skipping = (ForecastStream(forecaster_for(6.0), late=late) for late in ("refuse", "skip"))
+    for stream in (refusing, skipping):
+        pushed_all(stream, wave(50), np.arange(50.0))
+    expected = refusing.forecast.samples()
+    with pytest.raises(ValueError, match=r"time=49.0 is not after 49.0"):
+        refusing.push(5.0, 49.0)
+    assert skipping.push(5.0, 10.0) is None
+    assert skipping.skipped == 1
+    for stream in (refusing, skipping):
+        assert_array_equal(stream.forecast.samples(), expected)
+
+
+def test_a_forecast_asked_for_too_late_is_refused():
+    stream = ForecastStream(forecaster_for(6.0))
+    first, second = stream.push(1.0), stream.push(2.0)
+    assert second.forecast.samples().shape == (6,)
+    with pytest.raises(RuntimeError, match="moved on"):
+        first.forecast  # noqa: B018
