@@ -1,11 +1,13 @@
 """The command `hippozoo generate`: text from one state, what carried it, and clear refusals."""
 
+import numpy as np
 import pytest
 import torch
 
 from hippozoo import checkpoint
 from hippozoo.cli import main
-from hippozoo.generate_command import what_carried, write_text
+from hippozoo.generate_command import what_carried, write, write_text
+from hippozoo.generate_command.fast import FastSteps
 from hippozoo.generate_command.write import load_characters
 from hippozoo.memory import LagLayer
 from hippozoo.models import explicit_characters
@@ -102,3 +104,39 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path, capsys):
 def test_a_saved_model_writes_what_the_model_writes(model, file):
     pair = ("".join(write_text(one, "On ", 20)) for one in (model, load_characters(file)))
     assert len(set(pair)) == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"recall": False, "products": 2}, {"gate": False, "tied": False, "taps": 0}])
+def test_compiled_steps_say_what_the_model_says_from_an_explicit_state(options):
+    torch.manual_seed(0)
+    model = explicit_characters(params=4_000, **options).eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    fast = FastSteps(model)
+    codes = encode("the cat sat on the mat; the cat was gone").astype("int64")
+    wanted, _ = model(torch.from_numpy(codes)[None])
+    state, kept, found = fast.initial_state(), None, []
+    for place, code in enumerate(codes):
+        if place == 7:
+            kept = state, [[part.copy() for part in one] for one in state]
+        scores, state = fast.step(int(code), state)
+        found.append(scores)
+    np.testing.assert_allclose(np.stack(found), wanted[0].detach(), rtol=1e-3, atol=1e-4)
+    for one, copies in zip(*kept, strict=True):  # a state is never changed in place
+        for part, copy in zip(one, copies, strict=True):
+            np.testing.assert_array_equal(part, copy)
+
+
+def test_a_long_text_is_written_by_compiled_steps_and_is_the_same(model, monkeypatch):
+    plain = "".join(write_text(model, "On ", 40, 0.01))
+    monkeypatch.setattr(write, "LONG", 1)
+    assert "".join(write_text(model, "On ", 40, 0.01)) == plain
+    other = explicit_characters(params=4_000, hidden=4).eval()  # cannot be compiled, and is stepped as it is
+    assert len("".join(write_text(other, "On ", 5))) == 5
+
+
+def test_what_cannot_be_compiled_says_so():
+    with pytest.raises(ValueError, match=r"a block of LagLayer cannot be compiled.*take model\.step"):
+        FastSteps(explicit_characters(params=4_000, hidden=4))
+    with pytest.raises(ValueError, match="pass a float32 SequenceModel of tokens"):
+        FastSteps(explicit_characters(params=4_000, dtype=torch.float64))

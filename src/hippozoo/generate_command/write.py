@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from hippozoo import checkpoint
 from hippozoo._arguments import positive_number, shorten, whole_number
 from hippozoo.checkpoint import CheckpointError
+from hippozoo.generate_command.fast import FastSteps
 from hippozoo.layers import SequenceModel
 from hippozoo.tasks.text import ALPHABET, encode, outside_alphabet
 
 __all__ = ["demand_characters", "load_characters", "write_text"]
+
+# From so many characters on, compiled steps save more time than compiling them takes.
+LONG = 20_000
 
 
 def load_characters(path: str | Path) -> SequenceModel:
@@ -90,11 +97,32 @@ def _written(
     model: SequenceModel, prompt: str, length: int, temperature: float, generator: torch.Generator
 ) -> Iterator[str]:
     # A newline first, as at the beginning of a text; then one state for everything.
-    codes = torch.from_numpy(encode("\n" + prompt).astype("int64"))
-    scores, state = model(codes[None])
-    scores = scores[:, -1]
+    codes = encode("\n" + prompt).tolist()
+    step, state = _steps(model, len(codes) + length)
+    scores = torch.empty(0)
+    for code in codes:
+        scores, state = step(code, state)
     for _ in range(length):
         chances = torch.softmax(scores.double() / temperature, -1)
-        drawn = torch.multinomial(chances[0], 1, generator=generator)
-        yield ALPHABET[int(drawn)]
-        scores, state = model.step(drawn, state)
+        drawn = int(torch.multinomial(chances, 1, generator=generator))
+        yield ALPHABET[drawn]
+        scores, state = step(drawn, state)
+
+
+def _steps(model: SequenceModel, length: int) -> tuple[Callable[[int, Any], tuple[Tensor, Any]], Any]:
+    """One character in, scores of the next one out; and the state before any."""
+    if length >= LONG:
+        with suppress(ValueError):  # a model that cannot be compiled is stepped as it is
+            fast = FastSteps(model)
+
+            def compiled_step(code: int, state: Any) -> tuple[Tensor, Any]:
+                scores, state = fast.step(code, state)
+                return torch.from_numpy(scores), state
+
+            return compiled_step, fast.initial_state()
+
+    def plain_step(code: int, state: Any) -> tuple[Tensor, Any]:
+        scores, state = model.step(torch.tensor([code]), state)
+        return scores[0], state
+
+    return plain_step, model.initial_state(1)
