@@ -87,6 +87,14 @@ DATA_SETS = (
         "Language Modeling Dataset",
         files=("wiki.train.raw", "wiki.valid.raw", "wiki.test.raw"),
     ),
+    DataSet(
+        folder="nab",
+        what="the Numenta Anomaly Benchmark 1.1: streams with labelled anomalies, one folder per kind, and "
+        "windows.json with first and last time of each labelled window by file",
+        origin="Lavin and Ahmad (2015), Evaluating Real-time Anomaly Detection Algorithms: the Numenta Anomaly "
+        "Benchmark, IEEE ICMLA; published by Numenta",
+        files=("windows.json",),
+    ),
 )
 
 

@@ -76,6 +76,8 @@ class Pushed:
     expected, lower, upper
         What was expected before the reading came, and the band that holds it with the stream's coverage; infinite
         while nothing is known.
+    error
+        How far off that was, in units of the error expected; NaN where there is none.
     p
         How often, per reading, a quiet stream would begin to look at least so strange.
     alarms
@@ -83,9 +85,23 @@ class Pushed:
     """
 
     def __init__(
-        self, expected: Any, lower: Any, upper: Any, p: Any, alarms: tuple[Alarm, ...], forecast: Callable[[], Forecast]
+        self,
+        expected: Any,
+        lower: Any,
+        upper: Any,
+        error: Any,
+        p: Any,
+        alarms: tuple[Alarm, ...],
+        forecast: Callable[[], Forecast],
     ) -> None:
-        self.expected, self.lower, self.upper, self.p, self.alarms = expected, lower, upper, p, alarms
+        self.expected, self.lower, self.upper, self.error, self.p, self.alarms = (
+            expected,
+            lower,
+            upper,
+            error,
+            p,
+            alarms,
+        )
         self._forecast = forecast
 
     @property
@@ -231,10 +247,10 @@ class ForecastStream:
         self.readings += 1
         alarms = self._alarms(surprise, given, mean, lower, upper)
         number = self.readings
-        expected, below, above, p = (
-            float(one[0]) if self.channels is None else one for one in (mean, lower, upper, surprise.p[0])
+        expected, below, above, error, p = (
+            float(one[0]) if self.channels is None else one for one in (mean, lower, upper, errors, surprise.p[0])
         )
-        return Pushed(expected, below, above, p, alarms, lambda: self._forecast_at(number))
+        return Pushed(expected, below, above, error, p, alarms, lambda: self._forecast_at(number))
 
     def advance(self, time: float) -> None:
         """Nothing came until `time`: the newest reading held for its usual step, and then there was silence."""
