@@ -1,8 +1,8 @@
 """Alarms on the Numenta Anomaly Benchmark: one detector, one setting, 31 labelled streams.
 
 Every file is pushed through a `ForecastStream` reading by reading, rows being steps. Its alarms, at the default rate of
-one per 1,000 quiet readings, are scored by the benchmark's rule. Windows, memory and silence of the detector were chosen
-with the scores of these 31 files in sight, as one setting for all; the other 27 files of the benchmark were never seen.
+one per 1,000 quiet readings, are scored by the benchmark's rule. Windows, memory and silence of the detector were
+chosen with the scores of these 31 files in sight, as one setting for all; the other 27 files were never seen.
 river's HalfSpaceTrees reads the same streams in the same run; its threshold is the best one on these very files.
 """
 
