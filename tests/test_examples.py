@@ -41,6 +41,14 @@ def test_a_torch_model_on_a_stream(run):
     assert names["loss"].item() < 0.05
 
 
+def test_digits_pixel_by_pixel(run):
+    pytest.importorskip("sklearn")
+    names, said = run("digits.py", "--epochs", "2", "--images", "128")
+    assert "after row 8" in said
+    assert 0 <= names["right"] <= 1
+    assert names["state"].samples.item() == 64
+
+
 def test_features_of_a_csv_file(run, tmp_path):
     _, said = run("csv_features.py")
     assert "200 rows, 12 features" in said

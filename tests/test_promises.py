@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from hippozoo.baselines import LSTM, S4D, DeltaNet, Mamba, Transformer, VanillaHippo, VanillaMLP
+from hippozoo.baselines import GRU, LSTM, S4D, DeltaNet, Mamba, Transformer, VanillaHippo, VanillaMLP
 from hippozoo.checks import CHECKS, Trial
 from hippozoo.layers import Block, SequenceModel, Stack
 from hippozoo.memory import GrowingMemory, LagLayer, Memory, MemoryLayer
@@ -119,6 +119,7 @@ MEMBERS = {
     "volterra-layer-low-rank": (lambda: VolterraLayer(LegS(5, timescale=9.0), channels=2, rank=2), {"n_steps": 100}),
     "lstm": (lambda: LSTM(3, 2, width=8, layers=2, dtype=torch.float64), {}),
     "lstm-float32": (lambda: LSTM(3, 2, width=8), {}),
+    "gru": (lambda: GRU(3, 2, width=8, layers=2, dtype=torch.float64), {}),
     "s4d": (lambda: S4D(3, 2, width=8, layers=2, order=6, dtype=torch.float64), {"n_steps": 150}),
     "s4d-float32": (lambda: S4D(3, 2, width=8), {}),
     "mamba": (lambda: Mamba(3, 2, width=8, layers=2, order=5, dtype=torch.float64), {}),

@@ -12,6 +12,7 @@ what one long call gives. `VanillaHippo` and `VanillaMLP` know time; to the othe
 
 from hippozoo.baselines.base import Baseline, parameter_count
 from hippozoo.baselines.deltanet import DeltaNet, DeltaNetState
+from hippozoo.baselines.gru import GRU
 from hippozoo.baselines.lstm import LSTM, LSTMState
 from hippozoo.baselines.mamba import Mamba, MambaState
 from hippozoo.baselines.s4d import S4D
@@ -23,6 +24,7 @@ __all__ = [
     "parameter_count",
     "LSTM",
     "LSTMState",
+    "GRU",
     "S4D",
     "Mamba",
     "MambaState",

@@ -67,16 +67,45 @@ class LSTM(Baseline):
         return LSTMState(zeros, zeros.clone())
 
     def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, LSTMState]:
-        lengths = timing.lengths
-        before = None if state is None else tuple(part.transpose(0, 1).contiguous() for part in state)
-        if lengths is None:
-            y, after = self.cells(x, before)
-            return self.readout(y), LSTMState(*(part.transpose(0, 1) for part in after))
+        y, after = roll_cells(self.cells, x, self._begin(x, state), timing.lengths)
+        return self.readout(y), LSTMState(*after)
+
+    def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, LSTMState]:
+        if not torch.compiler.is_compiling():
+            return super()._single(x, state, steps)
+        # torch's cells keep a list of their weights, which no operator over time may touch: so gate by gate.
+        after = []
+        for number, (hidden, cell) in enumerate(zip(state.hidden.unbind(1), state.cell.unbind(1), strict=True)):
+            from_sample, from_hidden = parts_of_gates(self.cells, number, x, hidden)
+            enter, keep, value, leave = (from_sample + from_hidden).chunk(4, -1)
+            cell = torch.sigmoid(keep) * cell + torch.sigmoid(enter) * torch.tanh(value)
+            x = torch.sigmoid(leave) * torch.tanh(cell)
+            after.append((x, cell))
+        return self.readout(x), LSTMState(*(torch.stack(parts, 1) for parts in zip(*after, strict=True)))
+
+
+def roll_cells(
+    cells: nn.LSTM | nn.GRU, x: Tensor, state: tuple[Tensor, ...], lengths: Tensor | None
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Torch's recurrent cells with states that have the batch first; no time passes in the padding."""
+    before = tuple(part.transpose(0, 1).contiguous() for part in state)
+    given: Any = before if isinstance(cells, nn.LSTM) else before[0]
+    if lengths is None:
+        y, after = cells(x, given)
+    else:
         # A packed sequence has at least one sample; items of none keep what they had.
         packed = nn.utils.rnn.pack_padded_sequence(x, lengths.clamp(min=1).cpu(), True, enforce_sorted=False)
-        y, after = self.cells(packed, before)
+        y, after = cells(packed, given)
         y, _ = nn.utils.rnn.pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])
-        empty = (lengths == 0)[:, None, None]
-        kept = self._begin(x, state)
-        parts = (torch.where(empty, old, new.transpose(0, 1)) for old, new in zip(kept, after, strict=True))
-        return self.readout(y), LSTMState(*parts)
+    parts = tuple(part.transpose(0, 1) for part in (after if isinstance(cells, nn.LSTM) else (after,)))
+    if lengths is None:
+        return y, parts
+    empty = (lengths == 0)[:, None, None]
+    return y, tuple(torch.where(empty, old, new) for old, new in zip(state, parts, strict=True))
+
+
+def parts_of_gates(cells: nn.LSTM | nn.GRU, layer: int, x: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+    """What the sample and the last hidden state bring to the gates of a layer."""
+    weights = (getattr(cells, f"{name}_l{layer}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh"))
+    by_sample, sample_bias, by_hidden, hidden_bias = weights
+    return nn.functional.linear(x, by_sample, sample_bias), nn.functional.linear(hidden, by_hidden, hidden_bias)

@@ -13,6 +13,7 @@ products), `updates` (steps of different lengths), `derivatives` (backward passe
 """
 
 from hippozoo.layers.block import Block, Factory
+from hippozoo.layers.scanner import Scanner
 from hippozoo.layers.sequence_layer import SequenceLayer, Stepper, parameter_count
 from hippozoo.layers.stack import PooledState, SequenceModel, Stack
 from hippozoo.layers.tables import WithTables
@@ -23,6 +24,7 @@ __all__ = [
     "Factory",
     "Lengths",
     "PooledState",
+    "Scanner",
     "SequenceLayer",
     "SequenceModel",
     "Stack",

@@ -25,6 +25,7 @@ from hippozoo.layers.arguments import (
     steps_of_time,
     without_padding,
 )
+from hippozoo.layers.scanner import Scanner
 from hippozoo.layers.tables import WithTables
 from hippozoo.layers.types import Lengths, Steps, Timing
 
@@ -241,6 +242,14 @@ class SequenceLayer(WithTables, ABC):
         """The same layer as a module whose ``forward`` is one `step`: what export functions want."""
         return Stepper(self)
 
+    def scanner(self) -> Scanner:
+        """The same layer as a module that exports for any batch and any length."""
+        return Scanner(self)
+
+    def _numbers_of(self, x: Any) -> Any:
+        """A sequence as the numbers that `_roll` and `_single` take; they are what was given, but for tokens."""
+        return x
+
     # -- the state in motion ---------------------------------------------------------------------------------
 
     def forward(
@@ -381,6 +390,7 @@ class Stepper(nn.Module):
     def __init__(self, layer: SequenceLayer) -> None:
         super().__init__()
         self.layer = layer
+        self.train(layer.training)
 
     def forward(self, x: Float[Tensor, "batch channels"], state: Any) -> tuple[Float[Tensor, "batch *output"], Any]:
         """Output and new state after one more sample."""

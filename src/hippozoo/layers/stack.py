@@ -199,6 +199,8 @@ class SequenceModel(Container):
             self.bias = nn.Parameter(torch.zeros(self.outputs, **self._place))
             # A norm comes before the readout, so that its products begin at about 1 / sqrt(width) each.
             nn.init.normal_(self.embedding.weight, std=self.width**-0.5)
+            # At one, the model would begin by saying every token again.
+            nn.init.constant_(self.norm.weight, 0.25)
         else:
             self.readout = nn.Linear(self.width, self.outputs, **self._place)
 
@@ -238,8 +240,8 @@ class SequenceModel(Container):
             if self.pool:
                 raise TypeError("x is a PackedSequence, but there is one answer per sequence; pass x and lengths.")
             x = x._replace(data=self._embedded(x.data, "(samples,)")) if self.tokens else x
-        elif self.tokens:
-            x = self._embedded(x, "(batch, time)")
+        else:
+            x = self._numbers_of(x)
         return super().forward(x, state, dt, lengths)
 
     def step(
@@ -247,6 +249,9 @@ class SequenceModel(Container):
     ) -> tuple[Float[Tensor, "batch outputs"], Any]:
         """Take in one sample or token per item; give the answer now, and the new state."""
         return super().step(self._embedded(x, "(batch,)") if self.tokens else x, state, dt)
+
+    def _numbers_of(self, x: Any) -> Any:
+        return self._embedded(x, "(batch, time)") if self.tokens else x
 
     def _embedded(self, x: Any, axes: str) -> Tensor:
         """The tokens as vectors, once they have been checked."""

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
-from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo._arguments import positive_number, shorten
 from hippozoo.discretise import Method, discretise, longest_step
-from hippozoo.layers import SequenceLayer, State, Stepper, Steps, Timing
+from hippozoo.layers import State, Stepper, Steps, Timing
 from hippozoo.layers.arguments import above_zero, steps_of_time
 from hippozoo.layers.blocks import BlockTables, all_states, block_tables, fixed_tables, levels_needed, readouts
 from hippozoo.layers.lag_functionals import functionals_of_states, lag_functionals, shared_functional
+from hippozoo.layers.reading import ReadingLayer, Readout
 from hippozoo.layers.updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
 from hippozoo.systems import HippoSystem
 
 __all__ = ["MemoryLayer", "Stepper"]
 
-Readout = Literal["states", "full", "shared", "per_channel"]
 
-
-class MemoryLayer(SequenceLayer):
+class MemoryLayer(ReadingLayer):
     """Keeps the past of every channel as coefficients; gives the states, or a learnt linear readout of them.
 
     The state is explicit: it goes in and comes out, is never changed in place, and ``state.detach()`` cuts the
@@ -113,23 +111,9 @@ class MemoryLayer(SequenceLayer):
             raise TypeError(f"system={shorten(system)}; pass a system such as LegT(order=64, timescale=100.0).")
         self.system = system
         self.dt = positive_number("dt", dt, why="it is the time from sample to sample")
-        self.outputs = None if outputs is None else whole_number("outputs", outputs)
-        if readout is not None and readout not in get_args(Readout):
-            raise ValueError(f"readout={shorten(readout)}; choose from {', '.join(map(repr, get_args(Readout)))}.")
-        self._asked: Readout | None = readout  # the name `readout` belongs to the linear map
-        self.reads = whole_number("reads", reads)
-        if self.reads > 1 and readout != "per_channel":
-            raise ValueError(f"reads={reads} with readout={readout!r}; pass readout='per_channel' for several.")
-        if readout == "full" and not self.outputs:
-            raise ValueError("readout='full' without outputs; pass the number of values to read, such as outputs=1.")
-        if readout == "states" and self.outputs:
-            raise ValueError(f"readout='states' gives the states themselves; leave out outputs={outputs}.")
-        if self.read_by != "states" and not self.channels:
-            given = f"outputs={outputs}" if self.outputs else f"readout={readout!r}"
-            raise ValueError(f"{given} without channels: a readout weighs every channel; pass channels.")
+        self._choose_readout(outputs, readout, reads, bias)
         self.trainable_timescale = bool(trainable_timescale)
         self.method: Method = method
-        self.bias = bool(bias)
         # Tables grow with the square of the order, and high orders are busy with short blocks.
         self.block = 32 if system.order <= 128 else 16
         self._generator = augmented_generator(system)
@@ -140,29 +124,9 @@ class MemoryLayer(SequenceLayer):
             self.log_timescale = nn.Parameter(torch.full_like(place, math.log(system.timescale)))
         else:
             self._make_tables(place, "b_d", "A_d", "_within", "_carries")
-        width = self.channels or 1
-        if self._by_lag:
-            shape = (system.order,) if readout == "shared" else (self.reads, width, system.order)
-            self.functional = nn.Parameter(place.new_empty(shape).normal_(0.0, system.order**-0.5))
-        if self.outputs:
-            numbers = width * (self.reads if self._by_lag else system.order)
-            self.readout = nn.Linear(numbers, self.outputs, self.bias, **self._place)
+        self._make_readout(system.order)
 
     # -- what it is ------------------------------------------------------------------------------------------
-
-    @property
-    def read_by(self) -> Readout:
-        """What the output is: the states, or which readout of them."""
-        return self._asked or ("full" if self.outputs else "states")
-
-    @property
-    def _by_lag(self) -> bool:
-        return self.read_by in ("shared", "per_channel")
-
-    def configuration(self) -> dict[str, Any]:
-        """The constructor's arguments; with the `state_dict` and the dtype they make the layer again."""
-        names = "system", "dt", "outputs", "channels", "trainable_timescale", "method", "bias"
-        return {**{name: getattr(self, name) for name in names}, "readout": self._asked, "reads": self.reads}
 
     @property
     def timescale(self) -> float:
@@ -265,11 +229,6 @@ class MemoryLayer(SequenceLayer):
             return states @ self.functional
         return functionals_of_states(states, self.functional).flatten(-2) if self._by_lag else states
 
-    def _mapped(self, y: Tensor) -> Tensor:
-        if not self.outputs:
-            return y
-        return self.readout(y) if self._by_lag else y + self.readout.bias if self.bias else y
-
     def tables(self, n_steps: int, dt: Tensor | None = None) -> BlockTables:
         """What the memory does within a block of time and from block to block, for sequences of this length."""
         if dt is None and not self.trainable_timescale:
@@ -282,11 +241,7 @@ class MemoryLayer(SequenceLayer):
 
     @property
     def _parameter(self) -> Tensor | None:
-        if self.trainable_timescale:
-            return self.log_timescale
-        if self._by_lag:
-            return self.functional
-        return self.readout.weight if self.outputs else None
+        return self.log_timescale if self.trainable_timescale else self._learnt
 
     def _compute_tables(self, place: Tensor) -> None:
         A_d, b_d = (torch.from_numpy(rule) for rule in discretise(self.system, self.dt, self.method))

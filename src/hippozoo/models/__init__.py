@@ -4,8 +4,11 @@
 >>> from hippozoo.models import explicit_characters
 >>> parameter_count(explicit_characters(params=25_000)) <= 25_000
 True
+
+`build_model` makes a model by the names of its layers, `recipe` one layer of a kind for stacks of one's own.
 """
 
 from hippozoo.models.characters import explicit_characters
+from hippozoo.models.recipes import RECIPES, build_model, recipe
 
-__all__ = ["explicit_characters"]
+__all__ = ["RECIPES", "build_model", "explicit_characters", "recipe"]

@@ -1,0 +1,72 @@
+"""A sequence through torch's scan operator, one step after the other: a graph for any batch and any length."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as nests
+
+if TYPE_CHECKING:
+    from hippozoo.layers.sequence_layer import SequenceLayer
+
+__all__ = ["Scanner"]
+
+
+class Scanner(nn.Module):
+    """A layer as a module for ``torch.export`` and ONNX whose graph takes any batch and any length.
+
+    The fast paths of a layer cut time into blocks, and a graph of them is a graph of so many blocks. Here time goes
+    through torch's scan operator, one `step` after the other: slower, exact, and of any length. Dropout and lengths
+    have no part in it.
+
+    Parameters
+    ----------
+    layer
+        Any `SequenceLayer`, stacks and models too.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from hippozoo.memory import MemoryLayer
+    >>> from hippozoo.systems import LegT
+    >>> warnings.simplefilter("ignore")  # torch's own, about itself
+    >>> layer = MemoryLayer(LegT(order=4, timescale=20.0), channels=1)
+    >>> batch, time = torch.export.Dim("batch"), torch.export.Dim("time")
+    >>> program = torch.export.export(
+    ...     layer.scanner(),
+    ...     (torch.ones(2, 10, 1), layer.initial_state(2)),
+    ...     dynamic_shapes=({0: batch, 1: time}, {0: batch}),
+    ... )
+    >>> warnings.simplefilter("default")
+    >>> y, state = program.module()(torch.ones(3, 25, 1), layer.initial_state(3))
+    >>> y.shape
+    torch.Size([3, 25, 1, 4])
+    """
+
+    def __init__(self, layer: SequenceLayer) -> None:
+        super().__init__()
+        self.layer = layer
+        self.train(layer.training)
+
+    def forward(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Output at every sample, or once per sequence where the layer answers once, and the state after the last."""
+        try:
+            from torch._higher_order_ops.scan import scan
+        except ImportError as error:
+            raise NotImplementedError(
+                f"torch {torch.__version__} has no scan operator, and without it a graph has one fixed length; export "
+                "one step with layer.stepper() and loop outside, or export the layer itself at the length you need."
+            ) from error
+        layer, form = self.layer, nests.tree_structure(state)
+
+        def one(parts: list[Tensor], sample: Tensor) -> tuple[list[Tensor], Tensor]:
+            y, after = layer._single(sample, nests.tree_unflatten(parts, form), None)
+            # The operator wants tensors that share no memory with what it was given.
+            return [part.clone() for part in nests.tree_leaves(after)], y.clone()
+
+        samples = layer._numbers_of(x).transpose(0, 1)
+        parts, y = scan(one, nests.tree_leaves(state), samples, dim=0)
+        y = y.transpose(0, 1)
+        return y[:, -1] if getattr(layer, "pool", None) else y, nests.tree_unflatten(parts, form)

@@ -1,0 +1,145 @@
+"""A layer of each kind with good defaults, by name; and models of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from hippozoo._arguments import shorten, whole_number
+from hippozoo.baselines import GRU, LSTM, S4D, DeltaNet, Mamba
+from hippozoo.layers import Factory, SequenceLayer, SequenceModel
+from hippozoo.memory.lags import LagLayer
+from hippozoo.memory.layer import MemoryLayer
+from hippozoo.systems import LegT
+from hippozoo.zoo.associative import AssociativeMemory
+from hippozoo.zoo.multiscale import MultiscaleLayer, MultiscaleMemory
+from hippozoo.zoo.salience import SalienceLayer
+from hippozoo.zoo.volterra import VolterraLayer
+
+__all__ = ["RECIPES", "build_model", "recipe"]
+
+
+def memory(width: int, length: int) -> SequenceLayer:
+    """The whole sequence in one window, a few lag functionals of each channel."""
+    return MemoryLayer(LegT(order(length), float(length)), channels=width, readout="per_channel", reads=2)
+
+
+def lags(width: int, length: int) -> SequenceLayer:
+    """Windows of a quarter of one another, free recent samples, and a product of two reads."""
+    return LagLayer([LegT(min(6, int(w)), w) for w in windows(length)], width, taps=min(4, length), products=1)
+
+
+def multiscale(width: int, length: int) -> SequenceLayer:
+    """A bank of windows from a few samples to the whole sequence, read in full."""
+    shortest = min(4.0, length / 2)
+    bank = MultiscaleMemory(LegT(4, shortest), longest=float(length), scales=4)
+    return MultiscaleLayer(bank, outputs=width, channels=width)
+
+
+def salience(width: int, length: int) -> SequenceLayer:
+    """A learnt clock of the samples alone over one window of the sequence."""
+    return SalienceLayer(LegT(order(length), float(length)), width, summary=0, hidden=width)
+
+
+def associative(width: int, length: int) -> SequenceLayer:
+    """Values under addresses that depend on the last two samples."""
+    return AssociativeMemory(width, width=min(16, width), system=LegT(8, 2.0), hidden=width)
+
+
+def volterra(width: int, length: int) -> SequenceLayer:
+    """Products of two functionals of all coefficients of all channels."""
+    return VolterraLayer(LegT(min(4, order(length)), float(length)), width, outputs=width, rank=1)
+
+
+#: What makes a layer for so many channels and sequences of about so many samples.
+RECIPES: dict[str, Callable[[int, int], SequenceLayer]] = {
+    "memory": memory,
+    "lags": lags,
+    "multiscale": multiscale,
+    "salience": salience,
+    "associative": associative,
+    "volterra": volterra,
+    "gru": lambda width, length: GRU(width, width, width),
+    "lstm": lambda width, length: LSTM(width, width, width),
+    "mamba": lambda width, length: Mamba(width, width, width),
+    "s4d": lambda width, length: S4D(width, width, width),
+    "deltanet": lambda width, length: DeltaNet(width, width, width, heads=1),
+}
+
+
+def recipe(name: str, length: int) -> Callable[[int], SequenceLayer]:
+    """What makes a layer of a kind for any width: a factory for `hippozoo.layers.Block` and the like.
+
+    Parameters
+    ----------
+    name
+        One of `RECIPES`.
+    length
+        Samples in a usual sequence, or as far back as it matters.
+
+    Examples
+    --------
+    >>> from hippozoo.layers import Stack
+    >>> stack = Stack(16, [recipe("lags", 64), recipe("salience", 64)])
+    >>> stack.layers[1].layer.system
+    LegT(order=16, timescale=64.0)
+    """
+    if name not in RECIPES:
+        raise ValueError(f"name={shorten(name)}; choose from {', '.join(RECIPES)}.")
+    length = whole_number("length", length)
+    return lambda width: RECIPES[name](width, length)
+
+
+def build_model(
+    names: str | Sequence[str],
+    *,
+    length: int,
+    inputs: int | None = None,
+    tokens: int | None = None,
+    outputs: int | None = None,
+    params: int | None = None,
+    layers: int | None = None,
+    **options: Any,
+) -> SequenceModel:
+    """A model by the names of its layers.
+
+    Parameters
+    ----------
+    names
+        One of `RECIPES` for all layers, or one for each.
+    length
+        Samples in a usual sequence.
+    inputs, tokens, outputs, options
+        Of `hippozoo.layers.SequenceModel` and its blocks, such as ``pool="last"`` or ``width=64``.
+    params
+        Parameters wanted: the width that comes nearest is chosen.
+    layers
+        Blocks, where there is one name; 2 by default.
+
+    Examples
+    --------
+    >>> from hippozoo.layers import parameter_count
+    >>> model = build_model("memory", length=64, inputs=1, outputs=10, params=17_000, pool="last")
+    >>> parameter_count(model), model.width
+    (16919, 37)
+    """
+    if isinstance(names, str):
+        names = [names] * whole_number("layers", 2 if layers is None else layers)
+    elif layers is not None and layers != len(names):
+        raise ValueError(f"layers={layers}, but there are {len(names)} names; leave layers out.")
+    arguments = {"inputs": inputs, "tokens": tokens, "outputs": outputs, **options}
+    arguments["layers"] = cast(list[Factory], [recipe(name, length) for name in names])
+    return SequenceModel(**arguments) if params is None else SequenceModel.match(params, **arguments)
+
+
+def order(length: int) -> int:
+    """Coefficients for a window of so many samples: enough to tell a quarter of them apart."""
+    return max(2, min(16, length))
+
+
+def windows(length: int) -> list[float]:
+    """From the whole length down to 8 samples, a quarter each time."""
+    found = [float(length)]
+    while found[-1] >= 32:
+        found.append(found[-1] / 4)
+    return found[::-1]

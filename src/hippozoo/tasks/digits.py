@@ -1,0 +1,68 @@
+"""scikit-learn's digits as sequences: 1,797 images of 8 by 8, pixel by pixel or row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from hippozoo._arguments import shorten
+
+__all__ = ["Digits", "View", "load_digits"]
+
+View = Literal["pixels", "rows"]
+#: Images to choose by, and to report; the rest is to learn from.
+HELD_OUT = 300
+
+
+@dataclass(frozen=True, eq=False)
+class Digits:
+    """Images as sequences, and what they show.
+
+    Parameters
+    ----------
+    images
+        (images, time, numbers): 64 samples of one number, or 8 of eight; about zero, none beyond one.
+    labels
+        The digits, 0 to 9.
+    """
+
+    images: Float[np.ndarray, "images time numbers"]
+    labels: Int[np.ndarray, " images"]
+
+
+def load_digits(view: View = "pixels", seed: int = 0) -> tuple[Digits, Digits, Digits]:
+    """Images to learn from (1,197), to choose by (300) and to report (300), split at random by `seed`.
+
+    The images come with scikit-learn and need no download; they are a part of the Optical Recognition of Handwritten
+    Digits set of the UCI repository (Alpaydin and Kaynak, 1998).
+
+    Parameters
+    ----------
+    view
+        ``"pixels"``: one pixel after the other, line by line; ``"rows"``: one row of eight after the other.
+    seed
+        Of the split.
+
+    Examples
+    --------
+    >>> train, validation, test = load_digits("rows")
+    >>> train.images.shape, len(validation.labels), len(test.labels)
+    ((1197, 8, 8), 300, 300)
+    """
+    if view not in get_args(View):
+        raise ValueError(f"view={shorten(view)}; choose from 'pixels', 'rows'.")
+    try:
+        from sklearn.datasets import load_digits as from_sklearn
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "the digits come with scikit-learn, which is not here; install hippozoo with the extra [sklearn]."
+        ) from error
+    found: Any = from_sklearn()
+    images = (found.data / 16.0 - 0.3).astype(np.float32).reshape(-1, *((64, 1) if view == "pixels" else (8, 8)))
+    order = np.random.default_rng([21, seed]).permutation(len(images))
+    parts = np.split(order, [len(order) - 2 * HELD_OUT, len(order) - HELD_OUT])
+    train, validation, test = (Digits(images[part], found.target[part].astype(np.int64)) for part in parts)
+    return train, validation, test
