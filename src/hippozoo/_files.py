@@ -22,7 +22,15 @@ try:
 except ImportError:  # Windows has no such locks: there leftovers stay
     fcntl = None
 
-__all__ = ["CannotWriteError", "demand_writable", "make_folder", "naming", "remove_leftovers", "write_whole"]
+__all__ = [
+    "CannotWriteError",
+    "demand_folder",
+    "demand_writable",
+    "make_folder",
+    "naming",
+    "remove_leftovers",
+    "write_whole",
+]
 
 _PREFIX, _SUFFIX = ".hippozoo-", ".tmp"
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
@@ -135,26 +143,41 @@ def demand_writable(path: str | os.PathLike[str]) -> None:
             pass
 
 
-def make_folder(path: str | os.PathLike[str]) -> Path:
-    """The folder, created where there is none; refused, before the work, where nothing can be written.
+def demand_folder(path: str | os.PathLike[str]) -> Path:
+    """Refuse a folder that `make_folder` could not make, before the work; nothing is created.
 
     Examples
     --------
     >>> try:
-    ...     make_folder("/dev/null/results")
+    ...     demand_folder("/dev/null/results")
     ... except CannotWriteError as error:
     ...     print(error)
     /dev/null/results cannot be written: /dev/null is a file, and a folder is wanted; pass another name.
     """
     folder = Path(path)
-    for part in (folder, *folder.parents):
-        if part.exists() and not part.is_dir():
-            raise CannotWriteError(path, f"{part} is a file, and a folder is wanted; pass another name")
+    with naming(path):
+        there = next(part for part in (folder.absolute(), *folder.absolute().parents) if part.exists())
+        if not there.is_dir():
+            raise CannotWriteError(path, f"{there} is a file, and a folder is wanted; pass another name")
+        remove_leftovers(there)
+        with _temporary(there):
+            pass
+    return folder
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """The folder, created where there is none; refused, before the work, where nothing can be written.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     make_folder(Path(folder) / "results" / "volterra").is_dir()
+    True
+    """
+    folder = demand_folder(path)
     with naming(path):
         folder.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(folder)
-        with _temporary(folder):
-            pass
     return folder
 
 

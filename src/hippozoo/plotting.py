@@ -7,17 +7,21 @@ the text for the truth; whichever style is active then decides what these are.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import matplotlib as mpl
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from hippozoo._colours import DARK, FAINT, INK, LIGHT, PAPER
+from hippozoo._files import write_whole
 
-__all__ = ["axes_or_new", "ink", "style"]
+__all__ = ["axes_or_new", "ink", "style", "write_figure"]
 
 
 @contextmanager
@@ -75,3 +79,20 @@ def axes_or_new(ax: Axes | None) -> Axes:
     import matplotlib.pyplot as plt  # here, because it picks a display and only this path needs one
 
     return plt.subplots(layout="constrained")[1]
+
+
+def write_figure(figure: Figure, path: Path, **options: Any) -> None:
+    """Write a picture whole or not at all; its format is the path's ending, the options are matplotlib's.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from matplotlib.figure import Figure
+    >>> with TemporaryDirectory() as folder:
+    ...     write_figure(Figure(), Path(folder) / "empty.svg", metadata={"Date": None})
+    ...     (Path(folder) / "empty.svg").read_text()[:5]
+    '<?xml'
+    """
+    content = io.BytesIO()
+    figure.savefig(content, format=path.suffix.removeprefix("."), **options)
+    write_whole(path, content.getvalue())

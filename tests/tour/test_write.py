@@ -139,6 +139,6 @@ def test_a_section_that_fails_is_named_and_the_old_page_stays(tmp_path):
 def test_a_file_in_the_way_is_left_alone(tmp_path):
     precious = tmp_path / "tour"
     precious.write_text("mine")
-    with pytest.raises(NotADirectoryError, match="is a file, and the tour writes a folder"):
+    with pytest.raises(OSError, match="is a file, and a folder is wanted"):
         write_tour(precious)
     assert precious.read_text() == "mine"

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from hippozoo._files import write_whole
 from hippozoo.experiments import (
     QUIET,
     Claim,
@@ -286,7 +287,7 @@ def report(result: Result, folder: Path) -> None:
     )
 
     runs, config = result.arrays["runs"], result.arrays["config"]
-    (folder / "table.md").write_text(table(result), encoding="utf-8")
+    write_whole(folder / "table.md", table(result).encode())
     levels = result.metrics["copy_last_accuracy"], result.metrics["chance_accuracy"]
     shown = next(name for name in (*ONE_BY_ONE, *runs) if runs.get(name))
     seen, title = runs[shown][0].result, f"{LABELS[shown]} (seed {runs[shown][0].unit['seed']})"

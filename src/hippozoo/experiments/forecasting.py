@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.signal import fftconvolve
 
+from hippozoo._files import write_whole
 from hippozoo.experiments import QUIET, Claim, Context, Departure, Result, markdown_table, over_seeds, spread_text
 from hippozoo.experiments._history_geometry import (
     DELAYS,
@@ -340,7 +341,7 @@ def report(result: Result, folder: Path) -> None:
     from hippozoo.plotting import style
 
     config: Config = result.arrays["config"]
-    (folder / "table.md").write_text(table(result), encoding="utf-8")
+    write_whole(folder / "table.md", table(result).encode())
     opened, signal, process = (result.arrays[key] for key in ("opened", "signal", "process"))
     with style():
         figures.draw_schematic(config.horizons, config.timescale, folder)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hippozoo._files import write_whole
 from hippozoo.experiments import (
     QUIET,
     Claim,
@@ -385,7 +386,7 @@ def report(result: Result, folder: Path) -> None:
 
     from hippozoo.plotting import style
 
-    (folder / "table.md").write_text(table(result), encoding="utf-8")
+    write_whole(folder / "table.md", table(result).encode())
     with style():
         figure = Figure(figsize=(11, 4.4), layout="constrained")
         axes = figure.subplots(1, 2, sharey=True)

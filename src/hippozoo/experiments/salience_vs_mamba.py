@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from hippozoo._files import write_whole
 from hippozoo.baselines import Mamba
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, save_figure, select
 from hippozoo.experiments._character_models import count, largest_within, mamba_stack
@@ -264,7 +265,7 @@ def report(result: Result, folder: Path) -> None:
 
     from hippozoo.plotting import style
 
-    (folder / "table.md").write_text(table(result), encoding="utf-8")
+    write_whole(folder / "table.md", table(result).encode())
     if "excerpt" not in result.arrays:
         return
     titles = {"mamba": "Mamba, mean time step", "salience": "Salience"}

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from hippozoo._files import write_whole
 from hippozoo.experiments import (
     QUIET,
     Claim,
@@ -232,7 +233,7 @@ def report(result: Result, folder: Path) -> None:
     from hippozoo.zoo.salience.plots import plot_episode, plot_warp
 
     config = result.arrays["config"]
-    (folder / "table.md").write_text(table(result), encoding="utf-8")
+    write_whole(folder / "table.md", table(result).encode())
     with style():
         traces = {name: example_trace(config, example) for name, example in result.arrays["examples"].items()}
         for protocol, example in result.arrays["examples"].items():

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hippozoo._files import write_whole
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, markdown_table, save_figure, select
 from hippozoo.memory import Memory
 from hippozoo.systems import LegS, LegT
@@ -191,7 +192,7 @@ def report(result: Result, folder: Path) -> None:
     from hippozoo.plotting import style
     from hippozoo.zoo.volterra.plots import plot_kernel, plot_nonlinearity
 
-    (folder / "table.md").write_text(table(result), encoding="utf-8")
+    write_whole(folder / "table.md", table(result).encode())
     with style():
         _draw_errors(result, folder)
         for name, shown in result.arrays.items():

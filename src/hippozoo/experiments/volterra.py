@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hippozoo._files import write_whole
 from hippozoo.experiments import (
     QUIET,
     Claim,
@@ -236,7 +237,7 @@ def report(result: Result, folder: Path) -> None:
     from hippozoo.plotting import style
     from hippozoo.zoo.volterra.plots import plot_kernels, plot_learning
 
-    (folder / "table.md").write_text(table(result), encoding="utf-8")
+    write_whole(folder / "table.md", table(result).encode())
     with style():
         figure = Figure(figsize=(6.4, 4.2), layout="constrained")
         ax = figure.subplots()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hippozoo import checkpoint
+from hippozoo._files import write_whole
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_seeds, save_figure, select
 from hippozoo.experiments._character_models import ABLATIONS, ROWS, STACKS, build_explicit, build_row, build_stack
 from hippozoo.experiments._characters import Protocol, learn
@@ -463,7 +464,7 @@ def report(result: Result, folder: Path) -> None:
     from hippozoo.plotting import style
 
     config: Config = result.arrays["config"]
-    (folder / "table.md").write_text(tables(result), encoding="utf-8")
+    write_whole(folder / "table.md", tables(result).encode())
     ratios = result.metrics["ratio_to_lstm"]
     names = [name for name in ROWS if name in ratios]
     quick = " (a quick run, no result)" if config.characters is not None else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hippozoo._files import demand_folder, make_folder
 from hippozoo.forecast_command.page import summarise, write_csv, write_page
 from hippozoo.forecast_command.run import forecast_table
 
@@ -26,8 +27,7 @@ def run_forecast(
     from rich.console import Console
     from rich.progress import Progress
 
-    if out.exists() and not out.is_dir():
-        raise NotADirectoryError(f"{out} is a file, and the forecast goes into a folder; pass another --out.")
+    demand_folder(out)  # before the work, and not after it
     console = Console(stderr=True)
     # Where nobody watches, a bar that vanishes leaves an empty line behind.
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -42,7 +42,7 @@ def run_forecast(
             progress=lambda done: bar.update(task, completed=done),
             rows_are_steps=rows_are_steps,
         )
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     write_csv(run, out / "forecast.csv")
     write_page(run, out)
     return summarise(run)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hippozoo._files import make_folder, write_whole
 from hippozoo.forecast_command.backtest import COVERAGES, BackTest
 from hippozoo.forecast_command.run import ForecastRun
 from hippozoo.zoo.forecasting import Forecast, explain
@@ -21,16 +23,17 @@ def write_csv(run: ForecastRun, path: Path) -> None:
     leads = run.forecast.leads()
     mean = run.forecast.mean(leads)
     bands = {share: run.forecast.band(leads, share) for share in COVERAGES}
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        ends = [f"{side}_{share * 100:.0f}" for share in COVERAGES for side in ("lower", "upper")]
-        writer.writerow(["column", "step", *(["time"] if run.times else []), "mean", *ends])
-        for c, name in enumerate(run.columns):
-            for k in range(len(leads)):
-                numbers = [mean[c, k], *(bands[share][side][c, k] for share in COVERAGES for side in (0, 1))]
-                moment = [run.times[k]] if run.times else []
-                # The shortest text that gives the very number back: on a large level all digits are needed.
-                writer.writerow([name, k + 1, *moment, *(repr(float(number)) for number in numbers)])
+    file = io.StringIO(newline="")
+    writer = csv.writer(file)
+    ends = [f"{side}_{share * 100:.0f}" for share in COVERAGES for side in ("lower", "upper")]
+    writer.writerow(["column", "step", *(["time"] if run.times else []), "mean", *ends])
+    for c, name in enumerate(run.columns):
+        for k in range(len(leads)):
+            numbers = [mean[c, k], *(bands[share][side][c, k] for share in COVERAGES for side in (0, 1))]
+            moment = [run.times[k]] if run.times else []
+            # The shortest text that gives the very number back: on a large level all digits are needed.
+            writer.writerow([name, k + 1, *moment, *(repr(float(number)) for number in numbers)])
+    write_whole(path, file.getvalue().encode())
 
 
 def summarise(run: ForecastRun) -> dict[str, Any]:
@@ -86,7 +89,7 @@ def write_page(run: ForecastRun, folder: Path) -> Path:
     """``index.html`` with three pictures per column: the forecast, its back-test, and the past it uses."""
     from html import escape
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     summary = summarise(run)
     sections = []
     for c, name in enumerate(run.columns[:12]):
@@ -126,7 +129,7 @@ img{{width:100%}}td,th{{padding:.2rem 1rem .2rem 0;text-align:left}}</style></he
 <p>Numbers: <a href="forecast.csv">forecast.csv</a>. Written by hippozoo.</p></body></html>
 """
     path = folder / "index.html"
-    path.write_text(page, encoding="utf-8")
+    write_whole(path, page.encode())
     return path
 
 
@@ -153,7 +156,7 @@ def draw(run: ForecastRun, column: int, path: Path) -> None:
     """One picture: forecast above; errors by step ahead and weights of the past below."""
     from matplotlib.figure import Figure
 
-    from hippozoo.plotting import style
+    from hippozoo.plotting import style, write_figure
     from hippozoo.zoo.forecasting.plots import plot_forecast, plot_influence
 
     horizon = run.backtest.horizon
@@ -182,4 +185,4 @@ def draw(run: ForecastRun, column: int, path: Path) -> None:
         plot_influence(seen, leads, count, ax=right)
         right.set(title="which past it uses", xlabel="steps ago")
         right.legend(fontsize=8)
-        figure.savefig(path, metadata={"Date": None})
+        write_figure(figure, path, metadata={"Date": None})

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import nn
 
+from hippozoo._files import make_folder
 from hippozoo.layers import SequenceModel
 from hippozoo.tasks.text import ALPHABET, encode
 from hippozoo.zoo.associative import Recall
@@ -89,7 +90,7 @@ def draw_carriers(found: Carriers, path: Path, shown: int = 80) -> None:
     """A picture of the last characters, and what each of them carried."""
     from matplotlib.figure import Figure
 
-    from hippozoo.plotting import style
+    from hippozoo.plotting import style, write_figure
 
     text = found.text[-shown:]
     rows = [(found.influence, "influence on\nthe score")]
@@ -107,5 +108,5 @@ def draw_carriers(found: Carriers, path: Path, shown: int = 80) -> None:
             ax.margins(x=0.01)
         axes[0].set_title(f"What carried the choice of {found.chosen!r} after these characters".replace("$", r"\$"))
         axes[-1].set_xlabel("characters, newest last")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
+        make_folder(path.parent)
+        write_figure(figure, path, dpi=150)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +10,8 @@ from types import SimpleNamespace
 
 from matplotlib.figure import Figure
 
-from hippozoo.plotting import style
+from hippozoo._files import make_folder, write_whole
+from hippozoo.plotting import style, write_figure
 from hippozoo.tour.page import Shown, render_page
 from hippozoo.tour.section import Section, discover_sections, run_section
 
@@ -45,10 +45,7 @@ def write_tour(
     'index.html'
     """
     folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is a file, and the tour writes a folder; pass another name.")
-    pictures = folder / "pictures"
-    pictures.mkdir(parents=True, exist_ok=True)
+    pictures = make_folder(make_folder(folder) / "pictures")
     chosen = discover_sections() if sections is None else list(sections)
 
     shown = []
@@ -64,10 +61,8 @@ def write_tour(
             report(f"{number}/{len(chosen)}  {section.title}: {time.perf_counter() - began:.1f} s")
 
     page = folder / "index.html"
-    draft = folder / f".index.{os.getpid()}.html"
-    draft.write_text(render_page(shown), encoding="utf-8")
     # The page appears when everything it shows is there.
-    draft.replace(page)
+    write_whole(page, render_page(shown).encode())
     return page
 
 
@@ -79,7 +74,7 @@ def show_section(section: Section, pictures: Path) -> Shown:
     for theme in ("light", "dark"):
         with style(dark=theme == "dark"):
             # Without a date the same tour gives the same bytes.
-            draw_picture(section, names).savefig(pictures / f"{anchor}-{theme}.svg", metadata={"Date": None})
+            write_figure(draw_picture(section, names), pictures / f"{anchor}-{theme}.svg", metadata={"Date": None})
     return Shown(
         section=section,
         anchor=anchor,
