@@ -1,4 +1,4 @@
-"""What a training step of a salience model costs, against the loop with a solve per step, and against Mamba."""
+"""What a training step of a salience model costs, against the loop with a solve per step, and against Mamba; growth."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from hippozoo.baselines import Mamba
 from hippozoo.systems import LegT
 from hippozoo.zoo.salience import SalienceLayer, SalienceModel
 
@@ -106,7 +107,43 @@ def growth() -> list[dict[str, Any]]:
 
         name = f"forward, {n_steps} samples ({form}, chunks of {chunk})"
         rows.append(row(name, seconds(work, 3), samples=8 * n_steps))
+    return rows + long_training()
+
+
+def long_training() -> list[dict[str, Any]]:
+    """A training step beside our Mamba's, batch 16, 44 channels, order 64; and a clock per channel beside one for all.
+
+    A ratio is the reference's time over ours: 0.25 is four times Mamba.
+    """
+    rows, ours = [], {}
+    for n_steps in (128, 512, 2048):
+        x = torch.randn(16, n_steps, 44)
+        peer = Mamba(44, 44, width=44)
+        peer_time = seconds(training_step(peer, lambda x, peer=peer: peer(x)[0], x), 3)
+        for summary, name, target in ((0, "input-only", 1.0), (32, "state-dependent", 0.25)):
+            taken = seconds(_salience_step(x, summary, per_channel=False), 3)
+            ours[summary, n_steps] = taken
+            title = f"training step, {name} salience, {n_steps} samples"
+            against = f"our Mamba, {n_steps} samples"
+            rows.append(row(title, taken, peer_time, against=against, target=target, samples=16 * n_steps))
+    x = torch.randn(16, 512, 44)
+    for summary, name in ((0, "input-only"), (32, "state-dependent")):
+        apart = seconds(_salience_step(x, summary, per_channel=True), 2)
+        title = f"training step, {name} salience per channel, 512 samples"
+        rows.append(row(title, apart, ours[summary, 512], against="one clock", target=0.333, samples=16 * 512))
     return rows
+
+
+def _salience_step(x: Tensor, summary: int, *, per_channel: bool) -> Callable[[], None]:
+    """A training step of a layer, which is first compared with exact matrix exponentials."""
+    system = LegT(64, float(x.shape[1]))
+    layer = SalienceLayer(system, 44, outputs=44, summary=summary, per_channel=per_channel)
+    exact = SalienceLayer(**layer.configuration() | {"form": "recurrent"})
+    exact.load_state_dict(layer.state_dict())
+    with torch.no_grad():
+        found, expected = layer(x[:1])[0][:, :24], exact(x[:1, :24])[0]
+    assert (found - expected).abs().max() < 1e-4 * expected.abs().max()
+    return training_step(layer, lambda x: layer(x, keep_state=False)[0], x)
 
 
 def mamba(states: int) -> nn.Module:

@@ -10,11 +10,19 @@ from __future__ import annotations
 from functools import partial
 from typing import cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition
-from hippozoo.zoo.salience._kernels import pull_chunks, read_chunks
+from hippozoo.zoo.salience._kernels import (
+    arrive_apart,
+    pull_apart,
+    pull_arrivals,
+    pull_chunks,
+    read_apart,
+    read_chunks,
+)
 from hippozoo.zoo.salience._stepwise import Mover, Tables, arrivals_at, updates_at
 
 __all__ = ["roll_chunkwise"]
@@ -50,10 +58,17 @@ def roll_chunkwise(
     starts = torch.nn.functional.pad(ends[..., :-1], (1, 0))
     jumps = torch.diff(x, dim=2, prepend=torch.zeros_like(x[:, :, :1]))
     last = ends[..., -1:]
-    arrived = jumps.mT @ arrivals_at(last - starts, tables)  # (items, chunks, width, order)
+    if clocks == 1:
+        arrived = jumps.mT @ arrivals_at(last - starts, tables)  # (items, chunks, width, order)
+    else:
+        arrived = cast(Tensor, _Arrive.apply(tables, last - starts, jumps[..., 0]))[..., None, :]
     states = carry(tables, last[..., 0], arrived, state.reshape(items, width, order), clocks > 1)
-    rows, left = read_staircases(tables, weight, ends, starts)
-    y = left @ jumps + rows @ states[:, :-1].mT
+    if clocks == 1:
+        rows, left = read_staircases(tables, weight, ends, starts)
+        y = left @ jumps + rows @ states[:, :-1].mT
+    else:
+        y = _ReadApart.apply(tables, weight, ends, starts, jumps[..., 0], states[:, :-1, 0])
+        y = cast(Tensor, y)[..., None]
     y = y.reshape(batch, clocks, -1, width).transpose(1, 2).reshape(batch, -1, channels)
     return y[:, :n_steps], states[:, -1].reshape(batch, channels, order)
 
@@ -137,12 +152,10 @@ class _Read(torch.autograd.Function):
     @staticmethod
     def forward(ctx, tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
         chunk = ends.shape[-1]
-        knots = tables.knots @ weight  # (knots, 3, order + 1)
         rows = ends.new_empty(*ends.shape, len(weight))
         left = ends.new_zeros(*ends.shape, chunk)
         read_chunks(
-            knots[..., :-1].flatten(0, 1).numpy(),
-            knots[..., -1].flatten().numpy(),
+            *_projected(tables, weight),
             tables.root_step,
             *(t.reshape(-1, chunk).numpy() for t in (ends, starts)),
             *(t.flatten(0, -3).numpy() for t in (rows, left)),
@@ -175,3 +188,100 @@ class _Read(torch.autograd.Function):
         )
         both = torch.cat([for_knots, for_jump_knots[:, None]], 1).view(-1)
         return None, both @ tables.knots.reshape(-1, order), for_ends, for_starts
+
+
+# -- clocks of their own: the same without the vectors in between, which would be as many as samples and channels ---
+
+
+def _rows(*tensors: Tensor) -> list[np.ndarray]:
+    """Arrays of which the last axis is kept."""
+    return [t.contiguous().view(-1, t.shape[-1]).numpy() for t in tensors]
+
+
+def arrive_plainly(tables: Tables, lags: Tensor, jumps: Tensor) -> Tensor:
+    """What the jumps of every chunk leave at its end: (*chunks, order), from (*chunks, samples)."""
+    return (jumps[..., None, :] @ arrivals_at(lags, tables))[..., 0, :]
+
+
+class _Arrive(torch.autograd.Function):
+    """`arrive_plainly`, compiled."""
+
+    @staticmethod
+    def forward(ctx, tables: Tables, lags: Tensor, jumps: Tensor) -> Tensor:
+        arrived = lags.new_zeros(*lags.shape[:-1], len(tables.b))
+        knots = tables.knots[:, :, -1].flatten(0, 1).numpy()
+        arrive_apart(knots, tables.root_step, *_rows(lags, jumps), arrived.view(-1, len(tables.b)).numpy())
+        ctx.tables = tables
+        ctx.save_for_backward(lags, jumps)
+        return arrived
+
+    @staticmethod
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        lags, jumps = ctx.saved_tensors
+        tables: Tables = ctx.tables
+        (gradient,) = gradients
+        if differentiated_again(gradient):
+            return None, *gradients_by_definition(partial(arrive_plainly, tables), (lags, jumps), gradient)
+        found = [torch.empty_like(t, memory_format=torch.contiguous_format) for t in (lags, jumps)]
+        pull_arrivals(
+            tables.knots[:, :, -1].flatten(0, 1).numpy(),
+            tables.root_step,
+            *_rows(lags, jumps, gradient, gradient @ tables.A_T.mT),
+            (gradient @ tables.b).view(-1).numpy(),
+            *_rows(*found),
+        )
+        return None, *found
+
+
+def read_apart_plainly(
+    tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor, jumps: Tensor, states: Tensor
+) -> Tensor:
+    """What is read after every sample: (*chunks, samples), from jumps of that shape and states (*chunks, order)."""
+    rows, left = read_plainly(tables, weight, ends, starts)
+    return (left @ jumps[..., None] + rows @ states[..., None])[..., 0]
+
+
+class _ReadApart(torch.autograd.Function):
+    """`read_apart_plainly`, compiled."""
+
+    @staticmethod
+    def forward(
+        ctx, tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor, jumps: Tensor, states: Tensor
+    ) -> Tensor:
+        y = torch.empty_like(ends, memory_format=torch.contiguous_format)
+        rows = _rows(ends, starts, jumps, states, y)
+        read_apart(*_projected(tables, weight), tables.root_step, *rows)
+        ctx.tables = tables
+        ctx.save_for_backward(weight, ends, starts, jumps, states)
+        return y
+
+    @staticmethod
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        weight, *inputs = ctx.saved_tensors
+        tables: Tables = ctx.tables
+        (gradient,) = gradients
+        if differentiated_again(gradient):
+            definition = partial(read_apart_plainly, tables)
+            return None, *gradients_by_definition(definition, (weight, *inputs), gradient)
+        found = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in inputs]
+        for_knots, for_jump_knots = (
+            torch.zeros(3 * len(tables.knots), n, dtype=weight.dtype) for n in (len(weight), 1)
+        )
+        slopes = (tables.knots[..., :-1, :] @ weight @ tables.b).flatten().numpy()
+        pull_apart(
+            *_projected(tables, weight),
+            slopes,
+            tables.root_step,
+            *_rows(*inputs, inputs[-1] @ tables.A_T, gradient),
+            for_knots.numpy(),
+            for_jump_knots[:, 0].numpy(),
+            *_rows(*found),
+        )
+        both = torch.cat([for_knots, for_jump_knots], 1).view(-1)
+        return None, both @ tables.knots.reshape(-1, len(weight)), *found
+
+
+def _projected(tables: Tables, weight: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """The knots of what the functional reads: of a state, (3 knots, order), and of a jump, (3 knots,)."""
+    knots = (tables.knots @ weight).flatten(0, 1)
+    return knots[:, :-1].contiguous().numpy(), knots[:, -1].contiguous().numpy()

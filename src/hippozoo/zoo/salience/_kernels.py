@@ -230,3 +230,125 @@ def pull_chunks(
                     for_jump_knots[cell + j] += gradient * weights[j]
                 for_ends[m, t] += gradient * slope
                 for_starts[m, i] -= gradient * slope
+
+
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+@no_type_check
+def read_apart(knots, jump_knots, root_step, ends, starts, jumps, states, y):
+    """`read_chunks` for rows with clocks of their own, applied at once: reads nothing but ``y`` (rows, samples)."""
+    cells = len(jump_knots) // 3 - 1
+    weights = np.empty(6, knots.dtype)
+    for m in range(ends.shape[0]):
+        state = states[m]
+        for t in range(ends.shape[1]):
+            cell = quintic(ends[m, t], root_step, cells, weights)
+            a, b, c, d, e, f = weights
+            six = knots[3 * cell : 3 * cell + 6]
+            total = a * 0
+            for n in range(len(state)):
+                total += state[n] * (
+                    (a * six[0, n] + b * six[1, n] + c * six[2, n]) + (d * six[3, n] + e * six[4, n] + f * six[5, n])
+                )
+            for i in range(t + 1):
+                cell = 3 * quintic(ends[m, t] - starts[m, i], root_step, cells, weights)
+                for j in range(6):
+                    total += jumps[m, i] * weights[j] * jump_knots[cell + j]
+            y[m, t] = total
+
+
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+@no_type_check
+def pull_apart(
+    knots,
+    jump_knots,
+    slope_knots,
+    root_step,
+    ends,
+    starts,
+    jumps,
+    states,
+    velocities,
+    for_y,
+    for_knots,
+    for_jump_knots,
+    for_ends,
+    for_starts,
+    for_jumps,
+    for_states,
+):
+    """The transpose of `read_apart`: adds to all; `velocities` are ``A state``."""
+    cells = len(jump_knots) // 3 - 1
+    weights = np.empty(6, knots.dtype)
+    for m in range(ends.shape[0]):
+        state, velocity, for_state = states[m], velocities[m], for_states[m]
+        for t in range(ends.shape[1]):
+            gradient = for_y[m, t]
+            cell = quintic(ends[m, t], root_step, cells, weights)
+            a, b, c, d, e, f = weights
+            six = knots[3 * cell : 3 * cell + 6]
+            rate = a * 0
+            for n in range(len(state)):
+                row = (a * six[0, n] + b * six[1, n] + c * six[2, n]) + (d * six[3, n] + e * six[4, n] + f * six[5, n])
+                rate += row * velocity[n]
+                for_state[n] += gradient * row
+            for j in range(6):
+                share = gradient * weights[j]
+                one = for_knots[3 * cell + j]
+                for n in range(len(state)):
+                    one[n] += share * state[n]
+            rate *= gradient
+            for i in range(t + 1):
+                cell = 3 * quintic(ends[m, t] - starts[m, i], root_step, cells, weights)
+                product = gradient * jumps[m, i]
+                left = a * 0
+                slope = a * 0
+                for j in range(6):
+                    left += weights[j] * jump_knots[cell + j]
+                    slope += weights[j] * slope_knots[cell + j]
+                    for_jump_knots[cell + j] += product * weights[j]
+                for_jumps[m, i] += gradient * left
+                rate += product * slope
+                for_starts[m, i] -= product * slope
+            for_ends[m, t] += rate
+
+
+@compiled()
+@no_type_check
+def arrive_apart(knots, root_step, lags, jumps, arrived):
+    """``arrived[m]``: the sum over samples of jump times ``G(lag)``; comes filled with zeros."""
+    cells = len(knots) // 3 - 1
+    weights = np.empty(6, knots.dtype)
+    for m in range(lags.shape[0]):
+        total = arrived[m]
+        for i in range(lags.shape[1]):
+            cell = quintic(lags[m, i], root_step, cells, weights)
+            for j in range(6):
+                weights[j] *= jumps[m, i]
+            a, b, c, d, e, f = weights
+            six = knots[3 * cell : 3 * cell + 6]
+            for n in range(len(total)):
+                total[n] += (a * six[0, n] + b * six[1, n] + c * six[2, n]) + (
+                    d * six[3, n] + e * six[4, n] + f * six[5, n]
+                )
+
+
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+@no_type_check
+def pull_arrivals(knots, root_step, lags, jumps, for_arrived, turned, arriving, for_lags, for_jumps):
+    """The transpose of `arrive_apart`; `turned` is ``A' gradient`` and `arriving` ``b' gradient`` of every row."""
+    cells = len(knots) // 3 - 1
+    weights = np.empty(6, knots.dtype)
+    for m in range(lags.shape[0]):
+        gradient, other = for_arrived[m], turned[m]
+        for i in range(lags.shape[1]):
+            cell = quintic(lags[m, i], root_step, cells, weights)
+            a, b, c, d, e, f = weights
+            six = knots[3 * cell : 3 * cell + 6]
+            here = a * 0
+            rate = a * 0
+            for n in range(len(gradient)):
+                G = (a * six[0, n] + b * six[1, n] + c * six[2, n]) + (d * six[3, n] + e * six[4, n] + f * six[5, n])
+                here += G * gradient[n]
+                rate += G * other[n]
+            for_jumps[m, i] = here
+            for_lags[m, i] = jumps[m, i] * (rate + arriving[m])
