@@ -90,6 +90,7 @@ def test_every_form_agrees_with_the_recurrent_one_in_values_and_gradients(
     system, readout, per_channel, summary, form, monkeypatch
 ):
     monkeypatch.setattr("hippozoo.zoo.salience._stepwise.SEGMENT", 1)  # segments of eight samples
+    monkeypatch.setattr("hippozoo.zoo.salience._stepwise.KEPT", 0)
     fast = make(system, readout=readout, outputs=None if readout == "states" else 2, per_channel=per_channel,
                 summary=summary, form=form)  # fmt: skip
     loop = twin(fast, form="recurrent")
@@ -112,7 +113,8 @@ def test_every_form_agrees_with_the_recurrent_one_in_values_and_gradients(
 @pytest.mark.parametrize("system", SYSTEMS, ids=repr)
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_chunks_agree_with_the_recurrent_form_in_values_and_derivatives(system, per_channel, monkeypatch):
-    monkeypatch.setattr("hippozoo.zoo.salience._compiled_forms.CHUNKS", (8,))
+    for name in ("CHUNKS", "CHUNKS_APART"):
+        monkeypatch.setattr(f"hippozoo.zoo.salience._compiled_forms.{name}", (8,))
     chunks = make(system, outputs=2, per_channel=per_channel, summary=0, form="chunkwise")
     loop = twin(chunks, form="recurrent")
     x, direction = torch.randn(2, 2, 21, 3, dtype=torch.float64)  # the last chunk is filled up

@@ -11,6 +11,7 @@ from hippozoo.zoo.salience.model import SalienceModel
 from hippozoo.zoo.salience.network import SalienceNetwork
 from hippozoo.zoo.salience.table import LagTable, Staircase, lag_table
 from hippozoo.zoo.salience.trace import SalienceTrace, trace
+from hippozoo.zoo.salience.update_table import UpdateTable, update_table
 
 __all__ = [
     "SalienceLayer",
@@ -24,6 +25,8 @@ __all__ = [
     "LagTable",
     "Staircase",
     "lag_table",
+    "UpdateTable",
+    "update_table",
     "Form",
     "Readout",
 ]

@@ -24,8 +24,9 @@ __all__ = ["Fixed", "Mover", "Network", "Tables", "arrivals_at", "roll_stepwise"
 TOLERANCE = {torch.float32: 1e-7, torch.float64: 1e-11}
 # Numbers of states in a segment: they stay in the cache.
 SEGMENT = 1 << 20
-# Numbers of states kept for the backward pass; of longer sequences only the first of every segment.
-KEPT = 1 << 27
+# Numbers of states kept for the backward pass; of longer sequences only the first of every segment. Rolling them again
+# in the cache takes no longer than fetching them from memory, and costs the same per sample at any length.
+KEPT = 1 << 22
 
 
 class Tables(NamedTuple):
@@ -244,26 +245,30 @@ def _find(
     fixed: Fixed, mover: Mover, x: Tensor, clock: Tensor, states: Tensor, network: Network, salience: Tensor
 ) -> None:
     """Fill in the states of a segment after the first, and the salience, which is found on the way."""
-    n_steps, batch, channels = x.shape
+    _, batch, channels = x.shape
     order, rows = states.shape[-1], batch * channels
     activity = mover.room("one_activity", batch, channels, len(network.pool_bias))
     steps = torch.empty_like(salience[0])
     mean = states.new_full((batch, 1, channels), 1 / channels)
     pool_T, out_T = network.pool_weight.mT, network.out_weight.mT
-    for t in range(n_steps):
-        torch.addmm(network.pool_bias, states[t].view(rows, order), pool_T, out=activity.view(rows, -1))
+    pooled = activity.view(rows, -1)
+    each = states.unbind()
+    moments = zip(each, each[1:], network.part.unbind(), salience.unbind(), clock.unbind(), x.unbind(), strict=False)
+    for state, after, part, found, ticks, now in moments:
+        torch.addmm(network.pool_bias, state.view(rows, order), pool_T, out=pooled)
         _tanh_(activity)
-        hidden = torch.addmm(network.part[t], torch.bmm(mean, activity)[:, 0], network.summary_weight)
+        hidden = torch.addmm(part, torch.bmm(mean, activity)[:, 0], network.summary_weight)
         score = torch.addmm(network.out_bias, functional.softplus(hidden), out_T)
-        torch.mul(score.sigmoid_(), fixed.largest, out=salience[t])
-        torch.mul(salience[t], clock[t], out=steps)
-        mover.forwards(steps, x[t], states[t], states[t + 1])
+        torch.mul(score.sigmoid_(), fixed.largest, out=found)
+        torch.mul(found, ticks, out=steps)
+        mover.forwards(steps, now, state, after)
 
 
 def _follow(mover: Mover, x: Tensor, steps: Tensor, states: Tensor) -> None:
     """Fill in the states of a segment after the first."""
-    for t in range(len(x)):
-        mover.forwards(steps[t], x[t], states[t], states[t + 1])
+    each = states.unbind()
+    for step, now, state, after in zip(steps.unbind(), x.unbind(), each, each[1:], strict=False):
+        mover.forwards(step, now, state, after)
 
 
 class _NetworkBack:
@@ -464,14 +469,15 @@ def _pull_segment(
     spare = torch.empty_like(carried)
     reads_rows, velocity_rows = (t.view(n_steps, rows, -1).numpy() for t in (reads, velocity))
     for_steps_rows = for_steps.view(n_steps, rows).numpy()
-    for t in reversed(range(n_steps)):
+    moments = (t.unbind() for t in (for_salience, for_steps, clock, steps, for_x))
+    for t, (for_found, for_step, ticks, step, for_now) in reversed([*enumerate(zip(*moments, strict=True))]):
         add_and_dot(carried.view(rows, -1).numpy(), reads_rows[t], velocity_rows[t], for_steps_rows[t])
-        for_salience[t].addcmul_(for_steps[t], clock[t])
+        for_found.addcmul_(for_step, ticks)
         if learner is None:
             spare.zero_()
         else:
-            learner.pull(t, for_salience[t], spare)
-        mover.backwards(steps[t], carried, for_x[t], spare)
+            learner.pull(t, for_found, spare)
+        mover.backwards(step, carried, for_now, spare)
         carried, spare = spare, carried
     if learner is not None:
         learner.finish(for_salience)
