@@ -18,11 +18,13 @@ __all__ = ["HELD", "PLACES", "issue", "scan_pairs", "shares_of", "take_in"]
 HELD, REF, FIRST, SUM, COUNT, WHOLE, RUN, LONGEST, TRUST, BEGUN, AGE, SILENT, LONG, LONG_W, FAST, FAST_W, MID, MID_W = (
     range(18)
 )
-PLACES = 18
+# What the mixture expects of the next cell, before any guard, and the error to expect of it.
+EXPECTED, EXPECTED_SIZE = 18, 19
+PLACES = 20
 # Where the parts of a row begin: the order of `offsets`.
-TRENDS, MEMORIES, PROFILE, SLOW, SLOW_W, RECENT, SIZES, USUAL, LOSS, COUNTS, FOLLOW = range(11)
+TRENDS, MEMORIES, PROFILE, SLOW, SLOW_W, RECENT, BASE, SINCE, SIZES, USUAL, LOSS, COUNTS, FOLLOW = range(13)
 # Columns of the log of cells.
-VALUE, SEEN, ODD, LEVERAGE = range(4)
+VALUE, SEEN, ODD, CLEAN, LEVERAGE = range(5)
 SCALES = 5  # ways to expect the size of an error
 BINS = 64  # of the distribution of errors in units of the expected size, six to an octave
 PER_OCTAVE = 6.0
@@ -33,6 +35,10 @@ _FAST, _MIDDLE, _LONG = 1 / 8, 1 / 32, 1 / 512
 _RECENT = 1 / 3
 # An error this many times its usual size is a surprise; from there on the last value is believed, not the mixture.
 _SURPRISE = 8.0
+# Before so many cells were seen nobody knows what is odd.
+_CALM = 32
+# The least error of all counts up to so many times its usual size.
+_CAP = 4.0
 # A past that is this far out, in units of the mean leverage, moves a map no more than one at this distance.
 _FAR = 16.0
 _ROUGHLY = 1e-12
@@ -88,10 +94,10 @@ def _bin(size):
 
 @njit(cache=True)
 @no_type_check
-def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay):
+def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay, guard):
     """Compare every forecast that is under way with the value that came."""
     H = horizon
-    slow, weight, recent = offsets[SLOW], offsets[SLOW_W], offsets[RECENT]
+    slow, weight, recent, base = offsets[SLOW], offsets[SLOW_W], offsets[RECENT], offsets[BASE]
     sizes, usual, loss, counts, follow = (
         offsets[SIZES],
         offsets[USUAL],
@@ -104,13 +110,25 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
         k = cell - origins[row] - 1
         if k >= H:
             break
+        # What nobody could foresee is no reason to prefer anybody: each forecast answers for what it adds to the
+        # least error, and the least one itself counts up to a few times the usual.
+        least = np.inf
         for e in range(experts):
-            err = abs(value - rows[row, k, e])
-            live[slow + k * experts + e] = live[slow + k * experts + e] * decay + err
+            least = min(least, abs(value - rows[row, k, e]))
+        believed = rows[row, k, experts + 3 + SCALES]
+        keep_all = 1.0 - (1.0 - decay) * believed
+        w = live[weight + k]
+        usual_least = live[base + k] / w if w > 0 else least
+        capped = min(least, _CAP * usual_least) if guard and usual_least > 0 else least
+        live[base + k] = live[base + k] * keep_all + believed * capped
+        for e in range(experts):
+            regret = abs(value - rows[row, k, e]) - least
+            place = slow + k * experts + e
+            live[place] = live[place] * keep_all + believed * regret
             if k == 0:
-                live[recent + e] += _RECENT * (err - live[recent + e])
-        compared = live[weight + k] > 0
-        live[weight + k] = live[weight + k] * decay + 1.0
+                live[recent + e] += _RECENT * (regret - live[recent + e])
+        compared = w > 0
+        live[weight + k] = w * keep_all + believed
         error = value - rows[row, k, experts]
         size = abs(error)
         sigma = rows[row, k, experts + 1 + SCALES]
@@ -153,7 +171,7 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
 @no_type_check
 def _past_errors(live, offsets, horizon, experts, guard, average, excess):
     """The mean error of each forecast over the horizon, and by how much its last ones were above the usual."""
-    slow, weight, recent = offsets[SLOW], offsets[SLOW_W], offsets[RECENT]
+    slow, weight, recent, base = offsets[SLOW], offsets[SLOW_W], offsets[RECENT], offsets[BASE]
     for i in range(experts):
         average[i] = 0.0
     counted = 0.0
@@ -161,23 +179,26 @@ def _past_errors(live, offsets, horizon, experts, guard, average, excess):
         if live[weight + k] > 0:
             counted += 1.0
             for i in range(experts):
-                average[i] += live[slow + k * experts + i] / live[weight + k]
+                average[i] += (live[base + k] + live[slow + k * experts + i]) / live[weight + k]
     first = live[weight]
     for i in range(experts):
         average[i] /= max(counted, 1.0)
-        usual = live[slow + i] / first if first > 0 else 0.0
+        usual = (live[base] + live[slow + i]) / first if first > 0 else 0.0
         excess[i] = max(live[recent + i] - 3.0 * usual, 0.0) if guard else 0.0
     return counted
 
 
 @njit(cache=True)
 @no_type_check
-def _shares(live, offsets, k, experts, average, excess, shares):
-    """Weights at lead k: errors at this lead, those of the whole horizon, and what has just gone wrong."""
-    slow, w = offsets[SLOW], live[offsets[SLOW_W] + k]
+def _shares(live, offsets, k, experts, maps, ridges, average, excess, shares):
+    """Weights at lead k: errors at this lead, those of the whole horizon, and what has just gone wrong.
+
+    The last `maps` times `ridges` forecasts are maps, of which none is used at a lead where it was never scored.
+    """
+    slow, w, base = offsets[SLOW], live[offsets[SLOW_W] + k], live[offsets[BASE] + k]
     least = np.inf
     for i in range(experts):
-        own = live[slow + k * experts + i] / w if w > 0 else average[i]
+        own = (base + live[slow + k * experts + i]) / w if w > 0 else average[i]
         shares[i] = 0.5 * (own + average[i]) + excess[i]
         least = min(least, shares[i])
     total = 0.0
@@ -186,20 +207,31 @@ def _shares(live, offsets, k, experts, average, excess, shares):
         ratio *= ratio
         # The fourth power of the ratio of errors.
         shares[i] = ratio * ratio
+    simple = experts - maps * ridges
+    for n in range(maps):
+        if live[offsets[SINCE] + n] <= k + 1 and simple > 0:
+            for r in range(ridges):
+                shares[simple + n * ridges + r] = 0.0
+    for i in range(experts):
         total += shares[i]
+    if total == 0:
+        # The best one is a map that is too young: the simple ones stand in for it.
+        for i in range(simple):
+            shares[i] = 1.0
+        total = simple
     for i in range(experts):
         shares[i] /= total
 
 
 @njit(cache=True)
 @no_type_check
-def shares_of(live, offsets, guard, found):
+def shares_of(live, offsets, guard, maps, ridges, found):
     """The weight of every forecast at every lead; the last value's is what a surprise leaves to it."""
     horizon, experts = found.shape
     average, excess = np.zeros(experts), np.zeros(experts)
     _past_errors(live, offsets, horizon, experts, guard, average, excess)
     for k in range(horizon):
-        _shares(live, offsets, k, experts, average, excess, found[k])
+        _shares(live, offsets, k, experts, maps, ridges, average, excess, found[k])
 
 
 @njit(cache=True)
@@ -256,11 +288,13 @@ def issue(
         begin = offsets[MEMORIES] + m * width
         if not solved[n] or (anchors[n] >= 2 and age <= seasons[anchors[n] - 2]):
             log[now, LEVERAGE + n] = 1.0
+            live[offsets[SINCE] + n] = 0.0
             for k in range(H):
                 base = scratch[(anchors[n] - 2) * H + k] if anchors[n] >= 2 else held
                 for r in range(R):
                     row[k, e + n * R + r] = base
             continue
+        live[offsets[SINCE] + n] += 1.0
         for i in range(q):
             x[i] = live[begin + i] - means[n, i]
         if anchors[n] == 1:
@@ -275,7 +309,7 @@ def issue(
         log[now, LEVERAGE + n] = lever
         worst = max(worst, lever)
         if guard and lever > _FAR:
-            shrink = math.sqrt(_FAR / lever)
+            shrink = _FAR / lever
             for i in range(q):
                 x[i] *= shrink
         for k in range(H):
@@ -295,7 +329,7 @@ def issue(
     counted = _past_errors(live, offsets, H, experts, guard, average, excess)
     trust = live[TRUST] if guard else 1.0
     for k in range(H):
-        _shares(live, offsets, k, experts, average, excess, shares)
+        _shares(live, offsets, k, experts, K, R, average, excess, shares)
         mixed = 0.0
         for i in range(experts):
             mixed += shares[i] * row[k, i]
@@ -317,6 +351,10 @@ def issue(
         row[k, at + 3] = profile
         row[k, at + 4] = apart + abs(mixed - pulled)
         row[k, at + SCALES] = expected_size(live, offsets, row, k, at)
+        row[k, at + SCALES + 2] = trust
+        if k == 0:
+            live[EXPECTED] = mixed
+            live[EXPECTED_SIZE] = row[k, at + SCALES]
     return worst
 
 
@@ -353,7 +391,7 @@ def expected_size(live, offsets, row, k, at):
 @no_type_check
 def _one_cell(
     live, offsets, log, now, cell, value, seen, rows, origins, first_row, used, horizon, experts, decay, forget,
-    seasons, orders, inputs, A_T, b, smoothing, silence, differences, scratch,
+    guard, seasons, orders, inputs, A_T, b, smoothing, silence, differences, scratch,
 ):  # fmt: skip
     """One channel takes in one cell; forecasts that are under way are scored first."""
     if live[BEGUN] == 0.0:
@@ -370,8 +408,9 @@ def _one_cell(
             if inputs[m] < 0:
                 live[offsets[MEMORIES] + m * width] = value - live[REF]
     odd = 0.0
+    clean = live[HELD]
     if seen:
-        odd = _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay)
+        odd = _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay, guard)
         if used > first_row and origins[used - 1] == cell - 1:
             size = abs(value - rows[used - 1, 0, experts])
             live[LONG] = live[LONG] * (1 - _LONG) + size
@@ -392,7 +431,7 @@ def _one_cell(
         else:
             live[LONGEST] = max(live[LONGEST] * (1 - 1e-3), live[RUN])
             live[RUN] = 0.0
-        limit = 2 * live[LONGEST] + 3
+        limit = 2 * live[LONGEST] + 2
         if live[RUN] > limit:
             trust = min(trust, (limit / live[RUN]) ** 8)
         live[TRUST] = trust
@@ -400,7 +439,16 @@ def _one_cell(
             live[WHOLE] = 0.0
         live[HELD] = value
         live[SILENT] = 0.0
-        live[SUM] = live[SUM] * forget + (value - live[REF])
+        # An outlier moves mean and memories no more than a surprise does. A step is one for two cells: then the
+        # mixture has followed it.
+        counted = value
+        if guard and live[AGE] > _CALM and used > first_row and origins[used - 1] == cell - 1:
+            apart = abs(value - live[EXPECTED])
+            most = _SURPRISE * live[EXPECTED_SIZE]
+            if apart > most:
+                counted = live[EXPECTED] + (value - live[EXPECTED]) * (most / apart)
+        clean = counted
+        live[SUM] = live[SUM] * forget + (counted - live[REF])
         live[COUNT] = live[COUNT] * forget + 1.0
         trends = offsets[TRENDS]
         for d in range(len(smoothing)):
@@ -414,6 +462,7 @@ def _one_cell(
     if live[AGE] > 0 or seen:
         live[AGE] += 1.0
     log[now, VALUE] = live[HELD]
+    log[now, CLEAN] = clean
     log[now, SEEN] = 1.0 if seen else 0.0
     log[now, ODD] = odd
     if live[SILENT] > silence:
@@ -427,8 +476,8 @@ def _one_cell(
                 live[begin] = live[HELD] - live[REF]
         return
     for s in range(len(seasons)):
-        differences[s] = live[HELD] - log[now - seasons[s], VALUE] if live[AGE] > seasons[s] else 0.0
-    _step_memories(live, offsets[MEMORIES], orders, inputs, A_T, b, live[HELD] - live[REF], differences, scratch)
+        differences[s] = clean - log[now - seasons[s], CLEAN] if live[AGE] > seasons[s] else 0.0
+    _step_memories(live, offsets[MEMORIES], orders, inputs, A_T, b, clean - live[REF], differences, scratch)
 
 
 @njit(cache=True)
@@ -451,8 +500,8 @@ def take_in(
         for c in range(C):
             _one_cell(
                 live[c], offsets, log[c], now, cell, values[t, c], seen[t, c], rows[c], origins, first_row, used,
-                horizon, experts, decay, forget, seasons, orders, inputs, A_T, b, smoothing, silence, differences,
-                scratch,
+                horizon, experts, decay, forget, guard, seasons, orders, inputs, A_T, b, smoothing, silence,
+                differences, scratch,
             )  # fmt: skip
         awake = False
         for c in range(C):
@@ -480,7 +529,7 @@ def scan_pairs(
     width = A_T.shape[1]
     for t in range(count):
         now = begin + t
-        value = log[now, VALUE]
+        value = log[now, CLEAN]
         if log[now, SEEN] > 0 and ages[1] > silence:
             ages[0] = 0.0
             for i in range(len(orders) * width):
@@ -495,7 +544,7 @@ def scan_pairs(
         if ages[0] > 0 or log[now, SEEN] > 0:
             ages[0] += 1.0
         for s in range(len(seasons)):
-            differences[s] = value - log[now - seasons[s], VALUE] if ages[0] > seasons[s] else 0.0
+            differences[s] = value - log[now - seasons[s], CLEAN] if ages[0] > seasons[s] else 0.0
         if ages[0] > 0:
             _step_memories(delayed, 0, orders, inputs, A_T, b, value - ref, differences, scratch)
         age[t] = ages[0]

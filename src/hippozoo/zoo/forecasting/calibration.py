@@ -8,7 +8,7 @@ outermost tenth a generalised Pareto tail takes over, whose shape is learnt from
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -19,12 +19,16 @@ from hippozoo.zoo.forecasting._kernels import BINS, LOWEST_OCTAVE, PER_OCTAVE
 __all__ = ["Calibration", "bin_edges"]
 
 # Errors that all leads lend to one, and errors of the usual shape that are lent to all.
-_LENT, _USUAL = 40.0, 20.0
+_LENT, _USUAL = 40.0, 4.0
 # The share of errors, on both sides together, that the tail is fitted to.
 _TAIL = 0.1
+# A band is made for a rarer error than asked for: by so many in so many.
+_DOUBT, _FEW = 12.0, 20.0
 # Shapes of tails that are tried, and which are likely beforehand.
 _SHAPES = np.linspace(-0.2, 0.6, 17)
-_LIKELY, _SPREAD = 0.1, 0.12
+_LIKELY, _SPREAD = 0.0, 0.3
+_TAIL_SCALES = np.array([0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95, 1.05, 1.2, 1.4])
+_DISTANCES = np.geomspace(1e-3, 1e4, 141)
 
 
 @cache
@@ -34,119 +38,133 @@ def bin_edges() -> Float[np.ndarray, " edges"]:
 
 
 @cache
+def _upper_edges() -> np.ndarray:
+    """Upper edges, the last one a bin's width further out."""
+    edges = bin_edges()
+    return np.append(edges[1:-1], edges[-2] * 2 ** (1 / PER_OCTAVE))
+
+
+@cache
 def usual_shape() -> Float[np.ndarray, " bins"]:
-    """Shares of the bins for errors of Student's t with five degrees of freedom and a mean size of 1."""
+    """Shares of the bins for errors of Student's t with six degrees of freedom and a mean size of 1."""
     heavy = stats.t(6)
     return np.diff(2 * heavy.cdf(bin_edges() * float(heavy.expect(abs))) - 1)
 
 
 class Calibration:
-    """The distribution of errors of one channel, at every lead.
+    """The distribution of errors of every channel, at every lead.
 
     Parameters
     ----------
     counts
-        Of errors by lead, side (above, below) and bin.
+        Of errors by channel, lead, side (above, below) and bin.
 
     Examples
     --------
     Before any error was seen they are taken to be a little heavier than Gaussian.
 
-    >>> calibration = Calibration(np.zeros((1, 2, BINS)))
-    >>> bool(1.8 < calibration.reach(0.025)[0, 0] < 2.6 * 1.25)
+    >>> calibration = Calibration(np.zeros((1, 1, 2, BINS)))
+    >>> bool(1.96 * 1.25 < calibration.reach(0.025)[0, 0, 0] < 2.3 * 1.25)
     True
     """
 
-    def __init__(self, counts: Float[np.ndarray, "leads sides bins"]) -> None:
-        total = counts.sum(axis=(0, 1))
-        leads = max(len(counts), 1)
+    def __init__(self, counts: Float[np.ndarray, "channels leads sides bins"]) -> None:
         # Neighbouring leads tell of the same errors: so many leads count as their root.
-        pooled = total / math.sqrt(leads) + _USUAL * usual_shape()
-        self.pooled = pooled / pooled.sum()
-        self.shape = _tail_shape(pooled)
-        self.counts = counts + 0.5 * _LENT * self.pooled
+        together = counts.sum(axis=(1, 2)) / math.sqrt(max(counts.shape[1], 1)) + _USUAL * usual_shape()
+        self.pooled = together
+        shape = together / together.sum(axis=-1, keepdims=True)
+        self.counts = counts + 0.5 * _LENT * shape[:, None, None]
+        # Few errors, and a mixture that was chosen by them, are a little too good to be true.
+        seen = counts.sum(axis=(2, 3))[..., None]
+        self._caution = (seen + _FEW) / (seen + _FEW + _DOUBT)
 
-    def reach(self, tail: float, leads: slice = slice(None)) -> Float[np.ndarray, "leads sides"]:
+    @cached_property
+    def _tail_table(self) -> Float[np.ndarray, "channels distances"]:
+        return _tail_survival(self.pooled)
+
+    @cached_property
+    def _beyond(self) -> np.ndarray:
+        """The share of all errors beyond the lower edge of each bin."""
+        return np.cumsum(self.counts[..., ::-1], axis=-1)[..., ::-1] / self.counts.sum(axis=(2, 3))[..., None, None]
+
+    @cached_property
+    def _threshold(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the tails begin, and the mean excess beyond that."""
+        body = _crossing(self._beyond, _TAIL / 2)
+        return body, _excess(self.counts, body)
+
+    def reach(self, tail: float) -> Float[np.ndarray, "channels leads sides"]:
         """How far out, in expected sizes, an error lies beyond which there are this share of all, on either side."""
-        edges = bin_edges()
-        counts = self.counts[leads]
-        total = counts.sum(axis=(1, 2))
-        beyond = np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1] / total[:, None, None]
-        inside = min(_TAIL / 2, 1.0)
-        body = _crossing(beyond, edges, np.full(counts.shape[:2], max(tail, inside)))
+        inside = _TAIL / 2
         if tail >= inside:
-            return body
-        excess = _mean_excess(counts, body)
-        scale, xi = excess * (1 - self.shape), self.shape
-        # Sides may hold less than their half.
-        ratio = inside / tail
-        grown = math.log(ratio) if abs(xi) < 1e-6 else (ratio**xi - 1) / xi
-        return body + scale * grown
+            return _crossing(self._beyond, tail * self._caution)
+        body, excess = self._threshold
+        rarer = np.log(tail * self._caution / inside)
+        table, far = self._tail_table, np.log(_DISTANCES)
+        found = np.empty(rarer.shape)
+        for c in range(len(found)):
+            found[c] = np.exp(np.interp(-rarer[c], -np.log(table[c]), far))
+        return body + excess * found
 
 
-def _mean_excess(counts: np.ndarray, threshold: Float[np.ndarray, "leads sides"]) -> Float[np.ndarray, "leads sides"]:
-    """How far errors beyond the threshold lie beyond it on average; a few wild ones count as thrice the scale."""
-    return np.stack([[_excess(counts[k, side], threshold[k, side]) for side in range(2)] for k in range(len(counts))])
+def _excess(counts: np.ndarray, threshold: np.ndarray) -> np.ndarray:
+    """The mean excess over a threshold, from counts in bins; a few wild ones count as eight thresholds."""
+    edges, upper = bin_edges(), _upper_edges()
+    lower = np.maximum(edges[:-1], threshold[..., None])
+    weight = counts * np.clip((upper - lower) / (upper - edges[:-1]), 0.0, 1.0)
+    middle = np.maximum(0.5 * (lower + upper) - threshold[..., None], 0.0)
+    distance = np.minimum(middle, 8 * np.maximum(threshold, 1.0)[..., None])
+    total = weight.sum(axis=-1)
+    found = (weight * distance).sum(axis=-1) / np.where(total > 0, total, 1.0)
+    return np.where(total > 0, found, 0.3 * threshold)
 
 
-def _middles() -> np.ndarray:
-    edges = bin_edges()
-    return np.append(0.5 * (edges[:-2] + edges[1:-1]), edges[-2] * 1.1)
-
-
-def _excess(counts: np.ndarray, threshold: float) -> float:
-    """The mean excess over a threshold, from counts in bins."""
-    edges = bin_edges()
-    lower, upper = np.maximum(edges[:-1], threshold), np.append(edges[1:-1], edges[-2] * 1.2)
-    share = np.clip((upper - lower) / (upper - edges[:-1]), 0.0, 1.0)
-    weight = counts * share
-    total = weight.sum()
-    if total <= 0:
-        return 0.3 * threshold
-    distance = np.minimum(0.5 * (lower + upper) - threshold, 8 * max(threshold, 1.0))
-    return float(weight @ np.maximum(distance, 0.0) / total)
-
-
-def _crossing(beyond: np.ndarray, edges: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _crossing(beyond: np.ndarray, wanted: np.ndarray | float) -> np.ndarray:
     """Where the share beyond falls to what is wanted, by straight lines between the edges."""
-    bins = beyond.shape[-1]
+    edges, upper_edges = bin_edges(), _upper_edges()
     # The outermost bin whose share beyond its lower edge still is at least the one wanted.
+    wanted = np.broadcast_to(wanted, beyond.shape[:-1])
     place = np.maximum((beyond >= wanted[..., None]).sum(axis=-1) - 1, 0)
-    here = np.take_along_axis(beyond, place[..., None], -1)[..., 0]
-    after = np.take_along_axis(
-        np.concatenate([beyond, np.zeros((*beyond.shape[:-1], 1))], -1), place[..., None] + 1, -1
-    )[..., 0]
-    lower = edges[place]
-    upper = np.where(place + 1 < bins, edges[np.minimum(place + 1, bins - 1)], lower * 1.2)
-    part = np.clip((here - wanted) / np.where(here > after, here - after, 1.0), 0.0, 1.0)
+    after = np.concatenate([beyond[..., 1:], np.zeros((*beyond.shape[:-1], 1))], axis=-1)
+    here, there = (np.take_along_axis(one, place[..., None], -1)[..., 0] for one in (beyond, after))
+    lower, upper = edges[place], upper_edges[place]
+    part = np.clip((here - wanted) / np.where(here > there, here - there, 1.0), 0.0, 1.0)
     return lower + part * (upper - lower)
 
 
-def _tail_shape(pooled: Float[np.ndarray, " bins"]) -> float:
-    """The shape of the generalised Pareto tail that the counts beyond their outermost tenth speak for."""
-    edges, total = bin_edges(), pooled.sum()
-    beyond = np.cumsum(pooled[::-1])[::-1] / total
-    threshold = float(_crossing(beyond[None], edges, np.array([_TAIL]))[0])
-    lower, upper = np.maximum(edges[:-1], threshold), edges[1:]
-    inner = np.append(edges[1:-1], edges[-2] * 1.2)
-    weight = pooled * np.clip((inner - lower) / (inner - edges[:-1]), 0.0, 1.0)
-    excess = _excess(pooled, threshold)
-    if excess <= 0 or weight.sum() <= 0:
-        return _LIKELY
-    used = weight > 0
-    begin, end = (lower[used] - threshold) / excess, (upper[used] - threshold) / excess
-    best = np.empty(len(_SHAPES))
+def _tail_survival(pooled: Float[np.ndarray, "channels bins"]) -> Float[np.ndarray, "channels distances"]:
+    """How often an error beyond the outermost tenth lies further out than each distance, in mean excesses.
+
+    Generalised Pareto tails of all shapes and scales, averaged by how well they explain the counts: what one tail that
+    was picked by few errors leaves out is that another may be the true one.
+    """
+    edges, upper = bin_edges(), _upper_edges()
+    beyond = np.cumsum(pooled[..., ::-1], axis=-1)[..., ::-1] / pooled.sum(axis=-1, keepdims=True)
+    threshold = _crossing(beyond, _TAIL)
+    lower = np.maximum(edges[:-1], threshold[:, None])
+    weight = pooled * np.clip((upper - lower) / (upper - edges[:-1]), 0.0, 1.0)
+    excess = _excess(pooled, threshold)[:, None]
+    begin, end = (lower - threshold[:, None]) / excess, (np.maximum(edges[1:], lower) - threshold[:, None]) / excess
+    likely = np.empty((len(_SHAPES), len(_TAIL_SCALES), len(pooled)))
     for i, xi in enumerate(_SHAPES):
-        mass = _survival(begin, xi) - _survival(end, xi)
-        best[i] = weight[used] @ np.log(np.maximum(mass, 1e-12)) - 0.5 * ((xi - _LIKELY) / _SPREAD) ** 2
-    shares = np.exp(best - best.max())
-    return float(shares @ _SHAPES / shares.sum())
+        for j, scale in enumerate(_TAIL_SCALES):
+            mass = _survival(begin / scale, xi) - _survival(end / scale, xi)
+            spoken = (weight * np.log(np.maximum(mass, 1e-9))).sum(axis=-1)
+            likely[i, j] = spoken - 0.5 * ((xi - _LIKELY) / _SPREAD) ** 2
+    shares = np.exp(likely - likely.max(axis=(0, 1)))
+    shares /= shares.sum(axis=(0, 1))
+    return np.maximum(np.einsum("ijc,ijd->cd", shares, _survivals()), 1e-12)
+
+
+@cache
+def _survivals() -> np.ndarray:
+    """Of every shape and scale, at every distance."""
+    return np.stack([[_survival(_DISTANCES / scale, xi) for scale in _TAIL_SCALES] for xi in _SHAPES])
 
 
 def _survival(excess: np.ndarray, xi: float) -> np.ndarray:
-    """The share beyond, of a generalised Pareto distribution of mean 1."""
-    scale = 1 - xi
+    """The share beyond, of a generalised Pareto distribution of scale 1."""
     if abs(xi) < 1e-6:
         return np.exp(-excess)
-    with np.errstate(over="ignore"):
-        return np.maximum(1 + xi * excess / scale, 0.0) ** (-1 / xi)
+    with np.errstate(over="ignore", divide="ignore"):
+        return np.maximum(1 + xi * excess, 0.0) ** (-1 / xi)

@@ -97,11 +97,11 @@ class MixedForecast(Forecast):
         return np.where(unknown[:, None], np.inf, found) if unknown.any() else found
 
     @cached_property
-    def _calibrations(self) -> tuple[Calibration, ...]:
+    def _calibration(self) -> Calibration:
         mixer, mixture = self.__dict__["_mixer"], self.__dict__["_mixture"]
         begin, H = int(mixer.offsets[kernels.COUNTS]), mixer.horizon
         counts = mixture.live[:, begin : begin + 2 * H * kernels.BINS].reshape(-1, H, 2, kernels.BINS)
-        return tuple(Calibration(one) for one in counts)
+        return Calibration(counts)
 
     @cached_property
     def coefficients(self) -> Float[np.ndarray, "*channels order"]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -128,7 +128,7 @@ class MixedForecast(Forecast):
         if not self.__dict__["_calibrated"]:
             return self.sizes / _MEAN_OF_DEVIATION
         tail = float(ndtr(-1.0))
-        return self.sizes * np.stack([one.reach(tail).mean(axis=1) for one in self._calibrations])
+        return self.sizes * self._calibration.reach(tail).mean(axis=2)
 
     @cached_property
     def _alike(self) -> Float[np.ndarray, "channels leads"]:
@@ -145,7 +145,18 @@ class MixedForecast(Forecast):
 
     def mean(self, lead: Float[np.ndarray, "*leads"] | float) -> Float[np.ndarray, "..."]:
         """The expected value at each lead; channels first."""
+        if type(lead) is float and self.__dict__["_single"] and 0.5 * self.dt <= lead <= self.horizon:
+            return self.bounded(self._read_one(lead))
         return self.bounded(self._read(self.cells, lead))
+
+    def _read_one(self, lead: float) -> np.ndarray:
+        """The same as `_read` for one number, for those who ask after every sample."""
+        inside, row = self.__dict__, self.__dict__["_rows"][0, :, self.__dict__["_mixer"].experts]
+        place = lead / self.dt + inside["_mixture"].offset / self.dt - 0.5
+        below = min(max(int(place + 1e-12), 0), len(row) - 1)
+        part = min(max(place - below, 0.0), 1.0)
+        value = row[below]
+        return np.asarray(value + part * (row[min(below + 1, len(row) - 1)] - value) if part > 0 else value)
 
     def variance(self, lead: Float[np.ndarray, "*leads"] | float) -> Float[np.ndarray, "..."]:
         """Expected squared error at each lead; channels first."""
@@ -163,7 +174,7 @@ class MixedForecast(Forecast):
         if not self.__dict__["_calibrated"]:
             return np.full(self.cells.shape, float(ndtri(share)) / _MEAN_OF_DEVIATION)
         side, sign, tail = (0, 1.0, 1 - share) if share > 0.5 else (1, -1.0, share)
-        return sign * np.stack([one.reach(tail)[:, side] for one in self._calibrations])
+        return sign * self._calibration.reach(tail)[:, :, side]
 
     def next_reading(self) -> tuple[Float[np.ndarray, " channels"], Float[np.ndarray, " channels"]]:
         """Mean and expected absolute error of the next reading of each channel: what a stream asks for every time."""
@@ -176,7 +187,7 @@ class MixedForecast(Forecast):
         """How far above and below its mean the next reading may lie, in expected errors; `tail` lies beyond each."""
         if not self.__dict__["_calibrated"]:
             return np.full((2, len(self.cells)), -float(ndtri(tail)) / _MEAN_OF_DEVIATION)
-        return np.stack([one.reach(tail, slice(0, 1))[0] for one in self._calibrations], axis=1)
+        return self._calibration.reach(tail, slice(0, 1))[:, 0].T
 
     def paths(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "count *channels leads"]:
         """Futures that may come, cell by cell: each value as its band says, each error as like the last as they were.

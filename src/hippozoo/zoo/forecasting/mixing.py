@@ -46,6 +46,7 @@ __all__ = [
 LARGEST, SMALLEST = 1e100, 1e-100
 # Bands are measured once every lead was compared with what came this often.
 _COMPARISONS = 32
+_SEEN = np.ones((1, 1), bool)
 
 
 def check_mixture(forecaster: Forecaster) -> None:
@@ -177,27 +178,30 @@ def taken_in(
 
 def one_taken_in(forecaster: Forecaster, state: ForecasterState, value: Any) -> ForecasterState:
     """The same for one sample of equal steps."""
-    if type(value) is float or type(value) is int:
-        row = np.array([[value]], float)
-    elif value is None:
-        row = np.full((1, state.channels), np.nan)
+    if type(value) is float and state.single and SMALLEST <= abs(value) <= LARGEST:
+        row, seen = np.array([[value]]), _SEEN
     else:
-        row = np.asarray(value, float).reshape(1, -1)
-    if row.shape[1] != state.channels or (value is not None and (np.ndim(value) == 0) != state.single):
-        expected = "one number" if state.single else f"a vector of {state.channels}"
-        raise ValueError(f"value has shape {row.shape[1:]}, but this state was begun for {expected}; pass that.")
-    largest = abs(row[0, 0]) if row.shape[1] == 1 else float(np.abs(row).max())
-    seen = np.isfinite(row) if not SMALLEST <= largest <= LARGEST else row == row
-    if not SMALLEST <= largest <= LARGEST:
-        if np.isinf(row).any():
-            raise ValueError(f"value={shorten(value)} is infinite; pass a finite number, or None if it is missing.")
-        row = np.where(seen, row, 0.0)
-        check_size(state, row)
+        row, seen = _checked_row(state, value)
     before = state.mixture
     assert before is not None
-    mixture = forecaster.mixer.learn(before, row, seen, learning=True)
+    mixture = forecaster.mixer.learn_cell(before, row, seen)
     heard = forecaster.dt if seen.any() else 0.0
     return _state(state, mixture, state.time + forecaster.dt, state.seen + heard, forecaster.dt)
+
+
+def _checked_row(state: ForecasterState, value: Any) -> tuple[np.ndarray, np.ndarray]:
+    """One sample of all channels, zero where it is missing, and where it is not."""
+    given = np.full(state.channels, np.nan) if value is None else np.asarray(value, float)
+    if (value is not None and (given.ndim > 0) == state.single) or given.size != state.channels:
+        expected = "one number" if state.single else f"a vector of {state.channels}"
+        raise ValueError(f"value has shape {given.shape}, but this state was begun for {expected}; pass that.")
+    row = given.reshape(1, -1)
+    seen = ~np.isnan(row)
+    if np.isinf(row).any():
+        raise ValueError(f"value={shorten(value)} is infinite; pass a finite number, or None if it is missing.")
+    row = np.where(seen, row, 0.0)
+    check_size(state, row)
+    return row, seen
 
 
 def _state(state: ForecasterState, mixture: Mixture, time: float, seen: float, dt: float) -> ForecasterState:
@@ -250,7 +254,8 @@ def scores(forecaster: Forecaster, state: ForecasterState) -> Float[np.ndarray, 
     assert mixture is not None
     H, E = mixer.horizon, mixer.experts
     slow, weight = int(mixer.offsets[kernels.SLOW]), int(mixer.offsets[kernels.SLOW_W])
-    sums = mixture.live[:, slow : slow + H * E].reshape(-1, H, E)
+    base = int(mixer.offsets[kernels.BASE])
+    sums = mixture.live[:, slow : slow + H * E].reshape(-1, H, E) + mixture.live[:, base : base + H, None]
     counts = mixture.live[:, weight : weight + H]
     errors = (sums.sum(axis=1) / np.where(counts > 0, counts, np.inf).min(axis=1)[:, None]) / H
     found = np.full((state.channels, len(forecaster.candidates)), np.nan)

@@ -29,7 +29,7 @@ _RENEWAL_GROWTH = 1 / 8
 MAP_RENEWAL = 256
 # Rows of forecasts per horizon at most; a longer horizon issues every second, third, … cell.
 _ROWS = 48
-_SLACK = 32
+_SLACK = 48
 # The error of a pair's future beyond which the pair counts less.
 _ODD = 20.0
 _FAR = 16.0
@@ -198,6 +198,8 @@ class Mixer(Immutable):
             H,
             E,
             H,
+            len(self.kinds),
+            H,
             H * kernels.SCALES,
             H * kernels.SCALES,
             2 * H * kernels.BINS,
@@ -230,7 +232,7 @@ class Mixer(Immutable):
     def _present(self) -> Int[np.ndarray, " places"]:
         """The places of `Mixture.live` that are learnt, and stay when samples are only followed."""
         first = int(self.offsets[kernels.PROFILE])
-        alone = range(kernels.LONG, kernels.PLACES)
+        alone = range(kernels.LONG, kernels.EXPECTED)
         return np.array([*alone, *range(first, int(self.offsets[-1]))])
 
     @cached_property
@@ -263,7 +265,7 @@ class Mixer(Immutable):
         C, K, R, H, q = channels, len(self.kinds), len(self.ridges), self.horizon, self.width
         cells = self._before + H + MAP_RENEWAL + 2
         rows = math.ceil(H / self.stride) + 1 + _SLACK
-        columns = self.experts + kernels.SCALES + 3
+        columns = self.experts + kernels.SCALES + 4
         return Mixture(
             live=np.zeros((C, int(self.offsets[-1]))),
             log=np.zeros((C, cells, kernels.LEVERAGE + K)),
@@ -324,6 +326,33 @@ class Mixer(Immutable):
             found.live[:, kept] = mixture.live[:, kept]
         return found
 
+    def learn_cell(
+        self, mixture: Mixture, values: Float[np.ndarray, "one channels"], seen: Bool[np.ndarray, "one channels"]
+    ) -> Mixture:
+        """The same for one cell, without what only matters for several."""
+        cell, now, used = mixture.cell, mixture.now, mixture.used
+        log, rows, tip = mixture.log, mixture.rows, mixture.tip
+        whole = tip[0] == cell and now < log.shape[1] and used < rows.shape[1] and mixture.seen + 1 < mixture.renewal
+        if not whole or not seen.any():
+            return self.learn(mixture, values, seen)
+        live = mixture.live.copy()
+        tip[0] = cell + 1
+        first_row, used = _take_in(
+            values, seen, live, self.offsets, log, now, cell, rows, mixture.origins, mixture.first_row, used,
+            *self._constants, mixture.means, mixture.levers, mixture.freedom, mixture.maps, mixture.constants,
+            mixture.solved, self.simple, self.guard,
+        )  # fmt: skip
+        moved = object.__new__(Mixture)
+        moved.__dict__.update(mixture.__dict__)
+        moved.__dict__.update(
+            live=live, now=now + 1, cell=cell + 1, first_row=first_row, used=used, seen=mixture.seen + 1
+        )
+        return moved
+
+    @cached_property
+    def _constants(self) -> tuple[Any, ...]:
+        return (self.horizon, self.stride, self.decay, self.keep, *self._tables, *self._kind_tables)
+
     def issue(self, mixture: Mixture) -> Float[np.ndarray, "channels leads forecasts"]:
         """Every forecast from the present, their mixture and the size of its errors."""
         last = mixture.used - 1
@@ -350,7 +379,7 @@ class Mixer(Immutable):
         """How much each forecast counts at each lead; after a surprise the last value takes what the rest lose."""
         found = np.zeros((len(mixture.live), self.horizon, self.experts))
         for c, live in enumerate(mixture.live):
-            kernels.shares_of(live, self.offsets, self.guard, found[c])
+            kernels.shares_of(live, self.offsets, self.guard, len(self.kinds), len(self.ridges), found[c])
             if self.guard and self.simple:
                 found[c] *= live[kernels.TRUST]
                 found[c, :, 0] += 1 - live[kernels.TRUST]
@@ -496,7 +525,7 @@ class _Working:
         free = self.rows.shape[1] - self.used
         if free == 0:
             kept = self.used - self.first_row
-            rows, origins = np.zeros_like(self.rows), np.zeros_like(self.origins)
+            rows, origins = np.empty_like(self.rows), np.empty_like(self.origins)
             rows[:, :kept] = self.rows[:, self.first_row : self.used]
             origins[:kept] = self.origins[self.first_row : self.used]
             self.rows, self.origins, self.first_row, self.used = rows, origins, 0, kept
@@ -509,8 +538,7 @@ class _Working:
         base = self.mixture
         self.first_row, self.used = _take_in(
             values, seen, self.live, mixer.offsets, self.log, self.now, self.cell, self.rows, self.origins,
-            self.first_row, self.used, mixer.horizon, mixer.stride, mixer.decay, mixer.keep, *mixer._tables,
-            *mixer._kind_tables, now.get("means", base.means), now.get("levers", base.levers),
+            self.first_row, self.used, *mixer._constants, now.get("means", base.means), now.get("levers", base.levers),
             now.get("freedom", base.freedom), now.get("maps", base.maps), now.get("constants", base.constants),
             now.get("solved", base.solved), mixer.simple, mixer.guard,
         )  # fmt: skip
@@ -618,6 +646,7 @@ class _Working:
         self.live[:, kernels.SILENT] += count * begun
         self.live[:, kernels.AGE] += count * begun
         self.log[:, :, kernels.VALUE] = self.live[:, kernels.HELD, None]
+        self.log[:, :, kernels.CLEAN] = self.live[:, kernels.HELD, None]
         self.log[:, :, kernels.SEEN] = 0.0
         self.cell += count
         ages = self.renewed["ages"] if "ages" in self.renewed else self.mixture.ages.copy()
