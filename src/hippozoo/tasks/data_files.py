@@ -52,6 +52,13 @@ DATA_SETS = (
         files=("national_illness.csv",),
     ),
     DataSet(
+        folder="m4",
+        what="hourly and weekly series of the M4 competition, a series per line, and the 48 or 13 values after it",
+        origin="Makridakis, Spiliotis and Assimakopoulos (2020), The M4 Competition: 100,000 time series and 61 "
+        "forecasting methods, International Journal of Forecasting 36(1); published by its organisers",
+        files=("hourly-train.csv", "hourly-test.csv", "weekly-train.csv", "weekly-test.csv"),
+    ),
+    DataSet(
         folder="wiener-hammerstein",
         what="a Wiener-Hammerstein circuit, input and output voltage, 188,000 samples at 51.2 kHz",
         origin="Schoukens, Suykens and Ljung (2009), Wiener-Hammerstein Benchmark, 15th IFAC Symposium on "

@@ -75,7 +75,8 @@ class Calibration:
         shape = together / together.sum(axis=-1, keepdims=True)
         self.counts = counts + 0.5 * _LENT * shape[:, None, None]
         # Few errors, and a mixture that was chosen by them, are a little too good to be true.
-        seen = counts.sum(axis=(2, 3))[..., None]
+        # Errors of neighbouring origins overlap, the more the longer the lead.
+        seen = counts.sum(axis=(2, 3))[..., None] / (1 + 0.5 * np.arange(counts.shape[1])[:, None])
         self._caution = (seen + _FEW) / (seen + _FEW + _DOUBT)
 
     @cached_property
