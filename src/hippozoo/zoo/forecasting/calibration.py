@@ -83,29 +83,17 @@ class Calibration:
     def _tail_table(self) -> Float[np.ndarray, "channels distances"]:
         return _tail_survival(self.pooled)
 
-    @cached_property
-    def _beyond(self) -> np.ndarray:
-        """The share of all errors beyond the lower edge of each bin."""
-        return np.cumsum(self.counts[..., ::-1], axis=-1)[..., ::-1] / self.counts.sum(axis=(2, 3))[..., None, None]
-
-    @cached_property
-    def _threshold(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where the tails begin, and the mean excess beyond that."""
-        body = _crossing(self._beyond, _TAIL / 2)
-        return body, _excess(self.counts, body)
-
-    def reach(self, tail: float) -> Float[np.ndarray, "channels leads sides"]:
+    def reach(self, tail: float, leads: slice = slice(None)) -> Float[np.ndarray, "channels leads sides"]:
         """How far out, in expected sizes, an error lies beyond which there are this share of all, on either side."""
-        inside = _TAIL / 2
-        if tail >= inside:
-            return _crossing(self._beyond, tail * self._caution)
-        body, excess = self._threshold
-        rarer = np.log(tail * self._caution / inside)
-        table, far = self._tail_table, np.log(_DISTANCES)
+        counts, caution = self.counts[:, leads], self._caution[:, leads]
+        beyond = np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1] / counts.sum(axis=(2, 3))[..., None, None]
+        inside, wanted = _TAIL / 2, tail * caution * np.ones(2)
+        body = _crossing(beyond, np.maximum(wanted, inside))
+        rarer = np.log(np.minimum(wanted / inside, 1.0))
         found = np.empty(rarer.shape)
-        for c in range(len(found)):
-            found[c] = np.exp(np.interp(-rarer[c], -np.log(table[c]), far))
-        return body + excess * found
+        for c, row in enumerate(self._tail_table):
+            found[c] = np.exp(np.interp(-rarer[c], -np.log(row), np.log(_DISTANCES)))
+        return np.where(wanted < inside, body + _excess(counts, body) * found, body)
 
 
 def _excess(counts: np.ndarray, threshold: np.ndarray) -> np.ndarray:
