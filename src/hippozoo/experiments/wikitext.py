@@ -22,6 +22,7 @@ from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_s
 from hippozoo.experiments._character_models import ABLATIONS, ROWS, STACKS, build_explicit, build_row, build_stack
 from hippozoo.experiments._characters import Protocol, learn
 from hippozoo.experiments._two_tasks import check_names
+from hippozoo.memory import LagLayer
 from hippozoo.training import best_rate, seeded
 
 PAPER: dict[str, Any] = {
@@ -60,7 +61,10 @@ CHOICES = {
         "96 characters after preprocessing",
         "printable ASCII and newline; anything else becomes one stand-in",
     ),
-    "embedding": ("not given; the sizes of its Mamba rows fit untied ones", "tied for all or for none, by validation"),
+    "embedding": (
+        "not given; the sizes of its Mamba rows fit untied ones",
+        "tied for all or for none, as the LSTM validates",
+    ),
     "batch": ("not given", "32 streams, 128 characters a step, states handed on"),
     "rate": ("1e-3, constant", "best of 1e-3, 2e-3, 4e-3 (8e-3) on one pass; warm-up, then linear to zero"),
     "stopping": ("patience of five epochs", "at most 12 passes, patience of five looks, two looks a pass"),
@@ -77,8 +81,8 @@ OURS = "explicit"
 RECIPE = 1
 #: By how much ours should lie below the best other family.
 MARGIN = 0.03
-# Cheap models of two kinds decide whether embeddings are tied.
-DECIDERS = ("lstm", "vanilla_mlp")
+# The cheapest model decides whether embeddings are tied.
+DECIDERS = ("lstm",)
 # Rows of the agenda that are open at the same time, so that two processes have work.
 SIDE_BY_SIDE = 2
 
@@ -99,7 +103,7 @@ class Config(Protocol):
         "mamba_2",
         "salience",
     )
-    families: tuple[str, ...] = ("lstm", OURS, "gru", "mamba")
+    families: tuple[str, ...] = (OURS, "lstm", "gru", "mamba")
     sizes: tuple[int, ...] = (25_000, 43_000)
     layers: tuple[int, ...] = (1, 2, 3, 4)
     # The rate at which depths are compared.
@@ -135,10 +139,9 @@ def units(config: Config) -> list[Unit]:
     check_names("rows", config.rows, ROWS)
     check_names("families", config.families, (*STACKS, OURS))
     check_names("ablations", config.ablations, ABLATIONS)
-    deciders = [name for name in DECIDERS if name in config.rows] or list(config.rows[:1]) or ["lstm"]
     return [
         {"stage": "tying", "model": model, "tied": tied, "rate": config.tying_rate, "seed": config.seeds[0]}
-        for model in deciders
+        for model in DECIDERS
         for tied in (True, False)
     ]
 
@@ -179,6 +182,8 @@ class Done:
 def agenda(config: Config) -> Iterator[Any]:
     """Functions of configuration and finished units that list the units of one row as far as they are known."""
     cheap, rest = config.rows[:2], config.rows[2:]
+    for size in config.sizes[:1]:
+        yield from (_entrant(family, size, trials_only=True) for family in config.families)
     yield from (_row(name) for name in cheap)
     for size in config.sizes[:1]:
         yield from (_entrant(family, size) for family in config.families)
@@ -203,7 +208,7 @@ def tied(done: Done) -> bool:
 def _trials(config: Config, done: Done, key: Unit) -> tuple[list[Unit], float | None]:
     """One pass at every rate, one more if the largest is best; and the chosen rate, once all are there."""
     seed = config.seeds[0]
-    trials = [{**key, "stage": "rate", "rate": rate, "seed": seed} for rate in config.rates]
+    trials = [{**key, "stage": "rate", "rate": rate, "seed": seed} for rate in sorted(config.rates, reverse=True)]
     found = {unit["rate"]: done.perplexity(unit) for unit in trials}
     if None in found.values():
         return trials, None
@@ -225,7 +230,7 @@ def _row(name: str) -> Any:
     return entry
 
 
-def _entrant(family: str, size: int) -> Any:
+def _entrant(family: str, size: int, trials_only: bool = False) -> Any:
     def entry(config: Config, done: Done) -> list[Unit]:
         key: Unit = {"family": family, "size": size, "tied": tied(done)}
         depths: list[Unit] = []
@@ -323,6 +328,7 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     metrics["contest"] = {size: _contest(config, done, size) for size in config.sizes}
     metrics["depth"] = {size: _depths(config, done, size) for size in config.sizes}
     metrics["ablations"] = _ablations(config, done)
+    metrics["trials"] = _trial_rows(finished)
     metrics["tying"] = {
         name: {
             _tied_name(one): one.result["validation_perplexity"] for one in select(finished, stage="tying", model=name)
@@ -330,7 +336,8 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
         for name in DECIDERS
         if select(finished, stage="tying", model=name)
     }
-    metrics["tied"] = tied(done)
+    decided = all(done.result(unit) is not None for unit in units(config))
+    metrics["tied"] = tied(done) if decided else None
     counts = [one.result["counts"] for one in select(finished, stage="tying")]
     metrics["characters"] = counts[0] if counts else {}
     metrics["not_yet"] = not_yet(config, done, metrics)
@@ -367,6 +374,28 @@ def _contest(config: Config, done: Done, size: int) -> dict[str, Any]:
                 "first": first.result,
             }
     return entrants
+
+
+def _trial_rows(finished: Sequence[Finished]) -> list[dict[str, Any]]:
+    """Every trial of one pass: which model, how deep, at which rate, and how it did on validation."""
+    trials = [one for one in finished if one.unit["stage"] in ("rate", "depth")]
+    return [
+        {
+            "model": _named(one.unit),
+            "layers": one.unit.get("layers"),
+            "rate": one.unit["rate"],
+            "params": one.result["parameters"],
+            "validation_perplexity": one.result["validation_perplexity"],
+            "seconds": one.result["training_seconds"],
+        }
+        for one in trials
+    ]
+
+
+def _named(unit: Unit) -> str:
+    if "model" in unit:
+        return ROWS[unit["model"]].title
+    return f"{STACK_TITLES[unit['family']]}, at most {unit['size']:,}"
 
 
 def _depths(config: Config, done: Done, size: int) -> dict[str, Any]:
@@ -483,6 +512,8 @@ def report(result: Result, folder: Path) -> None:
             ax.invert_yaxis()
             ax.legend()
             save_figure(figure, folder, "rows")
+        for size in config.sizes:
+            draw_kernels(folder, size)
         looks = result.arrays["looks"]
         if looks:
             figure = Figure(figsize=(7, 4), layout="constrained")
@@ -500,11 +531,33 @@ def report(result: Result, folder: Path) -> None:
             save_figure(figure, folder, "learning")
 
 
+def draw_kernels(folder: Path, size: int, shown: int = 6) -> None:
+    """What some channels of each block of the trained stack read of the past, if it has been trained."""
+    from matplotlib.figure import Figure
+
+    file = folder / f"{OURS}-{size}.safetensors"
+    if not file.exists():
+        return
+    layers = [block.layer for block in checkpoint.load(file).layers if isinstance(block.layer, LagLayer)]
+    figure = Figure(figsize=(3.2 * len(layers), 3), layout="constrained")
+    for number, (ax, layer) in enumerate(zip(figure.subplots(1, len(layers), squeeze=False)[0], layers, strict=True)):
+        kernels = layer.kernels(64)[0]
+        loudest = kernels.abs().amax(1).argsort(descending=True)[:shown]
+        ax.plot(kernels[loudest].T.numpy(), linewidth=1)
+        ax.set(title=f"block {number + 1}", xlabel="lag (characters)", xscale="symlog", xlim=(0, 63))
+    figure.axes[0].set_ylabel("weight in the linear read")
+    save_figure(figure, folder, f"kernels-{size}")
+
+
 def tables(result: Result) -> str:
     """The ten rows, the contest, the ablations and the choices, as Markdown."""
     metrics = result.metrics
-    lines = ["| model | parameters | test | outside `<unk>` | validation | of the LSTM | paper | of its LSTM | rate |"]
-    lines.append("|---|---|---|---|---|---|---|---|---|")
+    lines = []
+    if metrics["test_perplexity"]:
+        lines += [
+            "| model | parameters | test | outside `<unk>` | validation | of the LSTM | paper | of its LSTM | rate |"
+        ]
+        lines += ["|---|---|---|---|---|---|---|---|---|"]
     for name in (name for name in ROWS if name in metrics["test_perplexity"]):
         cells = [ROWS[name].title, f"{metrics['params'][name]:,}"]
         cells += [f"{metrics[key][name]['mean']:.3f}" for key in (SINGLE[0], SINGLE[2], SINGLE[1])]
@@ -527,7 +580,15 @@ def tables(result: Result) -> str:
         lines += ["| explicit stack | parameters | validation |", "|---|---|---|"]
         for name, one in metrics["ablations"].items():
             lines.append(f"| {name} | {one['params']:,} | {one['validation_perplexity']:.3f} |")
-    said = "tied" if metrics["tied"] else "not tied"
+    trials = metrics["trials"]
+    if trials:
+        lines += ["", "Trials of one pass, one seed, by which rates and depths are chosen:", ""]
+        lines += ["| stack | layers | parameters | rate | validation |", "|---|---|---|---|---|"]
+        for one in trials:
+            cells = [one["model"], str(one["layers"] or ""), f"{one['params']:,}", f"{one['rate']:g}"]
+            found = one["validation_perplexity"]
+            lines.append(f"| {' | '.join([*cells, 'diverged' if found is None else f'{found:.3f}'])} |")
+    said = {True: "tied", False: "not tied", None: "still undecided"}[metrics["tied"]]
     told = "; ".join(
         f"{ROWS[name].title} {one.get('tied', float('nan')):.3f} tied, {one.get('untied', float('nan')):.3f} untied"
         for name, one in metrics["tying"].items()
