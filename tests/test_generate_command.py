@@ -101,6 +101,14 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path, capsys):
     assert "there is no such checkpoint" in err
 
 
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_model_of_full_size_survives_the_count_of_what_a_file_may_make(tied, tmp_path):
+    model = explicit_characters(params=25_000, tied=tied)
+    checkpoint.save(tmp_path / "model.safetensors", model)
+    codes = torch.randint(0, 96, (1, 9))
+    torch.testing.assert_close(load_characters(tmp_path / "model.safetensors")(codes), model.eval()(codes))
+
+
 def test_a_saved_model_writes_what_the_model_writes(model, file):
     pair = ("".join(write_text(one, "On ", 20)) for one in (model, load_characters(file)))
     assert len(set(pair)) == 1

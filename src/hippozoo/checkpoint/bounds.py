@@ -6,6 +6,7 @@ by what it holds itself, and by a limit that the caller can raise.
 
 from __future__ import annotations
 
+import copy
 import numbers
 from collections.abc import Iterator
 from typing import Any
@@ -73,8 +74,9 @@ class Bounds:
     def _measure(self, torch: Any, cls: type, arguments: dict[str, Any], allowed: int) -> None:
         """Build it without memory first, and count."""
         try:
+            own = copy.deepcopy(arguments)  # a stack moves the layers that it is given to where it is built
             with torch.device("meta"):
-                skeleton = cls(**arguments)
+                skeleton = cls(**own)
         except Exception:
             return  # it cannot be built without memory, or not at all, and then that will be said
         tensors = [*skeleton.parameters(), *skeleton.buffers()]

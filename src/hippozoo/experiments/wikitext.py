@@ -545,6 +545,7 @@ def draw_kernels(folder: Path, size: int, shown: int = 6) -> None:
         loudest = kernels.abs().amax(1).argsort(descending=True)[:shown]
         ax.plot(kernels[loudest].T.numpy(), linewidth=1)
         ax.set(title=f"block {number + 1}", xlabel="lag (characters)", xscale="symlog", xlim=(0, 63))
+        ax.set_xticks([0, 1, 3, 10, 30], ["0", "1", "3", "10", "30"])
     figure.axes[0].set_ylabel("weight in the linear read")
     save_figure(figure, folder, f"kernels-{size}")
 
