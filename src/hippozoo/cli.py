@@ -348,8 +348,12 @@ def generate(
 
 @app.command(epilog="Example: [bold]hippozoo watch sensor.csv --follow --out sensor.db[/bold]")
 def watch(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A CSV or JSON lines file, or - for standard input.")],
-    out: Annotated[Path, typer.Option(metavar="FILE.db", help="The database that keeps everything.")],
+    source: Annotated[
+        str | None, typer.Argument(metavar="SOURCE", help="A CSV or JSON lines file, or - for standard input.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.db", help="The database that keeps everything.", show_default=False)
+    ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A column to watch; repeat for several.", show_default="all of numbers"),
@@ -379,6 +383,15 @@ def watch(
     all_readings: Annotated[
         bool, _flag("--all-readings/--alarms-only", help="Print every reading, or alarms only.")
     ] = False,
+    show: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.db", help="Write a page of a database, FILE.html, and stop.", show_default=False),
+    ] = None,
+    tail: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.db", help="Print the last alarms of a database, and stop.", show_default=False),
+    ] = None,
+    open_page: Annotated[bool, _flag("--open/--no-open", help="Open the page in a browser.")] = False,
     debug: Debug = False,
 ) -> None:
     """Watch a stream: say what was expected, give alarms, survive crashes.
@@ -386,6 +399,11 @@ def watch(
     Alarms are printed as JSON lines once they are in the database. Started again with the same database, it goes on.
     """
     _one_thread_unless_set()
+    if show is not None or tail is not None:
+        _show_watched(show, tail, open_page=open_page)
+        return
+    if source is None or out is None:
+        raise UsageError("pass a source and --out FILE.db, or --show FILE.db, or --tail FILE.db.")
     from hippozoo.watch_command.command import run_watch
     from hippozoo.watch_command.run import Settings
 
@@ -395,6 +413,20 @@ def watch(
         all_readings=all_readings,
         complain=_complain,
     )
+
+
+def _show_watched(show: Path | None, tail: Path | None, *, open_page: bool) -> None:
+    import json
+
+    from hippozoo.watch_command.show import last_alarms, write_page
+
+    for alarm in [] if tail is None else last_alarms(tail):
+        typer.echo(json.dumps({"alarm": alarm}))
+    if show is not None:
+        page = write_page(show, show.with_suffix(".html"))
+        typer.echo(f"wrote {page}")
+        if open_page:
+            typer.launch(str(page))
 
 
 def _one_thread_unless_set() -> None:

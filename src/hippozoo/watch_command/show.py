@@ -1,0 +1,193 @@
+"""A page of what a watch has seen: the stream with expectation, bands and alarms, each alarm with its explanation."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hippozoo.pages import Page, colour, copyable_table, new_figure, shown
+from hippozoo.watch_command.problem import WatchError
+from hippozoo.watch_command.store import Store
+
+__all__ = ["last_alarms", "write_page"]
+
+# More points than this say nothing more on a screen: then every stretch is shown by its lowest and its highest.
+_MOST_POINTS = 4000
+_MOST_ALARMS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """A column thinned for the eye: times, lowest and highest value, expectation, band."""
+
+    time: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    expected: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    if not path.is_file():
+        raise WatchError(f"{path} is not there; pass a database that hippozoo watch has written.")
+    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def last_alarms(path: Path, count: int = 10) -> list[dict[str, Any]]:
+    """The last alarms of a database, oldest first, as plain data.
+
+    Parameters
+    ----------
+    path
+        The database; a watch may be writing to it.
+    count
+        How many.
+    """
+    dates = Store.settings_of(path)["layout"]["dates"]
+    with _reading(path) as database:
+        rows = database.execute(
+            "SELECT alarms.id, columns.name, number, time, p, value, expected, lower, upper, explanation "
+            "FROM alarms JOIN columns USING (channel) ORDER BY alarms.id DESC LIMIT ?",
+            [count],
+        ).fetchall()
+    names = ("id", "column", "number", "time", "p", "value", "expected", "lower", "upper", "explanation")
+    found: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in reversed(rows)]
+    for one in found:
+        one["time"] = _when(one["time"], dates=dates)
+        one["explanation"] = json.loads(one["explanation"])
+    return found
+
+
+def write_page(path: Path, out: Path) -> Path:
+    """Write the page of a database to `out`.
+
+    Parameters
+    ----------
+    path
+        The database; a watch may be writing to it.
+    out
+        The HTML file.
+    """
+    settings = Store.settings_of(path)
+    layout = settings["layout"]
+    page = Page(f"{path.name}: what was watched")
+    alarms = last_alarms(path, _MOST_ALARMS)
+    with _reading(path) as database:
+        names = [name for (name,) in database.execute("SELECT name FROM columns ORDER BY channel")]
+        [count, first, last] = database.execute(
+            "SELECT count(DISTINCT number), min(time), max(time) FROM readings"
+        ).fetchone()
+        if not count:
+            raise WatchError(f"{path} holds no readings yet; watch the source for a while first.")
+        span = f"{_when(first, dates=layout['dates'])} to {_when(last, dates=layout['dates'])}"
+        page.add(
+            f"<p>{count:,} readings of {shown(settings['source'])}, {shown(span)}. {len(alarms):,} alarms, at a "
+            f"rate of {settings['rate']:g} per 1,000 quiet readings.</p>"
+        )
+        for channel, name in enumerate(names):
+            drawn = _thinned(database, channel, count)
+            marked = [one for one in alarms if one["column"] == name]
+            page.add(f"<h2>{shown(name)}</h2>")
+            figure = _figure(drawn, database, channel, name, dates=layout["dates"])
+            told = f"{name}: {count:,} readings with their expectation and 95 % band, and {len(marked)} alarms."
+            page.add_picture(figure, told, name=f"column-{channel}")
+    page.add("<h2>Alarms</h2>")
+    if alarms:
+        head = ("id", "time", "column", "value", "expected", "band", "p", "why")
+        rows = [
+            (
+                one["id"], one["time"], one["column"], _short(one["value"]), _short(one["expected"]),
+                f"{_short(one['lower'])} to {_short(one['upper'])}", f"{one['p']:.2g}", one["explanation"]["kind"],
+            )
+            for one in reversed(alarms)
+        ]  # fmt: skip
+        page.add(copyable_table("newest first", head, rows, name="alarms"))
+        for one in reversed(alarms[-50:]):
+            why = one["explanation"]
+            by = ", ".join(f"{name} ({share:.0%})" for name, share in why["expected_by"].items())
+            page.add(
+                f"<details><summary>{shown(one['time'])}, {shown(one['column'])}: {shown(why['kind'])}</summary>"
+                f"<p>{shown(why['what'])}. It may have begun {why['readings'] - 1} readings before. "
+                f"The expectation came from: {shown(by)}.</p></details>"
+            )
+    else:
+        page.add("<p>None so far.</p>")
+    return page.write(out)
+
+
+def _figure(drawn: _Drawn, database: sqlite3.Connection, channel: int, name: str, *, dates: bool) -> Any:
+    from bokeh.models import HoverTool
+
+    unit = 1000.0 if dates else 1.0  # Bokeh counts milliseconds
+    # By what was seen: the first bands of a stream, of which little is known, are wide beyond all measure.
+    low, high = np.nanmin(drawn.low, initial=np.inf), np.nanmax(drawn.high, initial=-np.inf)
+    margin = 0.15 * (high - low) or 1.0
+    settings: Any = {"y_range": (low - margin, high + margin)} if np.isfinite(margin) else {}
+    figure = new_figure("time (UTC)" if dates else "time", name, x_axis="datetime" if dates else "linear", **settings)
+    figure.xaxis.ticker.desired_num_ticks = 4  # dates are long, telephones narrow
+    time = drawn.time * unit
+    known = np.isfinite(drawn.lower) & np.isfinite(drawn.upper)
+    figure.varea(
+        time[known], drawn.lower[known], drawn.upper[known], fill_color=colour("C0"), fill_alpha=0.25,
+        legend_label="95 % band",
+    )  # fmt: skip
+    figure.line(time, drawn.expected, line_color=colour("C0"), legend_label="expected")
+    if np.array_equal(drawn.low, drawn.high, equal_nan=True):
+        figure.line(time, drawn.low, line_color=colour("ink"), legend_label="seen")
+    else:
+        seen = np.isfinite(drawn.low)
+        figure.segment(
+            time[seen], drawn.low[seen], time[seen], drawn.high[seen], line_color=colour("ink"), legend_label="seen"
+        )
+    rows = database.execute(
+        "SELECT time, value, expected, explanation FROM alarms WHERE channel = ? ORDER BY id DESC LIMIT ?",
+        [channel, _MOST_ALARMS],
+    ).fetchall()
+    if rows:
+        marks = figure.scatter(
+            "x", "y", size=11, marker="triangle", fill_color=colour("C1"), line_color=colour("C1"),
+            legend_label="alarm",
+            source={
+                "x": [row[0] * unit for row in rows],
+                "y": [row[1] if row[1] is not None else row[2] for row in rows],
+                "why": [json.loads(row[3])["what"] for row in rows],
+            },
+        )  # fmt: skip
+        figure.add_tools(HoverTool(renderers=[marks], tooltips=[("", "@why")]))
+    legend = figure.legend[0]
+    legend.click_policy, legend.orientation = "hide", "horizontal"
+    figure.add_layout(legend, "below")  # where it hides nothing, on a telephone either
+    return figure
+
+
+def _thinned(database: sqlite3.Connection, channel: int, count: int) -> _Drawn:
+    """A column for the eye; SQLite does the thinning, so that millions of readings take no memory."""
+    stretch = max(count // _MOST_POINTS, 1)
+    rows = database.execute(
+        "SELECT avg(time), min(value), max(value), avg(expected), min(lower), max(upper) FROM readings "
+        "WHERE channel = ? GROUP BY number / ? ORDER BY number / ?",
+        [channel, stretch, stretch],
+    ).fetchall()
+    return _Drawn(*np.array(rows, dtype=float).T)
+
+
+def _when(moment: float, *, dates: bool) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S}" if dates else f"{moment:g}"
+
+
+def _short(value: float | None) -> str:
+    return "missing" if value is None else f"{value:.6g}"

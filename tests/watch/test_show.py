@@ -1,0 +1,41 @@
+"""The page of a watch, and its last alarms."""
+
+import numpy as np
+import pytest
+
+from hippozoo.watch_command.problem import WatchError
+from hippozoo.watch_command.run import Settings, Watch
+from hippozoo.watch_command.show import last_alarms, write_page
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("watch")
+    values = np.sin(np.arange(700) / 6) + 0.1 * np.random.default_rng(0).normal(size=700)
+    values[600] += 9.0
+    rows = "".join(f"{60 * k},{value:.6f}\n" for k, value in enumerate(values))
+    (folder / "pump.csv").write_text("time,<b>flow</b> $x$\n" + rows)
+    Watch(Settings(str(folder / "pump.csv"), horizon=6), folder / "pump.db", str, str).run()
+    return folder / "pump.db"
+
+
+def test_the_last_alarm_says_what_was_expected(database):
+    alarm = last_alarms(database)[-1]
+    assert (alarm["number"], alarm["column"]) == (600, "<b>flow</b> $x$")
+    assert alarm["lower"] < alarm["expected"] < alarm["upper"] < alarm["value"]
+
+
+def test_the_page_names_the_alarm_and_shows_names_as_they_are(database, tmp_path):
+    text = write_page(database, tmp_path / "pump.html").read_text()
+    assert "&lt;b&gt;flow&lt;/b&gt;" in text
+    assert "error of one reading" in text
+    assert "700 readings" in text
+    assert len(text) < 3_000_000
+
+
+def test_a_database_that_is_none_is_said(tmp_path):
+    (tmp_path / "x.db").write_text("hello " * 100)
+    with pytest.raises(WatchError, match="not a database of hippozoo watch"):
+        write_page(tmp_path / "x.db", tmp_path / "x.html")
+    with pytest.raises(WatchError, match="is not there"):
+        last_alarms(tmp_path / "none.db")
