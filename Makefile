@@ -13,7 +13,7 @@ endif
 # and the batteries of other libraries.
 PLAIN := tests/bad_input tests/compiled tests/estimators
 
-.PHONY: tour test setup check docs bench clean
+.PHONY: tour test setup check trust docs bench clean
 
 tour: setup  ## run the zoo on embedded data and write tour/index.html
 	$(BIN)/hippozoo tour --out tour
@@ -38,6 +38,9 @@ check: setup  ## format, lint, types, layers
 docs: setup  ## build the documentation site, strictly and without a network, into site/
 	$(BIN)/sphinx-build -q -W --keep-going -d site/.doctrees docs site
 	@echo "open site/index.html"
+
+trust: setup  ## kill and fail every job that writes, for an hour or more; results/trust
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m trust
 
 bench: setup  ## print the speed tables
 	$(BIN)/python -m benchmarks

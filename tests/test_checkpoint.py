@@ -338,6 +338,15 @@ def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch, crashin
     assert [entry.name for entry in tmp_path.iterdir()] == ["state"], "a temporary file was left behind"
 
 
+def test_the_same_thing_gives_the_same_bytes(tmp_path):
+    thing = {"system": LegT(4), "names": ["ä", "\u2028", '"'], "weights": np.arange(5.0), "more": torch.ones(3)}
+    written = set()
+    for _ in range(12):
+        save(tmp_path / "x", thing)
+        written.add((tmp_path / "x").read_bytes())
+    assert len(written) == 1
+
+
 def test_the_new_file_reaches_the_disk_before_its_name_does(tmp_path, monkeypatch):
     done = []
     fsync, replace = os.fsync, os.replace

@@ -64,7 +64,12 @@ def _packed(arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> bytes:
             f"the plain values take {length} bytes of text and {LONGEST_HEADER} are allowed; "
             "keep long lists of numbers as arrays."
         )
-    return data
+    # safetensors orders the metadata anew at every call; the same thing shall give the same bytes.
+    entries = json.loads(data[8 : 8 + length])
+    entries["__metadata__"] = dict(sorted(entries["__metadata__"].items()))
+    header = json.dumps(entries, ensure_ascii=False, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)  # the arrays begin at a multiple of 8
+    return b"".join([len(header).to_bytes(8, "little"), header, memoryview(data)[8 + length :]])
 
 
 def read(path: Path) -> Contents:

@@ -1,0 +1,150 @@
+"""One harness for all jobs: kill them at random moments, fail their writes one by one, and look at what is left.
+
+A job runs in a process of its own, forked, so that two hundred of them take minutes. It is stopped, started again
+without a fault, and must come to the end that it comes to undisturbed, bit for bit, with nothing left over.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hippozoo._files import CannotWriteError
+from trust.jobs import Job
+
+CALLS = ("write", "fsync", "replace")
+FAULTS = {"disk full": errno.ENOSPC, "permission denied": errno.EACCES, "interrupted": errno.EINTR}
+_OTHER_ERROR = 3
+
+
+def kills(job: Job, times: int, seed: int = 0) -> dict[str, Any]:
+    """Kill the job at so many random moments; the summary says what was seen, and holds no mishap if all is well."""
+    rng = random.Random(seed)
+    expected, seconds = _undisturbed(job)
+    killed, mishaps = 0, []
+    for number in range(times):
+        moment = rng.uniform(0.0, seconds)
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            process = _start(job, folder)
+            time.sleep(moment)
+            os.kill(process, signal.SIGKILL)
+            killed += os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
+            wrong = _second_try(job, folder, expected)
+        mishaps += [f"kill {number} at {moment:.3f} s: {one}" for one in wrong]
+    return {"kills": times, "in_time": killed, "seconds_undisturbed": round(seconds, 3), "mishaps": mishaps}
+
+
+def faults(job: Job, most: int | None = None) -> dict[str, Any]:
+    """Fail every write, fsync and rename of the job once, in each way; `most` thins them out evenly."""
+    expected, _ = _undisturbed(job)
+    tried, said, mishaps = 0, 0, []
+    for call in CALLS:
+        count = _count(job, call)
+        chosen = range(count) if most is None or count <= most else range(0, count, -(-count // most))
+        for at in chosen:
+            for fault, number in FAULTS.items():
+                with tempfile.TemporaryDirectory() as name:
+                    folder = Path(name)
+                    code = _wait(_start(job, folder, lambda c=call, a=at, n=number: _fail(c, a, n)))
+                    tried += 1
+                    said += code == 1
+                    wrong = _second_try(job, folder, expected)
+                if code not in (0, 1):
+                    wrong.append(f"it ended with code {code}, and not with an error that names the file")
+                mishaps += [f"{fault} at {call} {at}: {one}" for one in wrong]
+    return {"faults": tried, "said": said, "mishaps": mishaps}
+
+
+def _undisturbed(job: Job) -> tuple[Any, float]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _wait(_start(job, folder))  # what is loaded on the way is loaded now
+        shutil.rmtree(folder)
+        folder.mkdir()
+        began = time.monotonic()
+        code = _wait(_start(job, folder))
+        seconds = time.monotonic() - began
+        assert code == 0, "the job fails by itself"
+        return job.outcome(folder), seconds
+
+
+def _second_try(job: Job, folder: Path, expected: Any) -> list[str]:
+    """Run the job again in what is left; what is wrong with its end, in words."""
+    deadline = time.monotonic() + 10
+    while (code := _wait(_start(job, folder))) != 0 and time.monotonic() < deadline:
+        time.sleep(0.05)  # workers of the killed run may still hold the log for a moment
+    if code != 0:
+        return [f"the second run ended with code {code}"]
+    wrong = [] if job.outcome(folder) == expected else ["the end is another one"]
+    left = {path.name for path in folder.iterdir()} - job.files
+    left |= {path.name for path in folder.rglob("*") if path.name.startswith(".")}
+    return wrong + ([f"left over: {sorted(left)}"] if left else [])
+
+
+def _start(job: Job, folder: Path, prepare: Callable[[], None] | None = None) -> int:
+    """The job in a forked process; exit code 0 when done, 1 for an error that names a file, 3 for any other."""
+    process = os.fork()
+    if process:
+        return process
+    code = _OTHER_ERROR
+    try:
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        if prepare is not None:
+            prepare()
+        job.run(folder)
+        code = 0
+    except BaseException as error:
+        named = isinstance(error, CannotWriteError) or str(folder) in str(error)
+        code = 1 if named else _OTHER_ERROR
+        if not named:
+            traceback.print_exc(file=sys.stderr)
+    finally:
+        os._exit(code)
+
+
+def _wait(process: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def _fail(call: str, at: int, number: int) -> None:
+    """Let the call of this name fail, the one number `at` of this process."""
+    real, seen = getattr(os, call), [0]
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        seen[0] += 1
+        if seen[0] == at + 1:
+            raise OSError(number, os.strerror(number))
+        return real(*arguments, **options)
+
+    setattr(os, call, failing)
+
+
+def _count(job: Job, call: str) -> int:
+    """How often the job makes this call, told by the size of a file."""
+    with tempfile.TemporaryDirectory() as name, tempfile.NamedTemporaryFile() as tally:
+        real_write = os.write
+
+        def prepare() -> None:
+            real = getattr(os, call)
+            descriptor = os.open(tally.name, os.O_WRONLY | os.O_APPEND)
+
+            def counting(*arguments: Any, **options: Any) -> Any:
+                real_write(descriptor, b".")
+                return real(*arguments, **options)
+
+            setattr(os, call, counting)
+
+        assert _wait(_start(job, Path(name), prepare)) == 0
+        return Path(tally.name).stat().st_size
