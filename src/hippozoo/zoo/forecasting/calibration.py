@@ -64,7 +64,7 @@ class Calibration:
     Before any error was seen they are taken to be a little heavier than Gaussian.
 
     >>> calibration = Calibration(np.zeros((1, 1, 2, BINS)))
-    >>> bool(1.96 * 1.25 < calibration.reach(0.025)[0, 0, 0] < 2.3 * 1.25)
+    >>> bool(1.96 * 1.25 < calibration.reach(0.025)[0, 0, 0] < 3.5)
     True
     """
 

@@ -1,0 +1,99 @@
+"""What breaks forecasts: steps, spikes, ramps, resets, stuck sensors, changed units. None may make them absurd."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hippozoo.zoo.forecasting import Forecaster, forecaster_for
+
+HORIZON, LENGTH, CHANGE, ORIGINS = 12, 700, 450, 100
+
+
+def dangers(seed: int) -> dict[str, np.ndarray]:
+    """Streams that change at `CHANGE`."""
+    rng = np.random.default_rng(seed)
+    time, noise = np.arange(LENGTH), rng.normal(size=LENGTH)
+    after = time >= CHANGE
+    quiet, wave, walk = 1 + 1e-4 * noise, np.sin(time / 3) + 0.05 * noise, np.cumsum(noise)
+    counter = np.cumsum(np.abs(1 + 0.2 * noise))
+    return {
+        "a step in a quiet signal": quiet - 0.1 * after,
+        "a step of a million deviations": quiet + 100.0 * after,
+        "a step in a wave": wave + 5.0 * after,
+        "a step in noise": noise + 30.0 * after,
+        "a step in a walk": walk + 200.0 * after,
+        "a constant that jumps": 1.0 + after,
+        "a spike in a wave": wave + 50.0 * (time == CHANGE),
+        "a burst in a wave": wave + 50.0 * (after & (time < CHANGE + 4)),
+        "a spike in a constant": 5 + 495.0 * (time == CHANGE),
+        "a ramp out of quiet": quiet + 0.01 * np.maximum(time - CHANGE, 0),
+        "a ramp under a wave": wave + 0.1 * np.maximum(time - CHANGE, 0),
+        "a counter that is reset": counter - counter[CHANGE] * after,
+        "a sensor that is stuck": np.where(after, wave[CHANGE], wave),
+        "a sensor stuck for a while": np.where(after & (time < CHANGE + 100), wave[CHANGE], wave),
+        "a thousand times the unit": wave * np.where(after, 1000.0, 1.0),
+        "a thousandth of the unit": (20 + wave) / np.where(after, 1000.0, 1.0),
+        "the other sign": quiet * np.where(after, -1.0, 1.0),
+        "a walk in another unit": np.exp(walk / 100) * np.where(after, 1e6, 1.0),
+        "a peg that is moved": np.round(0.2 + 2e-5 * walk, 4) + 0.02 * after,
+    }
+
+
+def followed(forecaster: Forecaster, signals: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Forecasts and 95 % bands after every sample, (time, streams, leads)."""
+    state, found = forecaster.initial_state(signals.shape[1]), []
+    for row in signals:
+        state = forecaster.learn_one(state, row)
+        forecast = forecaster.forecast(state)
+        found.append((forecast.samples(), *forecast.band(forecast.leads(), 0.95)))
+    mean, lower, upper = (np.stack(one) for one in zip(*found, strict=True))
+    return mean, lower, upper
+
+
+def worst_ratios(signals: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """For each stream, the largest mean error over a hundred origins beside what is allowed on them."""
+    futures = np.lib.stride_tricks.sliding_window_view(signals, HORIZON, axis=0)[1:]
+    ours = np.abs(mean[: len(futures)] - futures).mean(axis=2)
+    last = np.abs(signals[: len(futures), :, None] - futures).mean(axis=2)
+    change = np.abs(signals[HORIZON:] - signals[:-HORIZON])
+    so_far = np.cumsum(change, axis=0) / np.arange(1, len(change) + 1)[:, None]
+    windows = range(2 * HORIZON, len(futures) - ORIGINS)
+    return np.array(
+        [
+            ours[t : t + ORIGINS].mean(axis=0)
+            / (3 * last[t : t + ORIGINS].mean(axis=0) + 0.1 * so_far[t + ORIGINS] + 1e-300)
+            for t in windows
+        ]
+    ).max(axis=0)
+
+
+@pytest.fixture(scope="module", params=[0, 1])
+def lived_through(request):
+    family = dangers(request.param)
+    signals = np.column_stack(list(family.values()))
+    return tuple(family), signals, *followed(forecaster_for(HORIZON), signals)
+
+
+def test_over_any_hundred_origins_errors_stay_near_those_of_the_last_value(lived_through):
+    names, signals, mean, _, _ = lived_through
+    ratios = worst_ratios(signals, mean)
+    assert {name: ratio for name, ratio in zip(names, ratios, strict=True) if ratio > 1} == {}
+
+
+def test_a_horizon_after_a_change_bands_hold_what_comes_again(lived_through):
+    names, signals, _, lower, upper = lived_through
+    futures = np.lib.stride_tricks.sliding_window_view(signals, HORIZON, axis=0)[1:]
+    begin = CHANGE + HORIZON
+    inside = (futures[begin:] >= lower[begin : len(futures)]) & (futures[begin:] <= upper[begin : len(futures)])
+    held = inside.mean(axis=(0, 2))
+    assert {name: share for name, share in zip(names, held, strict=True) if share < 0.85} == {}
+
+
+@pytest.mark.parametrize("size", [1e101, -1e150, 1e-101])
+def test_numbers_whose_squares_a_float_cannot_hold_are_refused(size):
+    forecaster = forecaster_for(HORIZON)
+    with pytest.raises(ValueError, match="power of ten"):
+        forecaster.learn(forecaster.initial_state(), np.full(5, size))
+    with pytest.raises(ValueError, match="power of ten"):
+        forecaster.learn_one(forecaster.initial_state(), size)
