@@ -10,7 +10,8 @@ import math
 from typing import no_type_check
 
 import numpy as np
-from numba import njit
+
+from hippozoo._compiled import compiled
 
 __all__ = ["HELD", "PLACES", "issue", "scan_pairs", "shares_of", "take_in"]
 
@@ -44,7 +45,7 @@ _FAR = 16.0
 _ROUGHLY = 1e-12
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def _step_memories(live, at, orders, inputs, A_T, b, y, differences, scratch):
     """Memories of the signal (input -1) and of its seasonal differences, one cell further."""
@@ -63,7 +64,7 @@ def _step_memories(live, at, orders, inputs, A_T, b, y, differences, scratch):
             live[begin + i] = scratch[i]
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def _begin(live, offsets, value, anew):
     """The first sample of a channel, or the first after a long silence: its past was constant at it."""
@@ -82,7 +83,7 @@ def _begin(live, offsets, value, anew):
         live[i + 1] = 0.0
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def _bin(size):
     """The bin of an error in units of the expected one."""
@@ -92,7 +93,7 @@ def _bin(size):
     return min(place, BINS - 1)
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay, guard):
     """Compare every forecast that is under way with the value that came."""
@@ -167,7 +168,7 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
     return surprise
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def _past_errors(live, offsets, horizon, experts, guard, average, excess):
     """The mean error of each forecast over the horizon, and by how much its last ones were above the usual."""
@@ -188,7 +189,7 @@ def _past_errors(live, offsets, horizon, experts, guard, average, excess):
     return counted
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def _shares(live, offsets, k, experts, maps, ridges, average, excess, shares):
     """Weights at lead k: errors at this lead, those of the whole horizon, and what has just gone wrong.
@@ -223,7 +224,7 @@ def _shares(live, offsets, k, experts, maps, ridges, average, excess, shares):
         shares[i] /= total
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def shares_of(live, offsets, guard, maps, ridges, found):
     """The weight of every forecast at every lead; the last value's is what a surprise leaves to it."""
@@ -234,7 +235,7 @@ def shares_of(live, offsets, guard, maps, ridges, found):
         _shares(live, offsets, k, experts, maps, ridges, average, excess, found[k])
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def issue(
     live, offsets, log, now, row, cell, horizon, seasons, orders, inputs, kinds, anchors, smoothing,
@@ -358,14 +359,14 @@ def issue(
     return worst
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def rows_experts(D, S, K, R, simple):
     """How many forecasts stand side by side."""
     return (3 + D + 3 * S if simple else 0) + K * R
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def expected_size(live, offsets, row, k, at):
     """The mean absolute error to expect at lead k: ways to expect it, by how well each has done."""
@@ -387,7 +388,7 @@ def expected_size(live, offsets, row, k, at):
     return size / total if total > 0 else row[k, at] * math.sqrt(k + 1.0)
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def _one_cell(
     live, offsets, log, now, cell, value, seen, rows, origins, first_row, used, horizon, experts, decay, forget,
@@ -480,7 +481,7 @@ def _one_cell(
     _step_memories(live, offsets[MEMORIES], orders, inputs, A_T, b, clean - live[REF], differences, scratch)
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def take_in(
     values, seen, live, offsets, log, now, cell, rows, origins, first_row, used, horizon, stride, decay, forget,
@@ -520,7 +521,7 @@ def take_in(
     return first_row, used
 
 
-@njit(cache=True)
+@compiled()
 @no_type_check
 def scan_pairs(
     delayed, log, begin, count, ages, ref, seasons, orders, inputs, A_T, b, silence, states, age, differences, scratch

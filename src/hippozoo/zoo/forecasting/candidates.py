@@ -9,12 +9,12 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo.zoo.forecasting.few_futures import HeldBack
+from hippozoo.zoo.forecasting.early_uncertainty import EarlyUncertainty
 from hippozoo.zoo.forecasting.grouping import Together, channel_scales, group_rows
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap, reduced_rank
+from hippozoo.zoo.forecasting.small_sample import SmallSampleShrinkage
 from hippozoo.zoo.forecasting.state import ForecasterState
-from hippozoo.zoo.forecasting.unvalidated import Caution
 
 __all__ = ["Anchor", "Candidate", "Solver", "without_level"]
 
@@ -65,8 +65,8 @@ class Solver:
     latest: tuple[Float[np.ndarray, " _"], ...]
     lately: tuple[Float[np.ndarray, " _"], ...]
     future_order: int
-    caution: Caution
-    held_back: HeldBack
+    caution: EarlyUncertainty
+    held_back: SmallSampleShrinkage
     together: Together
     intercept: bool
     future_metric: Float[np.ndarray, "order order"] | None
@@ -78,7 +78,7 @@ class Solver:
         return reduced_rank(moments, candidate.rank, candidate.ridge, metric, self.intercept, scale)
 
     def solve_early(self, group: tuple[Moments, ...], candidate: Candidate, channels: int) -> ForecastMap:
-        """The same as long as no forecast of the group was compared with what came: see `HeldBack`."""
+        """The same as long as no forecast of the group was compared with what came: see `SmallSampleShrinkage`."""
         moments = group[self._place(candidate)]
         if not moments.weight:
             return self.solve(group, candidate, channels)

@@ -18,11 +18,11 @@ from hippozoo.discretise import checked_steps
 from hippozoo.memory import Memory, hold_missing
 from hippozoo.systems import HippoSystem, LegT
 from hippozoo.zoo.forecasting import mixing
-from hippozoo.zoo.forecasting.beginning import begin_channels, rows_that_begin, wait_for_a_sample
 from hippozoo.zoo.forecasting.candidates import Anchor, Candidate, Solver, without_level
+from hippozoo.zoo.forecasting.channel_start import begin_channels, rows_that_begin, wait_for_a_sample
 from hippozoo.zoo.forecasting.delay import DelayLine
 from hippozoo.zoo.forecasting.detail import Detail, cell_count, missed_detail
-from hippozoo.zoo.forecasting.few_futures import HeldBack
+from hippozoo.zoo.forecasting.early_uncertainty import EarlyUncertainty
 from hippozoo.zoo.forecasting.forecast import Forecast
 from hippozoo.zoo.forecasting.future import lead_basis
 from hippozoo.zoo.forecasting.gaps import cross_gap, long_gaps
@@ -30,10 +30,10 @@ from hippozoo.zoo.forecasting.grouping import Together, group_count, group_pairs
 from hippozoo.zoo.forecasting.mixing import check_mixture, mixer_of
 from hippozoo.zoo.forecasting.mixture import Mixer
 from hippozoo.zoo.forecasting.moments import Moments
+from hippozoo.zoo.forecasting.pairs import Pairs, move, observed_time
 from hippozoo.zoo.forecasting.regression import ForecastMap
+from hippozoo.zoo.forecasting.small_sample import SmallSampleShrinkage
 from hippozoo.zoo.forecasting.state import ForecasterState, Learnt, Validation
-from hippozoo.zoo.forecasting.systems_in_motion import Pairs, move, observed_time
-from hippozoo.zoo.forecasting.unvalidated import Caution
 
 __all__ = ["Forecaster"]
 
@@ -261,8 +261,8 @@ class Forecaster(Immutable):
             tuple(system.basis(0.0) for system in self.histories),
             tuple(_mean_reading(system, self.horizon) for system in self.histories),
             self.future.order,
-            Caution(self.future.order, self.dt / self.horizon),
-            HeldBack(self.dt / self.horizon),
+            EarlyUncertainty(self.future.order, self.dt / self.horizon),
+            SmallSampleShrinkage(self.dt / self.horizon),
             self.together,
             self.intercept,
             self.future_metric,
@@ -442,8 +442,8 @@ class Forecaster(Immutable):
     def until_validated(self, state: ForecasterState) -> float:
         """How much more must be observed before the bands of all channels are measured on unseen data; 0 if they are.
 
-        Until then forecasts are held towards simple ones (see `HeldBack`), and bands are those of the simple ones,
-        widened (see `Caution`). Gaps do not count.
+        Until then forecasts are held towards simple ones (`SmallSampleShrinkage`), and bands are those of the simple
+        ones, widened (`EarlyUncertainty`). A mixture counts until every lead was compared 32 times. Gaps do not count.
 
         Examples
         --------
@@ -482,7 +482,7 @@ class Forecaster(Immutable):
         """The map of each group, by the chosen candidate or by the one given.
 
         Until its first forecasts were compared with what came (`until_validated`) a group's map is held towards simple
-        forecasts: see `HeldBack`.
+        forecasts: see `SmallSampleShrinkage`.
 
         Examples
         --------

@@ -1,12 +1,14 @@
 """Forecasts before any could be compared with what came: near the simple ones, unless the past says clearly more."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hippozoo.systems import LegS, LegT
 from hippozoo.zoo.forecasting import Forecaster, Moments, explain, forecaster_for, reduced_rank
-from hippozoo.zoo.forecasting.few_futures import HeldBack
+from hippozoo.zoo.forecasting.small_sample import SmallSampleShrinkage
 from short_series import HORIZON, autoregressions, lines, noises, walks, waves
 
 
@@ -83,7 +85,7 @@ def test_the_map_is_the_average_of_maps_by_the_evidence_for_them(rng, count, int
     x = rng.normal(size=(count, 5)) * [3, 2, 1, 0.5, 0.2] + 1
     y = x[:, :3] * 0.7 + rng.normal(size=(count, 3)) + 0.5
     simple = [np.eye(3, 5) * [1, 0, 0, 0, 0], np.outer([1, 0, 0], [0.5, -0.5, 0.5, -0.5, 0.5])]
-    held = HeldBack(0.2).solve(Moments.empty(5, 3).add(x, y), simple, None, 0.1, None, intercept)
+    held = SmallSampleShrinkage(0.2).solve(Moments.empty(5, 3).add(x, y), simple, None, 0.1, None, intercept)
     expected_map, expected_intercept = average_by_definition(x, y, simple, 0.2, 0.1, intercept)
     assert_allclose(held.forecast_map, expected_map, atol=1e-10)
     assert_allclose(held.intercept, expected_intercept, atol=1e-10)
@@ -94,7 +96,7 @@ def test_the_map_is_the_average_of_maps_by_the_evidence_for_them(rng, count, int
 def test_many_independent_futures_are_believed(rng):
     x = rng.normal(size=(20000, 4))
     moments = Moments.empty(4, 3).add(x, x[:, :3] @ rng.normal(size=(3, 3)) + x[:, 3:] + rng.normal(size=(20000, 3)))
-    held = HeldBack(0.25).solve(moments, [np.eye(3, 4)], None, 1e-3, None, True)
+    held = SmallSampleShrinkage(0.25).solve(moments, [np.eye(3, 4)], None, 1e-3, None, True)
     assert_allclose(held.forecast_map, reduced_rank(moments, ridge=1e-3).forecast_map, atol=0.02)
 
 
@@ -162,3 +164,17 @@ def test_once_validated_nothing_is_held_back(rng, together):
         assert_allclose(shown.residual, moments.errors_of(shown.forecast_map, shown.intercept) / moments.weight)
         # The mean of what was learnt is forecast without any error: no level is held back.
         assert_allclose(shown.forecast_map @ moments.mean_x + shown.intercept, moments.mean_y, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [
+        ("few_futures", "HeldBack", "small_sample.SmallSampleShrinkage"),
+        ("unvalidated", "Caution", "early_uncertainty.EarlyUncertainty"),
+    ],
+)
+def test_old_names_are_found_under_the_new_ones_with_a_warning(module, old, new):
+    home, _, name = new.partition(".")
+    wanted = getattr(import_module(f"hippozoo.zoo.forecasting.{home}"), name)
+    with pytest.warns(DeprecationWarning, match=new):
+        assert getattr(import_module(f"hippozoo.zoo.forecasting.{module}"), old) is wanted
