@@ -38,8 +38,6 @@ class _Drawn:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    if not path.is_file():
-        raise WatchError(f"{path} is not there; pass a database that hippozoo watch has written.")
     database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     try:
         yield database

@@ -244,6 +244,8 @@ class Store:
     @staticmethod
     def settings_of(path: Path) -> dict[str, Any]:
         """What a database was made with; nothing is changed, and a watch may be writing to it."""
+        if not path.is_file():
+            raise WatchError(f"{path} is not there; pass a database that hippozoo watch has written.")
         database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         try:
             [mark] = database.execute("PRAGMA application_id").fetchone()
