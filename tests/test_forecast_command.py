@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from hippozoo.cli import main
 from hippozoo.forecast_command import forecast_table, summarise, write_csv
-from hippozoo.forecast_command.page import draw
+from hippozoo.forecast_command.plain_page import draw
 from hippozoo.tables import TableError
 
 
@@ -35,7 +35,8 @@ def test_the_same_table_gives_the_same_forecast_in_either_format(wave, tmp_path,
     run = forecast_table(path, ["load"], "when", horizon=24)
     truth = 10 + np.sin(np.arange(2000, 2024) * 2 * np.pi / 24)
     assert_allclose(run.forecast.samples()[0], truth, atol=0.15)
-    assert run.season == 24
+    assert run.seasons == (24,)
+    assert run.season_names == ("yesterday",)
     assert run.step == 3600.0
     assert run.missing == run.gaps == 0
 
@@ -79,7 +80,9 @@ def test_each_forecast_of_the_back_test_knew_only_what_came_before_it(wave, tmp_
         forecast_table(write(tmp_path / f"{n}.csv", pd.DataFrame({"y": y})), horizon=24, season=24)
         for n, y in enumerate((wave, changed))
     ]
-    before = [np.stack([one["forecast"] for one in run.backtest.done if one["step"] <= 1500]) for run in runs]
+    before = [
+        np.stack([one["errors"]["forecast"] for one in run.backtest.done if one["step"] <= 1500 - 24]) for run in runs
+    ]
     assert len(before[0]) > 10
     assert_allclose(before[0], before[1])
 
@@ -87,11 +90,14 @@ def test_each_forecast_of_the_back_test_knew_only_what_came_before_it(wave, tmp_
 def test_the_back_test_scores_against_what_came(wave, tmp_path):
     run = forecast_table(write(tmp_path / "wave.csv", pd.DataFrame({"y": wave})), horizon=24, season=24)
     for one in run.backtest.done:
-        assert_allclose(one["truth"][:, 0], wave[one["step"] : one["step"] + 24])
-        assert_allclose(one["persistence"][:, 0], wave[one["step"] - 1])
-        assert_allclose(one["seasonal-naive"][:, 0], wave[one["step"] - 24 : one["step"]])
+        truth, past = wave[one["step"] : one["step"] + 24], wave[: one["step"]]
+        line = past[-1] + (past[-1] - past[0]) / (len(past) - 1) * np.arange(1, 25)
+        rivals = {"last value": past[-1], "mean": past.mean(), "drift": line, "season 24": past[-24:]}
+        for name, made in rivals.items():
+            assert_allclose(one["errors"][name][:, 0], np.abs(made - truth), atol=1e-9)
     errors = summarise(run)["mean_absolute_error"]["y"]
-    assert errors["forecast"] < errors["seasonal-naive"] < errors["persistence"]
+    assert errors["forecast"] < errors["season 24"] < errors["last value"]
+    assert len({one["step"] % 24 for one in run.backtest.done}) >= 16
     coverage = summarise(run)["coverage"]["y"]
     assert abs(coverage["80%"] - 0.8) < 0.1  # early bands are wide: they hold the errors of the first maps
 
@@ -110,8 +116,9 @@ def test_the_command_writes_a_table_and_a_page(wave, tmp_path, capsys):
     assert exit_code.value.code == 0
     captured = capsys.readouterr()
     found = json.loads(captured.out)
-    assert found["season"] == 24
-    assert list(found["chosen"]) == ["load"]
+    assert found["seasons"] == [24]
+    assert sum(found["by"]["load"].values()) > 0.9
+    assert found["verdict"]["load"]["sentence"].startswith("better than the last value and yesterday by ")
     assert found["left_out"] == {"name": "'x' in row 1 is not a number"}
     assert "left out name, because 'x' in row 1 is not a number" in captured.err
     with (tmp_path / "out" / "forecast.csv").open() as file:
@@ -121,9 +128,8 @@ def test_the_command_writes_a_table_and_a_page(wave, tmp_path, capsys):
     low, mean, high = (float(rows[0][name]) for name in ("lower_95", "mean", "upper_95"))
     assert low < mean < high
     page = (tmp_path / "out" / "index.html").read_text()
-    assert "seasonal-naive" in page
+    assert found["verdict"]["load"]["sentence"] in page
     assert "Left out: name" in page
-    assert (tmp_path / "out" / "column-1.svg").stat().st_size > 1000
 
 
 @pytest.mark.parametrize(
@@ -209,7 +215,7 @@ def test_errors_are_told_by_column_in_its_own_unit(wave, tmp_path):
 
 
 def test_figures_that_nobody_can_know_are_null(rng, tmp_path, capsys):
-    values = np.where(np.arange(300) < 40, rng.normal(size=300), np.nan)
+    values = np.where(np.arange(300) < 30, rng.normal(size=300), np.nan)
     path = write(tmp_path / "dead.csv", pd.DataFrame({"a": values, "b": 1.0}))
     with pytest.raises(SystemExit) as exit_code:
         main(["forecast", str(path), "--horizon", "12", "--out", str(tmp_path), "--json"])
@@ -219,7 +225,7 @@ def test_figures_that_nobody_can_know_are_null(rng, tmp_path, capsys):
         raise AssertionError(f"{constant} is not JSON")
 
     found = json.loads(capsys.readouterr().out, parse_constant=refuse)
-    assert found["mean_absolute_error"]["a"] == {"forecast": None, "persistence": None}
+    assert found["mean_absolute_error"]["a"] == dict.fromkeys(["forecast", "last value", "mean", "drift"])
     assert found["coverage"]["a"] == {"80%": None, "95%": None}
 
 
@@ -315,10 +321,10 @@ def test_blank_rows_that_were_skipped_are_told(wave, tmp_path, capsys):
 
 
 def test_bands_of_a_column_are_judged_by_that_column(wave, tmp_path):
-    columns = {"id": np.arange(600.0), "load": wave[:600], "constant": np.ones(600)}
+    columns = {"steps": np.arange(600.0) ** 1.1, "load": wave[:600], "constant": np.ones(600)}
     both = summarise(forecast_table(write(tmp_path / "all.csv", pd.DataFrame(columns)), horizon=6))
     alone = summarise(forecast_table(tmp_path / "all.csv", ["load"], horizon=6))
-    assert both["season"] == alone["season"] == 24
+    assert both["seasons"] == alone["seasons"] == [24]
     assert both["coverage"]["load"] == alone["coverage"]["load"]
     assert 0.6 < alone["coverage"]["load"]["80%"] < 0.95 < both["coverage"]["constant"]["80%"]
 
@@ -341,3 +347,54 @@ def test_missing_values_are_gaps_in_the_picture_and_the_others_stand_at_their_ti
     draw(run, 0, tmp_path / "load.svg")
     assert_allclose(drawn[0].values, holed[-96:])
     assert_allclose(drawn[0].edges, np.arange(-96, 1))
+
+
+def test_without_bokeh_the_page_stands_still_and_says_what_to_install(wave, tmp_path, monkeypatch):
+    from hippozoo.forecast_command import page
+
+    monkeypatch.setattr(page, "bokeh_is_installed", lambda: False)
+    name = "cost in $ and $$ <b>"
+    run = forecast_table(write(tmp_path / "wave.csv", pd.DataFrame({name: wave[:300]})), horizon=6)
+    text = page.write_page(run, tmp_path).read_text()
+    assert "pip install" in text
+    assert "cost in $ and $$ &lt;b&gt;" in text
+    assert (tmp_path / "column-1.svg").stat().st_size > 1000
+
+
+def test_a_season_that_has_no_effect_yet_says_so(wave, tmp_path):
+    path = write(tmp_path / "wave.csv", pd.DataFrame({"load": wave[:300]}))
+    run = forecast_table(path, horizon=6, season=(24, 200))
+    assert run.seasons == (24, 200)
+    assert "the season of 200 steps has no effect yet: it needs 400, and the table has 300" in run.notes
+    assert not forecast_table(path, horizon=6, season=1).seasons
+
+
+def test_a_season_that_is_given_changes_the_forecast(rng, tmp_path):
+    path = write(tmp_path / "walk.csv", pd.DataFrame({"load": rng.normal(size=300).cumsum()}))
+    without, with_one = (forecast_table(path, horizon=6, season=season) for season in (1, 17))
+    assert "season 17" in summarise(with_one)["mean_absolute_error"]["load"]
+    assert not np.array_equal(without.forecast.samples(), with_one.forecast.samples())
+
+
+def test_bands_and_bounds_are_those_that_were_asked_for(rng, tmp_path):
+    path = write(tmp_path / "positive.csv", pd.DataFrame({"a": rng.gamma(0.5, size=300), "b": rng.normal(size=300)}))
+    run = forecast_table(path, horizon=4, coverages=(0.5, 0.9), lower=0)
+    write_csv(run, tmp_path / "forecast.csv")
+    rows = pd.read_csv(tmp_path / "forecast.csv")
+    assert list(rows.columns) == ["column", "step", "mean", "lower_50", "upper_50", "lower_90", "upper_90"]
+    assert (rows[rows.column == "a"].lower_90 >= 0).all()
+    assert list(summarise(run)["coverage"]["a"]) == ["50%", "90%"]
+    assert any("b has values below --lower 0" in note for note in run.notes)
+    with pytest.raises(ValueError, match="coverage=95"):
+        forecast_table(path, coverages=(95,))
+
+
+def test_columns_that_explain_each_other_are_forecast_together(rng, tmp_path):
+    cause = rng.normal(size=1500)
+    effect = np.roll(cause, 3) + 0.1 * rng.normal(size=1500)
+    path = write(tmp_path / "pair.csv", pd.DataFrame({"cause": cause, "effect": effect}))
+    errors = [
+        summarise(forecast_table(path, horizon=3, together=how))["mean_absolute_error"]["effect"]["forecast"]
+        for how in ("independent", "joint")
+    ]
+    assert errors[1] < 0.6 * errors[0]

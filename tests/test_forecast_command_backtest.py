@@ -1,19 +1,116 @@
-"""Where the command forecasts on the way: as often at the end of a table as at its beginning."""
+"""The back-test: origins at all phases, rivals on the same origins, error bars that know of overlaps, one verdict."""
 
 import numpy as np
 import pytest
 
 from hippozoo.forecast_command import backtest, forecast_table
+from hippozoo.forecast_command.backtest import BackTest, Comparison
+from hippozoo.forecast_command.verdict import judge
+
+NAMES = {"last value": "the last value", "season 7": "last week"}
 
 
-@pytest.mark.parametrize(("rows", "times_thinned"), [(45, 0), (75, 1), (140, 2), (260, 3)])
-def test_the_origins_of_a_back_test_are_evenly_spaced(rows, times_thinned, tmp_path, monkeypatch, rng):
-    monkeypatch.setattr(backtest, "_ORIGINS", 8)
-    path, horizon = tmp_path / "table.csv", 4
-    path.write_text("value\n" + "\n".join(f"{value:.3f}" for value in rng.normal(size=rows)))
-    test = forecast_table(path, horizon=horizon, season=1).backtest
-    steps = [one["step"] for one in test.done + test.waiting]
-    apart = horizon * 2**times_thinned
-    assert test.stride == apart
-    assert set(np.diff(steps)) == {apart}
-    assert len(steps) <= 8
+class Flat:
+    """A forecast of zero, between minus one and one."""
+
+    def leads(self, count):
+        return np.arange(count) + 0.5
+
+    def mean(self, leads):
+        return np.zeros((1, len(leads)))
+
+    def band(self, leads, share):
+        return -np.ones((1, len(leads))), np.ones((1, len(leads)))
+
+
+def run_through(test, values):
+    seen = 0
+    while seen < len(values):
+        count = test.steps_until_due(np.isfinite(values[seen:]), seen)
+        test.take_in(values[seen : seen + count])
+        seen += count
+        if seen >= test.due:
+            test.issue(Flat(), values[seen - 1], seen, seen)
+    return test
+
+
+@pytest.mark.parametrize("most", [8, 1000])
+@pytest.mark.parametrize("horizon", [4, 24])
+def test_origins_cover_the_whole_table_and_all_phases(most, horizon, monkeypatch, rng):
+    monkeypatch.setattr(backtest, "_ORIGINS", most)
+    test = run_through(BackTest(horizon, (24,), stride=horizon, due=3 * horizon), rng.normal(size=(4000, 1)))
+    steps = np.array([one["step"] for one in test.done])
+    assert len(steps) <= max(most, 16)
+    assert steps[0] < 600
+    assert steps[-1] > 3300
+    phases = np.histogram(steps % 24, bins=4, range=(0, 24))[0]
+    assert phases.min() >= 0.4 * phases.mean()
+
+
+def test_an_early_origin_removes_no_rival(rng):
+    test = run_through(BackTest(4, (7, 60, 900), stride=4, due=12), rng.normal(size=(1000, 1)))
+    assert "season 60" not in test.done[0]["errors"]
+    found = test.compare()
+    assert list(found.errors) == ["forecast", "last value", "mean", "drift", "season 7", "season 60"]
+    assert {len(one) for one in found.errors.values()} == {len(found.steps)}
+    assert found.steps[0] >= 60
+    assert found.left_out == {"season 900": found.left_out["season 900"]}
+    assert "900 steps were seen before" in found.left_out["season 900"]
+
+
+def test_bands_are_scored_by_what_came(rng):
+    test = run_through(BackTest(4, (), stride=4, due=12, coverages=(0.5,)), rng.uniform(-2, 2, size=(2000, 1)))
+    assert abs(test.coverage(0)["50%"] - 0.5) < 0.05
+
+
+def overlapping(rng, count, horizon, stride, better):
+    """Errors of two methods whose forecasts overlap, as those of a random walk do."""
+    noise = np.abs(rng.normal(size=count * stride + horizon))
+    ahead = np.arange(horizon)
+    rival = np.stack([noise[k * stride + ahead] for k in range(count)])[:, :, None]
+    ours = np.stack([noise[k * stride + ahead] * (1 - better) for k in range(count)])[:, :, None]
+    own = np.abs(rng.normal(size=count * stride + horizon))
+    ours += 0.3 * np.stack([own[k * stride + ahead] for k in range(count)])[:, :, None]
+    return Comparison(stride * np.arange(count), {"forecast": ours, "last value": rival}, {})
+
+
+def test_error_bars_hold_where_origins_overlap(rng):
+    """The spread over many tables is what a single table says, also where an origin repeats most of the last one."""
+    for stride in (1, 4, 20):
+        found = [overlapping(rng, 800 // stride, 20, stride, 0.2).better_by("last value", 0, 20) for _ in range(120)]
+        better, bars = np.array(found).T
+        assert 0.7 < np.sqrt((bars**2).mean()) / better.std() < 1.4
+
+
+def test_few_stretches_give_no_error_bar():
+    errors = {"forecast": np.ones((3, 20, 1)), "last value": np.full((3, 20, 1), 2.0)}
+    assert Comparison(np.arange(3), errors, {}).better_by("last value", 0, 20) == (0.5, None)
+    verdict = judge(Comparison(np.arange(3), errors, {}), 0, 20, NAMES, {})
+    assert verdict.kind == "no better"
+    assert "too few origins for an error bar" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("ours", "last", "week", "by", "sentence"),
+    [
+        (0.69, 1.5, 1.0, {}, "better than the last value and last week by 31 % ± 0"),
+        (0.69, 1.0, 1.5, {}, "better than the last value by 31 % ± 0"),
+        (1.5, 2.0, 1.0, {}, "worse than repeating last week by 50 % ± 0"),
+        (1.0, 2.0, 1.0, {"season 7": 0.8}, "no better than repeating last week, which is what is forecast"),
+        (1.0, 2.0, 1.0, {"season 7": 0.2}, "no better than repeating last week: +0 % ± 0"),
+        (1.0, 2.0, 0.0, {}, "worse than repeating last week, which makes no error at all"),
+        (np.nan, np.nan, np.nan, {}, "not judged: no value of this column came after a forecast"),
+    ],
+)
+def test_the_verdict_is_one_sentence(ours, last, week, by, sentence):
+    errors = {
+        name: np.full((12, 4, 1), one) for name, one in (("forecast", ours), ("last value", last), ("season 7", week))
+    }
+    assert judge(Comparison(4 * np.arange(12), errors, {}), 0, 4, NAMES, by).sentence == sentence
+
+
+def test_no_origin_no_verdict(tmp_path, rng):
+    path = tmp_path / "short.csv"
+    path.write_text("value\n" + "\n".join(f"{value:.3f}" for value in rng.normal(size=20)))
+    run = forecast_table(path, horizon=8)
+    assert judge(run.backtest.compare(), 0, 8, NAMES, {}).kind == "not judged"

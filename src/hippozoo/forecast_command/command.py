@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hippozoo._files import demand_folder, make_folder
-from hippozoo.forecast_command.page import summarise, write_csv, write_page
+from hippozoo.forecast_command.backtest import COVERAGES
+from hippozoo.forecast_command.page import write_page
+from hippozoo.forecast_command.results import summarise, write_csv
 from hippozoo.forecast_command.run import forecast_table
 
 __all__ = ["run_forecast"]
@@ -18,10 +20,13 @@ def run_forecast(
     time: str | None,
     horizon: int,
     every: float | None,
-    season: int | None,
+    season: tuple[int, ...] | None,
     out: Path,
     *,
     rows_are_steps: bool = False,
+    coverages: tuple[float, ...] = COVERAGES,
+    lower: float | None = None,
+    together: Literal["independent", "joint"] = "independent",
 ) -> dict[str, Any]:
     """Learn, write ``forecast.csv`` and ``index.html`` into `out`, and give the summary."""
     from rich.console import Console
@@ -41,6 +46,9 @@ def run_forecast(
             season,
             progress=lambda done: bar.update(task, completed=done),
             rows_are_steps=rows_are_steps,
+            coverages=coverages,
+            lower=lower,
+            together=together,
         )
     make_folder(out)
     write_csv(run, out / "forecast.csv")

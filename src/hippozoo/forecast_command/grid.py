@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hippozoo._arguments import positive_number
-from hippozoo.forecast_command.moments import write_dates, write_numbers
+from hippozoo.forecast_command.durations import say_duration
 from hippozoo.forecast_command.months import Months, months_for
 from hippozoo.forecast_command.weekdays import Weekdays, weekdays_for
+from hippozoo.forecast_command.written_times import write_dates, write_numbers
 from hippozoo.tables import Rows, TableError
 
 __all__ = ["Grid", "grid_for"]
@@ -19,6 +20,7 @@ __all__ = ["Grid", "grid_for"]
 _JITTER = 0.2
 # A longer gap is a wrong time more often than a gap, and would fill the memory.
 _LONGEST_GAP = 10_000_000
+_DAY, _WEEK, _YEAR = 86_400.0, 604_800.0, 365.2425 * 86_400.0
 
 
 @dataclass
@@ -86,7 +88,38 @@ class Grid:
         """What a step is, in words; None without times."""
         if self.step is None:
             return None
-        return str(self.calendar or (f"{self.step:g} s" if self.dates else f"{self.step:g} in the unit of the times"))
+        if self.calendar is not None:
+            return str(self.calendar)
+        return say_duration(self.step) if self.dates else f"{self.step:g} in the unit of the times"
+
+    def duration(self, steps: int) -> float | None:
+        """How many seconds so many steps take; None where nobody knows. Months count as a twelfth of a year."""
+        if self.step is None or not self.dates:
+            return None
+        if isinstance(self.calendar, Months):
+            return steps * self.calendar.each * _YEAR / 12
+        if isinstance(self.calendar, Weekdays):
+            return steps * _WEEK / len(self.calendar.days)
+        return steps * self.step
+
+    def usual_periods(self) -> tuple[float, ...] | None:
+        """The periods that clock and calendar suggest, in steps; None without dates."""
+        step = self.duration(1)
+        if step is None:
+            return None
+        periods = (length / step for length in (_DAY, _WEEK, _YEAR))
+        # A period that no whole number of steps fills is none, but for the year.
+        return tuple(one for one in periods if one > 1.9 and (abs(one - round(one)) < 1e-6 or one > 50))
+
+    def positions(self, before: int, ahead: int) -> np.ndarray | None:
+        """The times of the last `before` steps and of the next `ahead` ones, as numbers; None without times."""
+        if self.step is None:
+            return None
+        steps = np.arange(1 - before, ahead + 1)
+        if self.calendar is not None:
+            return self.calendar.time(self.last_step + steps)
+        begin, counted = (self.last_time, steps) if self.regular else (self.start, self.last_step + steps)
+        return begin + counted * self.step + (self.last_offset or 0.0)
 
     def _steps(self, rows: Rows) -> np.ndarray:
         times, step = rows.times, self.step

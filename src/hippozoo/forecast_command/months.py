@@ -50,7 +50,7 @@ class Months:
         return (_first_day(month) + day) * _DAY + self.clock
 
     def __str__(self) -> str:
-        return "a calendar month" if self.each == 1 else f"{self.each} calendar months"
+        return {1: "one month", 3: "one quarter", 12: "one year"}.get(self.each, f"{self.each} months")
 
 
 def months_for(times: np.ndarray) -> Months | None:

@@ -1,188 +1,293 @@
-"""What a run found, as a table of forecasts, as numbers, and as a page with pictures."""
+"""The page of a run: the verdict first, then one picture in which every column can be looked at."""
 
 from __future__ import annotations
 
-import csv
-import io
-from dataclasses import replace
+import base64
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hippozoo._files import make_folder, write_whole
-from hippozoo.forecast_command.backtest import COVERAGES, BackTest
+from hippozoo._files import make_folder
+from hippozoo.forecast_command.durations import say_duration
+from hippozoo.forecast_command.results import made_by, rival_names, summarise, verdicts
 from hippozoo.forecast_command.run import ForecastRun
-from hippozoo.zoo.forecasting import Forecast, explain
+from hippozoo.forecast_command.written_times import write_dates, write_numbers
+from hippozoo.pages import Page, bokeh_is_installed, colour, json_for_script, new_figure, shown
 
-__all__ = ["draw", "summarise", "write_csv", "write_page"]
+__all__ = ["heading", "opening", "told", "verdict_table", "write_page"]
 
-
-def write_csv(run: ForecastRun, path: Path) -> None:
-    """One line per column and step: time, mean and bands."""
-    leads = run.forecast.leads()
-    mean = run.forecast.mean(leads)
-    bands = {share: run.forecast.band(leads, share) for share in COVERAGES}
-    file = io.StringIO(newline="")
-    writer = csv.writer(file)
-    ends = [f"{side}_{share * 100:.0f}" for share in COVERAGES for side in ("lower", "upper")]
-    writer.writerow(["column", "step", *(["time"] if run.times else []), "mean", *ends])
-    for c, name in enumerate(run.columns):
-        for k in range(len(leads)):
-            numbers = [mean[c, k], *(bands[share][side][c, k] for share in COVERAGES for side in (0, 1))]
-            moment = [run.times[k]] if run.times else []
-            # The shortest text that gives the very number back: on a large level all digits are needed.
-            writer.writerow([name, k + 1, *moment, *(repr(float(number)) for number in numbers)])
-    write_whole(path, file.getvalue().encode())
-
-
-def summarise(run: ForecastRun) -> dict[str, Any]:
-    """What was found, in numbers; None where a figure is unknown."""
-    errors = run.backtest.errors()
-    chosen = run.forecaster.chosen(run.state)
-    return {
-        "rows": run.rows,
-        "steps": run.steps,
-        "missing": run.missing,
-        "gaps": run.gaps,
-        "longest_gap": {"steps": run.longest_gap, "before_row": run.row_after_longest_gap} if run.gaps else None,
-        "notes": list(run.notes),
-        "time": run.time,
-        "step": run.step_name,
-        "left_out": dict(run.left_out),
-        "season": run.season,
-        "horizon": run.backtest.horizon,
-        "rows_until_validated": round(run.forecaster.until_validated(run.state)),
-        "origins": len(run.backtest.done),
-        # By column, because columns have units of their own.
-        "mean_absolute_error": {
-            name: {method: _known_mean(one[:, c]) for method, one in errors.items()}
-            for c, name in enumerate(run.columns)
-        },
-        "coverage": {name: _of_column(run.backtest, c).coverage() for c, name in enumerate(run.columns)},
-        "chosen": {
-            name: {
-                "window": run.forecaster.histories[one.history].timescale,
-                "order": run.forecaster.histories[one.history].order,
-                "anchor": one.anchor,
-                "ridge": one.ridge,
-            }
-            for name, one in zip(run.columns, chosen, strict=True)
-        },
-    }
-
-
-def _of_column(test: BackTest, column: int) -> BackTest:
-    """The back-test of one column: a band that holds ids and constants says nothing about the others."""
-    done = [
-        {key: one if key == "step" else one[:, column : column + 1] for key, one in each.items()} for each in test.done
-    ]
-    return replace(test, done=done)
-
-
-def _known_mean(values: np.ndarray) -> float | None:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else None
+# A page with many columns thins out what it draws: steps ahead, steps of the past, and errors.
+_MANY = 8
+_AHEAD, _PAST, _ERRORS = 96, 120, 24
+_LISTED = 20
 
 
 def write_page(run: ForecastRun, folder: Path) -> Path:
-    """``index.html`` with three pictures per column: the forecast, its back-test, and the past it uses."""
-    from html import escape
-
+    """``index.html``: interactive where Bokeh is installed, else with pictures that stand still."""
     make_folder(folder)
-    summary = summarise(run)
-    sections = []
-    for c, name in enumerate(run.columns[:12]):
-        draw(run, c, folder / f"column-{c + 1}.svg")
-        sections.append(
-            f'<section><h2>{escape(name)}</h2><img src="column-{c + 1}.svg" '
-            f'alt="Forecast of {escape(name)} with bands, its errors by step ahead, and the weights of past samples">'
-            "</section>"
+    if not bokeh_is_installed():
+        from hippozoo.forecast_command.plain_page import write_plain_page
+
+        return write_plain_page(run, folder)
+    page = Page(heading(run))
+    page.add(opening(run))
+    several = len(run.columns) > 1
+    if several:
+        options = "".join(f'<option value="{c}">{shown(name)}</option>' for c, name in enumerate(run.columns))
+        page.add(
+            '<div class="controls"><label>Find a column<input type="search" id="filter" autocomplete="off" '
+            'placeholder="part of its name"></label>'
+            f'<label>Show<select id="column">{options}</select></label></div>'
         )
+        page.add(verdict_table(run, choosable=True))
+    page.add('<h2 class="name" id="name"></h2><p class="lead" id="verdict"></p><p class="quiet" id="by"></p>')
+    sources = _add_pictures(page, run)
+    page.add(
+        '<details><summary>The forecast as a table</summary><div class="table">'
+        '<button type="button" class="copy" data-table="numbers">Copy table</button>'
+        '<div class="scroll" tabindex="0"><table id="numbers"><thead></thead><tbody></tbody></table></div></div>'
+        "</details>"
+    )
+    page.add(told(run))
+    script = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
+    page.add_script(f"const RUN = {json_for_script(_data(run))}, SOURCES = {json_for_script(sources)};\n{script}")
+    return page.write(folder / "index.html")
+
+
+def heading(run: ForecastRun) -> str:
+    """How far the forecast goes, in steps and, where steps are times, in words."""
+    horizon = run.backtest.horizon
+    steps = "The next step" if horizon == 1 else f"The next {horizon} steps"
+    if run.step is None or not run.dates or not run.step_name or not run.step_name.startswith("one "):
+        return steps
+    unit = run.step_name.removeprefix("one ")
+    spoken = say_duration(run.step * horizon) if unit not in ("month", "quarter", "year") else f"{horizon} {unit}s"
+    spoken = f"one {unit}" if horizon == 1 else spoken
+    return f"{steps}: {spoken}"
+
+
+def opening(run: ForecastRun) -> str:
+    """The verdict: of a single column in full, of several how many are better."""
+    found = verdicts(run)
+    if len(found) == 1:
+        return ""
+    kinds = Counter(one.kind for one in found)
+    said = {
+        "better": "clearly better than every simple forecast",
+        "no better": "not clearly better than the best simple forecast",
+        "worse": "worse than a simple forecast",
+        "not judged": "not judged, for lack of rows",
+    }
+    parts = [f"{kinds[kind]} {text}" for kind, text in said.items() if kinds[kind]]
+    return f'<p class="lead">Of {len(found)} columns: {"; ".join(parts)}.</p>'
+
+
+def verdict_table(run: ForecastRun, *, choosable: bool) -> str:
+    """One row per column: verdict, error of the forecast and of the best rival, and what the bands held."""
+    summary = summarise(run)
+    bands = [f"{share * 100:g}%" for share in run.backtest.coverages]
+    head = ["column", "verdict", "mean absolute error", "of the best rival", *(f"inside {band}" for band in bands)]
+    rows = []
+    for c, name in enumerate(run.columns):
+        verdict = summary["verdict"][name]
+        errors, held = summary["mean_absolute_error"][name], summary["coverage"][name]
+        cells = [_text(errors.get("forecast")), _text(errors.get(verdict["rival"]))]
+        cells += [_percent(held.get(band)) for band in bands]
+        shown_name = f'<span class="name">{shown(name)}</span>'
+        if choosable:
+            shown_name = f'<button type="button" class="pick" data-column="{c}">{shown_name}</button>'
+        rows.append(
+            f'<tr><th scope="row">{shown_name}</th><td class="words">{shown(verdict["sentence"])}</td>'
+            + "".join(
+                f'<td data-head="{shown(one)}">{shown(cell)}</td>' for one, cell in zip(head[2:], cells, strict=True)
+            )
+            + "</tr>"
+        )
+    names = "".join(f'<th scope="col">{shown(one)}</th>' for one in head)
+    return (
+        '<div class="table"><button type="button" class="copy" data-table="verdicts">Copy table</button> '
+        '<span class="quiet" id="count" aria-live="polite"></span>'
+        '<div class="scroll" tabindex="0"><table id="verdicts" class="cards">'
+        f"<caption>Back-test of every column</caption><thead><tr>{names}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div></div>"
+    )
+
+
+def told(run: ForecastRun) -> str:
+    """What was read, what was found on the way, and what was left out."""
+    summary = summarise(run)
+    times = f" Times from {run.time}; a step is {run.step_name}." if run.time and run.step_name else ""
     gaps = (
         f" {run.gaps} gap{'s' if run.gaps > 1 else ''} in the times, the first before {run.first_gap}; the longest: "
         f"row {run.row_after_longest_gap} is {run.longest_gap:,} steps after the row before."
         if run.gaps
         else ""
     )
-    times = f" Times from {run.time}; a step is {run.step_name}." if run.time and run.step_name else ""
-    notes = "".join(f" {note[0].upper()}{note[1:]}{'' if note.endswith('?') else '.'}" for note in run.notes)
-    left_out = " ".join(f"Left out: {name}, because {why}." for name, why in run.left_out.items())
-    told = (
-        f"{run.rows} rows, {run.steps} steps, {run.missing} values missing.{times}{gaps}{notes} {left_out} "
-        + (f"A season of {run.season} steps was found or given. " if run.season else "No clear season was found. ")
-        + (
-            f"Back-test: {summary['origins']} forecasts on the way, each knowing only what had come before it."
-            if summary["origins"]
-            else "The table is too short for a back-test."
+    seasons = (
+        f"Seasons: {' and '.join(f'{one:,} steps' for one in run.seasons)}. "
+        if run.seasons
+        else "No season was found. "
+    )
+    tested = (
+        f"Back-test: {summary['origins']} forecasts on the way, at all phases of the seasons, each knowing only what "
+        "had come before it, beside the simple ones on the same origins. ± is one standard error, which allows for "
+        "forecasts that overlap."
+        if summary["origins"]
+        else "The table is too short for a back-test."
+    )
+    first = f"{run.rows:,} rows, {run.steps:,} steps, {run.missing:,} values missing.{times}{gaps} {seasons}{tested}"
+    notes = [f"{note[0].upper()}{note[1:]}{'' if note.endswith('?') else '.'}" for note in summary["notes"]]
+    out = [f"Left out: {name}, because {why}." for name, why in run.left_out.items()]
+    if len(out) > _LISTED:
+        out = [*out[:_LISTED], f"{len(out) - _LISTED} more columns are left out."]
+    items = "".join(f'<li class="name">{shown(one)}</li>' for one in (*notes, *out))
+    return (
+        f"<h2>What was read</h2><p>{shown(first)}</p>{f'<ul>{items}</ul>' if items else ''}"
+        '<p>All digits: <a href="forecast.csv">forecast.csv</a>. Written by hippozoo.</p>'
+    )
+
+
+def _add_pictures(page: Page, run: ForecastRun) -> dict[str, str]:
+    """The two pictures, empty: the page's script fills in the column that is chosen."""
+    from bokeh.models import ColumnDataSource, HoverTool, Span
+
+    shares = run.backtest.coverages
+    past = ColumnDataSource({"x": [], "when": [], "y": []})
+    ends = [f"{side}{number}" for number in range(len(shares)) for side in ("lower", "upper")]
+    ahead = ColumnDataSource({name: [] for name in ("x", "when", "mean", *ends)})
+    label = "steps from the end of the table" if run.positions is None else (run.time or "time")
+    figure = new_figure("" if run.dates else label, x_axis="datetime" if run.dates else "linear")
+    for number in reversed(range(len(shares))):
+        figure.varea(
+            "x",
+            f"lower{number}",
+            f"upper{number}",
+            source=ahead,
+            fill_color=colour("C0"),
+            fill_alpha=0.35 if number == 0 else 0.18,
         )
+    seen = figure.line("x", "y", source=past, line_color=colour("ink"), line_width=1.3)
+    mean = figure.line("x", "mean", source=ahead, line_color=colour("C0"), line_width=2)
+    figure.add_layout(Span(location=_now(run), dimension="height", line_color="gray", line_dash="dotted"))
+    figure.add_tools(
+        HoverTool(renderers=[seen], tooltips=[("", "@when"), ("value", "@y")], mode="vline"),
+        HoverTool(
+            renderers=[mean],
+            tooltips=[
+                ("", "@when"),
+                ("forecast", "@mean"),
+                *(
+                    (f"{share * 100:g} % between", f"@lower{number} and @upper{number}")
+                    for number, share in enumerate(shares)
+                ),
+            ],
+            mode="vline",
+        ),
     )
-    more = f"<p>{len(run.columns) - 12} further columns are in forecast.csv.</p>" if len(run.columns) > 12 else ""
-    page = f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Forecast</title>
-<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2126}}
-img{{width:100%}}td,th{{padding:.2rem 1rem .2rem 0;text-align:left}}</style></head>
-<body><h1>The next {run.backtest.horizon} steps</h1><p>{escape(told)}</p>
-{_table(summary["mean_absolute_error"], summary["coverage"])}
-{"".join(sections)}{more}
-<p>Numbers: <a href="forecast.csv">forecast.csv</a>. Written by hippozoo.</p></body></html>
-"""
-    path = folder / "index.html"
-    write_whole(path, page.encode())
-    return path
-
-
-def _table(errors: dict[str, dict[str, float | None]], coverage: dict[str, dict[str, float | None]]) -> str:
-    """One row per column; the error of each method, and what each band held."""
-    from html import escape
-
-    methods, bands = list(next(iter(errors.values()), {})), list(next(iter(coverage.values()), {}))
-    if not methods:
-        return ""
-    head = "".join(f"<th scope='col'>{escape(one)}</th>" for one in (*methods, *(f"{band} band" for band in bands)))
-    rows = "".join(
-        f"<tr><th scope='row'>{escape(name)}</th>"
-        + "".join(f"<td>{'unknown' if value is None else f'{value:.4g}'}</td>" for value in one.values())
-        + "".join(f"<td>{'unknown' if value is None else f'{value:.1%}'}</td>" for value in coverage[name].values())
-        + "</tr>"
-        for name, one in errors.items()
+    keys = [("ink", "past"), ("C0", f"forecast, with bands of {' and '.join(f'{one * 100:g} %' for one in shares)}")]
+    page.add(_keys(keys))
+    page.add_picture(
+        figure, "The past and the forecast with its bands; the numbers stand in the table below", name="forecast"
     )
-    caption = "Back-test: mean absolute error of each method, and the share of values that each band held"
-    return f"<table><caption>{caption}</caption><tr><td></td>{head}</tr>{rows}</table>"
+    sources = {"past": str(past.id), "ahead": str(ahead.id)}
+    comparison = run.backtest.compare()
+    if comparison is not None:
+        methods = list(comparison.errors)
+        errors = ColumnDataSource({"x": [], **{f"m{number}": [] for number in range(len(methods))}})
+        second = new_figure("steps ahead", height=260)
+        second.y_range.start = 0
+        names = {"forecast": "forecast"} | rival_names(run)
+        for number, method in enumerate(methods):
+            line = second.line(
+                "x",
+                f"m{number}",
+                source=errors,
+                line_color=colour(f"C{number % 6}"),
+                line_width=2.5 if number == 0 else 1.5,
+                line_dash="solid" if number < 6 else "dashed",
+            )
+            second.add_tools(
+                HoverTool(renderers=[line], tooltips=[("steps ahead", "@x"), (names[method], f"@m{number}")])
+            )
+        page.add("<h2>How wrong it was on the way</h2>")
+        page.add('<p class="quiet">Mean absolute error by steps ahead, in the unit of the column.</p>')
+        page.add(_keys([(f"C{number % 6}", names[method]) for number, method in enumerate(methods)]))
+        page.add_picture(
+            second, "Mean absolute errors of the forecast and of the simple ones, by steps ahead", name="errors"
+        )
+        sources["errors"] = str(errors.id)
+    return sources
 
 
-def draw(run: ForecastRun, column: int, path: Path) -> None:
-    """One picture: forecast above; errors by step ahead and weights of the past below."""
-    from matplotlib.figure import Figure
+def _keys(keys: list[tuple[str, str]]) -> str:
+    items = "".join(f'<li><i style="border-color:var(--{role})"></i>{shown(name)}</li>' for role, name in keys)
+    return f'<ul class="keys">{items}</ul>'
 
-    from hippozoo.plotting import style, write_figure
-    from hippozoo.zoo.forecasting.plots import plot_forecast, plot_influence
 
-    horizon = run.backtest.horizon
-    with style():
-        figure = Figure(figsize=(9, 6), layout="constrained")
-        places = figure.add_gridspec(2, 2, height_ratios=[1.1, 1])
-        above, left, right = (figure.add_subplot(place) for place in (places[0, :], places[1, 0], places[1, 1]))
-        whole = run.forecast
-        detail = None if whole.detail is None else whole.detail[column]
-        one = Forecast(whole.future, whole.coefficients[column], whole.covariance[column], whole.dt, detail)
-        # Missing values stay in: they are gaps, and every other value stands at its own time.
-        plot_forecast(one, run.recent[-4 * horizon :, column], ax=above)
-        above.set(xlabel="steps from the end of the table", ylabel=run.columns[column])
-        above.legend(ncols=4, fontsize=8)
-        for number, (name, errors) in enumerate(run.backtest.errors().items()):
-            left.plot(np.arange(1, horizon + 1), errors[:, column], color=f"C{number}", label=name)
-        left.set(title="back-test", xlabel="steps ahead", ylabel="mean absolute error", ylim=(0, None))
-        if left.lines:
-            left.legend(fontsize=8)
-        else:
-            left.text(0.5, 0.5, "the table is too short", ha="center", va="center", transform=left.transAxes)
-            left.set(xticks=[], yticks=[])
-        seen = explain(run.forecaster, run.state, column)
-        count = int(min(seen.system.timescale, run.steps, 400))
-        leads = np.unique(np.clip(np.array([1, horizon // 4, horizon]), 1, horizon)) - 0.5
-        plot_influence(seen, leads, count, ax=right)
-        right.set(title="which past it uses", xlabel="steps ago")
-        right.legend(fontsize=8)
-        write_figure(figure, path, metadata={"Date": None})
+def _now(run: ForecastRun) -> float:
+    if run.positions is None:
+        return 0.5
+    last, first = run.positions[-run.backtest.horizon - 1 : -run.backtest.horizon + 1 or None][:2]
+    return float(last + first) / 2 * (1000 if run.dates else 1)
+
+
+def _data(run: ForecastRun) -> dict[str, Any]:
+    """What the page's script draws: shared times once, and for every column its numbers in as few bytes as will do."""
+    horizon, many = run.backtest.horizon, len(run.columns) > _MANY
+    past = len(run.recent) if not many else min(len(run.recent), max(_PAST, 2))
+    leads = np.arange(horizon)
+    if many and horizon > _AHEAD:
+        leads = np.unique(np.linspace(0, horizon - 1, _AHEAD).round().astype(int))
+    if run.positions is None:
+        numbers = np.concatenate([np.arange(1 - past, 1), np.arange(1, horizon + 1)]).astype(float)
+        words = [f"{number:+.0f} steps" for number in numbers]
+    else:
+        numbers = run.positions[len(run.recent) - past :]
+        words = list(write_dates(numbers, None) if run.dates else write_numbers(numbers))
+        if run.dates and all(word.endswith(" 00:00:00") for word in words):
+            words = [word.removesuffix(" 00:00:00") for word in words]
+        numbers = numbers * 1000 if run.dates else numbers
+    order = [*range(past), *(past + leads).tolist()]
+    middle = run.forecast.leads()
+    mean = run.forecast.mean(middle)
+    bands = [run.forecast.band(middle, share) for share in run.backtest.coverages]
+    comparison = run.backtest.compare()
+    errors = {} if comparison is None else comparison.by_step()
+    at = np.unique(np.linspace(0, horizon - 1, min(horizon, _ERRORS if many else horizon)).round().astype(int))
+    columns = []
+    for c, (name, verdict, by) in enumerate(zip(run.columns, verdicts(run), made_by(run), strict=True)):
+        rows = [mean[c, leads], *(side[c, leads] for band in bands for side in band)]
+        columns.append(
+            {
+                "name": name,
+                "verdict": verdict.sentence,
+                "by": [[one, round(100 * share)] for one, share in list(by.items())[:4] if share >= 0.01],
+                "past": _packed(run.recent[len(run.recent) - past :, c]),
+                "ahead": [_packed(row) for row in rows],
+                "errors": [_packed(one[at, c]) for one in errors.values()],
+            }
+        )
+    return {
+        "x": [round(float(one), 6) for one in numbers[order]],
+        "when": [words[one] for one in order],
+        "past": past,
+        "shares": [f"{share * 100:g} %" for share in run.backtest.coverages],
+        "steps": (at + 1).tolist(),
+        "columns": columns,
+    }
+
+
+def _packed(values: np.ndarray) -> str:
+    """Numbers of four bytes, as text."""
+    with np.errstate(over="ignore"):
+        return base64.b64encode(np.asarray(values, "<f4").tobytes()).decode()
+
+
+def _text(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.4g}"
+
+
+def _percent(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.1%}"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from hippozoo._arguments import whole_number
-from hippozoo.forecast_command.backtest import BackTest
+from hippozoo.forecast_command.backtest import COVERAGES, BackTest
+from hippozoo.forecast_command.durations import say_last
 from hippozoo.forecast_command.grid import Grid, grid_for
 from hippozoo.tables import CHUNK_ROWS, Rows, Table, TableError, read_table
 from hippozoo.zoo.forecasting import Forecast, Forecaster, ForecasterState, find_seasons, forecaster_for
@@ -18,6 +21,10 @@ __all__ = ["ForecastRun", "forecast_table"]
 
 # Below it no horizon is worth proposing.
 _FEW = 4
+# Columns beyond which a table is wide.
+_WIDE = 16
+# Steps of the past that a picture may show.
+_MOST_SHOWN = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +48,13 @@ class ForecastRun:
         The same in words.
     times
         The times of the steps that are forecast, as text; None without times.
-    season
-        The period used by the seasonal-naive forecast, in steps, if any.
+    positions
+        The times of the `recent` steps and of those that are forecast, as numbers (dates: seconds since 1970 by the
+        local clock); None without times.
+    dates
+        Whether times are dates.
+    seasons, season_names
+        The periods that were found or given, in steps, and what stands one period back, in words ("last week").
     forecaster, state
         What was learnt.
     forecast
@@ -68,7 +80,10 @@ class ForecastRun:
     step: float | None
     step_name: str | None
     times: tuple[str, ...] | None
-    season: int | None
+    positions: np.ndarray | None
+    dates: bool
+    seasons: tuple[int, ...]
+    season_names: tuple[str, ...]
     forecaster: Forecaster
     state: ForecasterState
     forecast: Forecast
@@ -85,11 +100,14 @@ def forecast_table(
     time: str | None = None,
     horizon: int = 96,
     every: float | int | None = None,
-    season: int | None = None,
+    season: int | Sequence[int] | None = None,
     chunk_rows: int = CHUNK_ROWS,
     progress: Callable[[float], None] = lambda fraction: None,
     *,
     rows_are_steps: bool = False,
+    coverages: Sequence[float] = COVERAGES,
+    lower: float | int | None = None,
+    together: Literal["independent", "joint"] = "independent",
 ) -> ForecastRun:
     r"""Read, check and learn a table in one pass; forecast the `horizon` steps after its end.
 
@@ -105,11 +123,17 @@ def forecast_table(
         The length of a step, in seconds (dates) or in the unit of the time column; by default the usual distance of
         two rows.
     season
-        A period in steps; by default the clearest one in the first chunk, if there is one.
+        A period in steps, or several; by default those that `find_seasons` finds in the first chunk. 1 for none.
     progress
         Called with the share of the file that was read.
     rows_are_steps
         Take the rows as even steps, also where a column holds dates.
+    coverages
+        The bands to give, as shares of values inside.
+    lower
+        A bound that no value can fall below, such as 0 for counts.
+    together
+        ``"joint"``: forecast each column from the past of all; ``"independent"``: from its own.
 
     Examples
     --------
@@ -125,6 +149,7 @@ def forecast_table(
     steps_ahead = whole_number("horizon", horizon, why="how many steps to forecast")
     if rows_are_steps and time is not None:
         raise ValueError(f"time={time!r} and rows_are_steps=True exclude each other; pass one of them.")
+    bands = _coverages(coverages)
     table = read_table(path, columns, time, chunk_rows, find_time=not rows_are_steps)
     if every is not None and table.time is None:
         raise ValueError(
@@ -134,21 +159,27 @@ def forecast_table(
     first, read = next(table.chunks)
     grid = grid_for(first, every, table.dates, str(path))
     opening = grid.place(first)
-    period = next(iter(find_seasons(opening)), None) if season is None else whole_number("season", season)
-    forecaster = forecaster_for(float(steps_ahead), season=period if period and period > 1 else None)
+    seasons = _seasons(season, opening, grid)
+    forecaster = forecaster_for(float(steps_ahead), season=seasons or None, lower=lower, together=together)
     state = forecaster.initial_state(len(table.columns))
-    test = BackTest(steps_ahead, period, stride=steps_ahead, due=4 * steps_ahead)
+    # Origins half a horizon apart overlap, and the error bars know it; in a wide table each one costs too much.
+    stride = steps_ahead if len(table.columns) > _WIDE else max(1, steps_ahead // 2)
+    test = BackTest(steps_ahead, seasons, stride, due=3 * steps_ahead, coverages=bands)
+    shown = min(max(4 * steps_ahead, 2 * max((1, *seasons)), 48), _MOST_SHOWN)
     recent, rows, missing = opening[:0], 0, 0
+    lowest, learnt = np.full(len(table.columns), np.inf), False
     for values, count, done in _chunks(table, grid, opening, first, read):
         rows += count
         missing += int(np.isnan(values).sum())
+        lowest = np.fmin(lowest, np.fmin.reduce(values, axis=0, initial=np.inf))
         state = _learn(forecaster, state, test, values)
-        recent = np.concatenate([recent, values])[-max(4 * steps_ahead, 2 * (period or 1)) :]
+        learnt = learnt or state.pairs > 0  # after a long gap a channel begins anew
+        recent = np.concatenate([recent, values])[-shown:]
         progress(min(done / table.size, 1.0))
     if not state.begun.all():
         empty = ", ".join(repr(table.columns[c]) for c in np.flatnonzero(~state.begun))
         raise TableError(f"{path}: column {empty} holds no number; leave it out.")
-    if not state.pairs:
+    if not learnt:
         raise TableError(f"{path}: {_too_few(round(state.time), steps_ahead)}")
     return ForecastRun(
         table.columns,
@@ -162,7 +193,10 @@ def forecast_table(
         grid.step,
         grid.describe_step(),
         grid.times_after(steps_ahead),
-        period,
+        grid.positions(len(recent), steps_ahead),
+        grid.dates,
+        seasons,
+        tuple(say_last(one, grid.duration(one)) for one in seasons),
         forecaster,
         state,
         forecaster.forecast(state),
@@ -170,8 +204,45 @@ def forecast_table(
         recent,
         grid.longest_gap,
         grid.row_after_longest_gap,
-        (*table.notes, *_doubts(grid, rows), *_not_validated(forecaster, state)),
+        (
+            *table.notes,
+            *_doubts(grid, rows),
+            *_too_long(seasons, round(state.time)),
+            *_below(table.columns, lowest, lower),
+            *_not_validated(forecaster, state),
+        ),
     )
+
+
+def _seasons(given: int | Sequence[int] | None, opening: np.ndarray, grid: Grid) -> tuple[int, ...]:
+    if given is None:
+        usual = grid.usual_periods()
+        return find_seasons(opening) if usual is None else find_seasons(opening, usual=usual)
+    several = (given,) if isinstance(given, int) else tuple(given)
+    return tuple(sorted({one for one in (whole_number("season", each) for each in several) if one > 1}))
+
+
+def _coverages(given: Sequence[float]) -> tuple[float, ...]:
+    for one in given:
+        if not 0 < one < 1:
+            raise ValueError(
+                f"coverage={one}: the share of values inside a band; pass a number between 0 and 1, for example 0.95."
+            )
+    return tuple(sorted(set(given)))
+
+
+def _too_long(seasons: tuple[int, ...], steps: int) -> Iterator[str]:
+    """A season that has not come twice cannot have any effect."""
+    for one in seasons:
+        if steps < 2 * one:
+            yield f"the season of {one:,} steps has no effect yet: it needs {2 * one:,}, and the table has {steps:,}"
+
+
+def _below(columns: tuple[str, ...], lowest: np.ndarray, lower: float | int | None) -> Iterator[str]:
+    """A bound that values have crossed is none."""
+    for name, value in zip(columns, lowest.tolist(), strict=True):
+        if lower is not None and value < lower:
+            yield f"{name} has values below --lower {lower:g} (the lowest is {value:g}); forecast it without the bound"
 
 
 def _doubts(grid: Grid, rows: int) -> Iterator[str]:
@@ -207,8 +278,8 @@ def _too_few(steps: int, horizon: int) -> str:
 
 def _validated(steps: int) -> int:
     """The longest horizon whose bands so many steps validate."""
-    fitting = (h for h in range(steps // 5, 0, -1) if _steps_to_validate(h) <= steps)
-    return next(fitting, 0)
+    # How many are needed grows with the horizon.
+    return bisect_right(range(1, steps // 2 + 1), steps, key=_steps_to_validate)
 
 
 def _steps_to_validate(horizon: int) -> int:

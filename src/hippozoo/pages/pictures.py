@@ -51,6 +51,8 @@ def new_figure(x_label: str, y_label: str = "", *, x_axis: Axis = "linear", heig
         **settings,
     )
     made.toolbar.logo = None
+    ticker: Any = made.xaxis[0].ticker
+    ticker.desired_num_ticks = 4  # dates side by side must fit a telephone
     for axis, label in ((made.xaxis[0], x_label), (made.yaxis[0], y_label)):
         axis.axis_label = PlainText(text=label)
         axis.axis_label_text_font_style = "normal"

@@ -94,3 +94,12 @@ def test_counts_are_bounded_by_zero_and_a_bound_can_be_given():
     assert forecaster.forecast(learnt(forecaster, counts)).quantile(3.5, 0.001) == 0
     bounded = forecaster_for(8, lower=-0.5)
     assert bounded.forecast(learnt(bounded, counts - 0.5)).quantile(3.5, 0.001) >= -0.5
+
+
+def test_long_horizons_have_smooth_bands_beside_an_even_season(rng):
+    """Every second cell issues a forecast then, and half of the phases of the season would never be scored."""
+    signal = np.sin(np.arange(700) * 2 * np.pi / 24) + 0.2 * rng.normal(size=700)
+    forecaster = forecaster_for(60, season=24)
+    forecast = forecaster.forecast(forecaster.learn(forecaster.initial_state(), signal))
+    lower, upper = forecast.band(forecast.leads(), 0.95)
+    assert (upper - lower).max() < 3 * (upper - lower).min()

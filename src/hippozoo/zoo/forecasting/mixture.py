@@ -209,8 +209,11 @@ class Mixer(Immutable):
 
     @cached_property
     def stride(self) -> int:
-        """Forecasts are kept to be scored from every so many cells."""
-        return math.ceil(self.horizon / _ROWS)
+        """Forecasts are kept to be scored from every so many cells; in time at every phase of the first season."""
+        stride = math.ceil(self.horizon / _ROWS)
+        while self.seasons and math.gcd(stride, int(self.seasons[0])) > 1:
+            stride += 1
+        return stride
 
     @cached_property
     def silence(self) -> float:
