@@ -13,9 +13,23 @@ skipped  check_padding_is_ignored: Memory takes no lengths
 passed   check_state_is_not_changed_in_place
 passed   check_bad_input_changes_nothing
 passed   check_save_equals_load
+
+What learns from a stream has promises of its own: see `check_learner`.
 """
 
 from hippozoo.checks.battery import CHECKS, Report, Result, check_member
+from hippozoo.checks.learners import (
+    LEARNER_CHECKS,
+    Stream,
+    check_learner,
+    check_learner_merges,
+    check_learning_changes_no_state_in_place,
+    check_learning_goes_on_after_loading,
+    check_learning_in_chunks_equals_one_call,
+    check_learning_one_by_one_equals_one_call,
+    check_learning_refuses_bad_input,
+    check_learning_sees_no_future,
+)
 from hippozoo.checks.promises import (
     check_bad_input_changes_nothing,
     check_batch_items_do_not_mix,
@@ -31,13 +45,23 @@ from hippozoo.checks.subject import Trial
 
 __all__ = [
     "CHECKS",
+    "LEARNER_CHECKS",
     "Report",
     "Result",
+    "Stream",
     "Trial",
     "check_bad_input_changes_nothing",
     "check_batch_items_do_not_mix",
     "check_chunks_equal_one_call",
     "check_future_is_invisible",
+    "check_learner",
+    "check_learner_merges",
+    "check_learning_changes_no_state_in_place",
+    "check_learning_goes_on_after_loading",
+    "check_learning_in_chunks_equals_one_call",
+    "check_learning_one_by_one_equals_one_call",
+    "check_learning_refuses_bad_input",
+    "check_learning_sees_no_future",
     "check_member",
     "check_padding_is_ignored",
     "check_same_input_same_output",

@@ -129,22 +129,29 @@ def check_member(
     >>> [result.check for result in report.failed if "future" in result.check]
     ['check_future_is_invisible']
     """
+    trial = Trial(channels, batch, n_steps, tolerance, seed, inputs)
+    is_factory(member)  # what is no member at all is an error of the caller, not a broken promise
+    return run_checks(CHECKS, member, trial, skip, on_fail)
+
+
+def run_checks(
+    checks: tuple[Callable[..., None], ...], member: Any, trial: Any, skip: Mapping[str, str] | None, on_fail: Any
+) -> Report:
+    """Each check on the member, under the same trial; the report, or an error that names what failed."""
     if on_fail not in ("raise", None):
         raise ValueError(f"on_fail={shorten(on_fail)}; pass 'raise', or None for a report without an exception.")
     skip = dict(skip or {})
-    names = [check.__name__ for check in CHECKS]
+    names = [check.__name__ for check in checks]
     unknown = [name for name in skip if name not in names]
     if unknown:
         raise ValueError(f"skip names {unknown[0]!r}, which is no check; the checks are {', '.join(names)}.")
-    trial = Trial(channels, batch, n_steps, tolerance, seed, inputs)
-    is_factory(member)  # what is no member at all is an error of the caller, not a broken promise
-    report = Report(tuple(_result(check, member, trial, skip) for check in CHECKS))
+    report = Report(tuple(_result(check, member, trial, skip) for check in checks))
     if report.failed and on_fail == "raise":
         raise AssertionError("\n".join(f"{result.check}: {result.reason}" for result in report.failed))
     return report
 
 
-def _result(check: Callable[..., None], member: Any, trial: Trial, skip: Mapping[str, str]) -> Result:
+def _result(check: Callable[..., None], member: Any, trial: Any, skip: Mapping[str, str]) -> Result:
     name = check.__name__
     if name in skip:
         return Result(name, "skipped", skip[name])

@@ -12,13 +12,11 @@ from jaxtyping import Bool, Float
 
 from hippozoo._arguments import positive_number, real_array, shorten, whole_number
 from hippozoo._immutable import read_only
-from hippozoo.discretise import checked_steps
-from hippozoo.memory.missing import hold_missing
+from hippozoo.memory.base import Signal, checked_durations, checked_sample, checked_signal
 from hippozoo.polynomials import Legendre, shifted_legendre, shifted_legendre_integrals
 
 __all__ = ["GrowingHistory", "GrowingMemory", "GrowingState"]
 
-Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
 Steps = Float[np.ndarray, "time"] | float
 Mask = Bool[np.ndarray, "..."] | None
 
@@ -162,9 +160,7 @@ class GrowingMemory:
         >>> bool(np.allclose(memory.step(memory.initial_state(), 5.0).coefficients, [5, 0, 0]))
         True
         """
-        value = real_array("sample", sample, what_to_do=_MISSING_STEP)
-        if value.ndim > 1:
-            raise ValueError(f"sample has shape {value.shape}; pass one number, or one per channel: (channels,).")
+        value = checked_sample(sample)
         duration = positive_number("dt", dt, why="time only runs forwards")
         before = self._checked_state(state, value.shape)
         elapsed = state.elapsed + duration
@@ -312,19 +308,8 @@ class GrowingMemory:
         self, signal: Any, state: Any, dt: Any, mask: Any, held: Any
     ) -> tuple[np.ndarray, np.ndarray, Float[np.ndarray, " edges"]]:
         """Signal without gaps, coefficients to start from, and the time at every edge between samples."""
-        if mask is not None:
-            signal = hold_missing(signal, mask, held)
-        values = real_array("signal", signal, what_to_do=_MISSING_ADVICE)
-        if values.ndim not in (1, 2):
-            raise ValueError(f"signal has shape {values.shape}; pass (time,) or (time, channels).")
-        if values.size == 0:
-            raise ValueError(f"signal has shape {values.shape} and holds no sample; pass at least one.")
-        steps = checked_steps(dt)
-        if steps.shape not in ((), values.shape[:1]):
-            raise ValueError(
-                f"dt has shape {steps.shape}, but the signal has {len(values)} samples; pass one number, or one "
-                f"per sample: ({len(values)},)."
-            )
+        values = checked_signal(signal, mask, held)
+        steps = checked_durations(dt, len(values))
         if state is None:
             state = self.initial_state(*values.shape[1:])
         before = self._checked_state(state, values.shape[1:])
@@ -348,10 +333,6 @@ class GrowingMemory:
                 f"memory.initial_state(channels) or pass a state that this memory returned."
             )
         return state.coefficients
-
-
-_MISSING_ADVICE = "For missing samples pass mask= (True where there is a sample)."
-_MISSING_STEP = "For a missing sample pass the last value again, which holds until there is another."
 
 
 @lru_cache(maxsize=32)

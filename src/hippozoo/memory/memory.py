@@ -5,26 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hippozoo._arguments import positive_number, real_array, shorten, whole_number
-from hippozoo._immutable import Immutable
-from hippozoo.discretise import LONGEST_STEP, Method, checked_steps, discretise
+from hippozoo._arguments import real_array, shorten
+from hippozoo.discretise import LONGEST_STEP, Method, discretise
+from hippozoo.memory.base import PureMemory, Signal
 from hippozoo.memory.constant_step import ConstantStep
-from hippozoo.memory.missing import hold_missing
 from hippozoo.memory.varying_step import BilinearStep, ExactStep
 from hippozoo.systems import HippoSystem
 
 __all__ = ["Memory"]
 
-Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
 State = Float[np.ndarray, "order"] | Float[np.ndarray, "channels order"]
-States = Float[np.ndarray, "time order"] | Float[np.ndarray, "time channels order"]
 
-_DTYPES = ("float64", "float32")
 # The O(order) bilinear sweep beats matrix products from here on (benchmarks/README.md).
 _SWEEP_CHANNELS = 4
 _SWEEP_ORDER = 128
@@ -33,7 +29,7 @@ _PIECE = 4096
 
 
 @dataclass(frozen=True)
-class Memory(Immutable):
+class Memory(PureMemory):
     """Remembers a stream through a system; pure: nothing is stored here, the state is yours.
 
     After sample t the state's present is t + 1 (in units of `dt`): sample t - j fills the cell of lags
@@ -70,124 +66,11 @@ class Memory(Immutable):
     dtype: str = "float64"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.system, HippoSystem):
-            raise TypeError(
-                f"system={shorten(self.system)} is not a time-invariant system; pass one of hippozoo.systems, "
-                f"for example LegT(order=64, timescale=100.0)."
-            )
-        object.__setattr__(self, "dt", positive_number("dt", self.dt, why="time only runs forwards"))
+        self._check_fields("LegT(order=64, timescale=100.0)")
         if self.method not in get_args(Method):
             raise ValueError(f"method={shorten(self.method)} is unknown; pass 'zoh' (exact) or 'bilinear'.")
-        try:
-            name = np.dtype(self.dtype).name
-        except TypeError:
-            name = None
-        if name not in _DTYPES:
-            raise ValueError(f"dtype={shorten(self.dtype)}: a state is kept in 'float64' or 'float32'; pass one.")
-        object.__setattr__(self, "dtype", name)
 
     # -- the modes --------------------------------------------------------------------------------------------------
-
-    def initial_state(self, channels: int | None = None) -> State:
-        """The memory of nothing: all coefficients zero, (order,) or (channels, order).
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegS
-        >>> Memory(LegS(order=4)).initial_state(channels=2).shape
-        (2, 4)
-        """
-        if channels is None:
-            return np.zeros(self.system.order, self.dtype)
-        return np.zeros((whole_number("channels", channels), self.system.order), self.dtype)
-
-    def step(self, state: State, sample: Any, dt: float | None = None) -> State:
-        """The state after one more sample, held for `dt` (default: the memory's own).
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = Memory(LegT(order=3, timescale=2.0))
-        >>> state = memory.initial_state()
-        >>> for sample in (1.0, 1.0, 1.0, 1.0):
-        ...     state = memory.step(state, sample)
-        >>> bool(np.allclose(memory.step(state, 1.0, dt=0.3), [1, 0, 0], atol=0.01))
-        True
-        """
-        value = real_array("sample", sample, self.dtype, what_to_do=_MISSING_STEP)
-        if value.ndim > 1:
-            raise ValueError(f"sample has shape {value.shape}; pass one number, or one per channel: (channels,).")
-        before = self._checked_state(state, value.shape)
-        if dt is None:
-            return self._constant.step(before, value)
-        step = positive_number("dt", dt, why="time only runs forwards")
-        if step == self.dt:
-            return self._constant.step(before, value)
-        rows, _ = as_channels(value[None])
-        after = self._varying.scan(rows, self._in_timescales(np.array([step])), np.atleast_2d(before))[0]
-        return after.astype(self.dtype).reshape(before.shape)
-
-    def scan(
-        self,
-        signal: Signal,
-        state: State | None = None,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
-    ) -> States:
-        """The state after every sample.
-
-        Parameters
-        ----------
-        signal
-            (time,) or (time, channels).
-        state
-            Where to start; the memory of nothing by default.
-        dt
-            How long each sample holds: one number, or one per sample.
-        mask
-            True where there is a sample. In gaps time passes and the last value seen is held.
-        held
-            The last value seen before the signal, for a gap at its beginning.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegS
-        >>> memory = Memory(LegS(order=4, timescale=10.0))
-        >>> memory.scan(np.ones((50, 3))).shape
-        (50, 3, 4)
-        """
-        values, before, steps = self._checked(signal, state, dt, mask, held)
-        if steps is None:
-            return self._constant_scan(values, before)
-        rows, single = as_channels(values)
-        states = self._varying.scan(rows, steps, np.atleast_2d(before)).astype(self.dtype, copy=False)
-        return states[:, 0] if single else states
-
-    def final(
-        self,
-        signal: Signal,
-        state: State | None = None,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
-    ) -> State:
-        """The state after the last sample, much faster than `scan`; the arguments are the same.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = Memory(LegT(order=8, timescale=30.0))
-        >>> signal = np.cos(np.arange(100) / 7)
-        >>> bool(np.allclose(memory.final(signal), memory.scan(signal)[-1]))
-        True
-        """
-        values, before, steps = self._checked(signal, state, dt, mask, held)
-        if steps is None:
-            return self._constant.final(values, before)
-        rows, single = as_channels(values)
-        after = self._varying.final(rows, steps, np.atleast_2d(before)).astype(self.dtype)
-        return after[0] if single else after
 
     def readout(
         self,
@@ -223,44 +106,8 @@ class Memory(Immutable):
         if steps is None:
             outputs = self._constant.readout(values, before, columns)
         else:
-            outputs = self._varying_readout(values, steps, before, columns)
+            outputs = self._varying_readout(values, self._in_timescales(steps), before, columns)
         return outputs[..., 0] if matrix.ndim == 1 else outputs
-
-    def merge(
-        self,
-        left: Float[np.ndarray, "*leading order"],
-        right: Float[np.ndarray, "*leading order"],
-        elapsed: float,
-    ) -> Float[np.ndarray, "*leading order"]:
-        """`left`, then what `right` saw (from a memory of nothing) during its `elapsed` units of time.
-
-        Exact, so that a long signal can be remembered in pieces, in any place and order. Before the coefficients the
-        states may have any axes: channels, sequences, both.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = Memory(LegT(order=8, timescale=30.0))
-        >>> signal = np.cos(np.arange(100) / 7)
-        >>> merged = memory.merge(memory.final(signal[:60]), memory.final(signal[60:]), elapsed=40.0)
-        >>> bool(np.allclose(merged, memory.final(signal)))
-        True
-        """
-        shape = np.shape(left)[:-1]
-        before = self._checked_state(left, shape, "left")
-        after = self._checked_state(right, shape, "right")
-        duration = positive_number("elapsed", elapsed, why="the time that `right` has seen")
-        if self.method == "zoh":
-            faded = self._exact.forget(before.reshape(-1, self.system.order), float(self._in_timescales(duration)))
-        else:
-            steps = round(duration / self.dt)
-            if steps < 1 or not math.isclose(steps * self.dt, duration, rel_tol=1e-9):
-                raise ValueError(
-                    f"elapsed={elapsed} is not a whole number of steps dt={self.dt}; the bilinear rule only knows "
-                    f"whole steps: pass a multiple of dt, or use method='zoh'."
-                )
-            faded = before @ np.linalg.matrix_power(self._constant.A_d, steps).T
-        return (faded.reshape(before.shape) + after).astype(self.dtype)
 
     def reconstruct(self, state: State, lags: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "..."]:
         """What the state remembers of the signal at each lag, in your time unit; lag 0 is the present.
@@ -275,53 +122,62 @@ class Memory(Immutable):
         """
         return self.system.reconstruct(state, lags)
 
-    def verify(self, signal: Signal) -> float:
-        """The largest disagreement between all the modes on your own signal, relative to the largest coefficient.
+    # -- engines ----------------------------------------------------------------------------------------------------
 
-        The plain loop ``state = A_d @ state + b_d * sample`` is what the others are measured against. Expect 1e-14 to
-        1e-11 in float64, growing with the order, and 1e-6 in float32.
+    @cached_property
+    def _shape(self) -> tuple[int]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return (self.system.order,)
 
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = Memory(LegT(order=16, timescale=30.0))
-        >>> bool(memory.verify(np.random.default_rng(0).normal(size=200)) < 1e-12)
-        True
-        """
-        values, start, _ = self._checked(signal, None, None, None, 0.0)
+    def _step(self, state: np.ndarray, sample: np.ndarray, duration: float | None) -> np.ndarray:
+        if duration is None:
+            return self._constant.step(state, sample)
+        rows, _ = as_channels(sample[None])
+        after = self._varying.scan(rows, self._in_timescales(np.array([duration])), np.atleast_2d(state))[0]
+        return after.astype(self.dtype).reshape(state.shape)
+
+    def _scan(self, values: np.ndarray, state: np.ndarray, durations: np.ndarray | None) -> np.ndarray:
+        channels = values.shape[1] if values.ndim == 2 else 1
+        if durations is None:
+            sweep = isinstance(self._varying, BilinearStep) and self.system.structure is not None
+            if not sweep or (channels < _SWEEP_CHANNELS and self.system.order < _SWEEP_ORDER):
+                return self._constant.scan(values, state)
+            durations = np.full(len(values), self.dt)
+        rows, single = as_channels(values)
+        states = self._varying.scan(rows, self._in_timescales(durations), np.atleast_2d(state))
+        states = states.astype(self.dtype, copy=False)
+        return states[:, 0] if single else states
+
+    def _final(self, values: np.ndarray, state: np.ndarray, durations: np.ndarray | None) -> np.ndarray:
+        if durations is None:
+            return self._constant.final(values, state)
+        rows, single = as_channels(values)
+        after = self._varying.final(rows, self._in_timescales(durations), np.atleast_2d(state)).astype(self.dtype)
+        return after[0] if single else after
+
+    def _faded(self, states: np.ndarray, duration: float) -> np.ndarray:
+        if self.method == "zoh":
+            return self._exact.forget(states, float(self._in_timescales(duration)))
+        steps = round(duration / self.dt)
+        if steps < 1 or not math.isclose(steps * self.dt, duration, rel_tol=1e-9):
+            raise ValueError(
+                f"elapsed={duration} is not a whole number of steps dt={self.dt}; the bilinear rule only knows "
+                f"whole steps: pass a multiple of dt, or use method='zoh'."
+            )
+        return states @ np.linalg.matrix_power(self._constant.A_d, steps).T
+
+    def _by_definition(self, values: np.ndarray) -> np.ndarray:
         A_d, b_d = self._constant.A_d, self._constant.b_d
         loop = np.empty((*values.shape, self.system.order))
-        state = start.astype(np.float64)
+        state = np.zeros(loop.shape[1:])
         for t, sample in enumerate(values):
             state = loop[t] = state @ A_d.T + np.multiply.outer(sample, b_d)
-        stepped = start
-        for sample in values:
-            stepped = self.step(stepped, sample)
-        half = (len(values) + 1) // 2
-        first, second = values[:half], values[half:]
-        steps = np.full(len(values), self.dt)
+        return loop
+
+    def _further_modes(self, values: np.ndarray, plain: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         # A lag functional at the middle of the memory: it meets all coefficients.
         weights = self.system.basis(self.system.timescale / 2)
-        found = [
-            (self.scan(values), loop),
-            (self.final(values), loop[-1]),
-            (stepped, loop[-1]),
-            (self.scan(values, dt=steps), loop),
-            (self.final(values, dt=steps), loop[-1]),
-            (self.readout(values, weights) / np.abs(weights).max(), loop @ weights / np.abs(weights).max()),
-        ]
-        if len(second):
-            resumed = self.final(first)
-            elapsed = len(second) * self.dt
-            found += [
-                (self.scan(second, resumed), loop[half:]),
-                (self.final(second, resumed), loop[-1]),
-                (self.merge(resumed, self.final(second), elapsed), loop[-1]),
-            ]
-        largest = max(float(np.abs(loop).max()), np.finfo(np.float64).tiny)
-        return max(float(np.abs(ours - plain).max()) for ours, plain in found) / largest
-
-    # -- engines ----------------------------------------------------------------------------------------------------
+        largest = np.abs(weights).max()
+        return [(self.readout(values, weights) / largest, plain @ weights / largest)]
 
     @cached_property
     def _constant(self) -> ConstantStep:
@@ -335,16 +191,6 @@ class Memory(Immutable):
     @cached_property
     def _varying(self) -> ExactStep | BilinearStep:
         return self._exact if self.method == "zoh" else BilinearStep(self.system)
-
-    def _constant_scan(self, values: np.ndarray, before: np.ndarray) -> np.ndarray:
-        channels = values.shape[1] if values.ndim == 2 else 1
-        sweep = isinstance(self._varying, BilinearStep) and self.system.structure is not None
-        if sweep and (channels >= _SWEEP_CHANNELS or self.system.order >= _SWEEP_ORDER):
-            rows, single = as_channels(values)
-            steps = np.full(len(values), self._in_timescales(self.dt))
-            states = self._varying.scan(rows, steps, np.atleast_2d(before)).astype(self.dtype, copy=False)
-            return states[:, 0] if single else states
-        return self._constant.scan(values, before)
 
     def _varying_readout(
         self,
@@ -362,53 +208,9 @@ class Memory(Immutable):
             state = states[-1]
         return outputs[:, 0] if single else outputs
 
-    # -- the door ---------------------------------------------------------------------------------------------------
-
-    def _checked(
-        self, signal: Any, state: Any, dt: Any, mask: Any, held: Any
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Signal without gaps, state to start from, and steps in timescales (None where they are all `self.dt`)."""
-        if mask is not None:
-            signal = hold_missing(signal, mask, held)
-        values = real_array("signal", signal, self.dtype, what_to_do=_MISSING_ADVICE)
-        if values.ndim not in (1, 2):
-            raise ValueError(f"signal has shape {values.shape}; pass (time,) or (time, channels).")
-        if values.size == 0:
-            raise ValueError(f"signal has shape {values.shape} and holds no sample; pass at least one.")
-        if state is None:
-            before = self.initial_state(values.shape[1] if values.ndim == 2 else None)
-        else:
-            before = self._checked_state(state, values.shape[1:])
-        if dt is None:
-            return values, before, None
-        steps = checked_steps(dt)
-        if steps.shape not in ((), values.shape[:1]):
-            raise ValueError(
-                f"dt has shape {steps.shape}, but the signal has {len(values)} samples; pass one number, or one "
-                f"per sample: ({len(values)},)."
-            )
-        if steps.ndim == 0 and steps == self.dt:
-            return values, before, None
-        return values, before, np.broadcast_to(self._in_timescales(steps), values.shape[:1])
-
     def _in_timescales(self, steps: np.ndarray | float) -> np.ndarray:
         with np.errstate(over="ignore"):
             return np.asarray(np.minimum(np.divide(steps, self.system.timescale), LONGEST_STEP))
-
-    def _checked_state(self, state: Any, leading: tuple[int, ...], name: str = "state") -> np.ndarray:
-        array = real_array(name, state, self.dtype)
-        expected = (*leading, self.system.order)
-        if array.shape != expected:
-            raise ValueError(
-                f"{name} has shape {array.shape}, expected {expected}: {self.system.order} coefficients"
-                + (" per channel" if leading else "")
-                + "; begin with memory.initial_state(channels) or pass the state this memory returned."
-            )
-        return array
-
-
-_MISSING_ADVICE = "For missing samples pass mask= (True where there is a sample), or use Stream."
-_MISSING_STEP = "For a missing sample pass the last value again, which holds until there is another; Stream does so."
 
 
 def as_channels(values: np.ndarray) -> tuple[np.ndarray, bool]:

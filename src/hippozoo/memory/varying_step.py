@@ -52,33 +52,38 @@ class ExactStep:
         return settled(self.system)
 
     @cached_property
-    def _parts(self) -> np.ndarray:
+    def parts(self) -> np.ndarray:
+        """The generators of A, or nothing where it has none."""
         return generators(self.system)
 
     @cached_property
-    def _norm(self) -> float:
+    def norm(self) -> float:
+        """The largest factor by which A lengthens a vector."""
         return float(np.linalg.norm(self.system.A, 2))
 
     @cached_property
-    def _base(self) -> int:
+    def base(self) -> int:
+        """In which steps are written, digit by digit."""
         # Larger digits are fewer products per step, and more memory: 15 matrices a level against 3.
         return 16 if self.system.order <= 128 else 4
 
     @cached_property
-    def _unit(self) -> float:
-        return _SERIES_REACH / self._norm
+    def unit(self) -> float:
+        """The step that the last digit counts, in timescales; what is left is within reach of a series."""
+        return _SERIES_REACH / self.norm
 
     @cached_property
-    def _table_T(self) -> Float[np.ndarray, "levels digits order order"]:
-        first = expm(self.system.A * self._unit).T
-        size, levels = self._unit, []
+    def table_T(self) -> Float[np.ndarray, "levels digits order order"]:
+        """``exp(A step)``, transposed, for every digit of every level."""
+        first = expm(self.system.A * self.unit).T
+        size, levels = self.unit, []
         while size < _LONGEST:
             digits = [first]
-            for _ in range(self._base - 2):
+            for _ in range(self.base - 2):
                 digits.append(digits[-1] @ first)
             levels.append(np.stack(digits))
             first = digits[-1] @ first
-            size *= self._base
+            size *= self.base
             if np.linalg.norm(first) < FORGOTTEN:
                 break
         return np.stack(levels)
@@ -91,12 +96,12 @@ class ExactStep:
             np.asarray(steps, np.float64),
             np.array(state, np.float64),
             self.settled,
-            self._table_T,
-            self._unit,
-            self._base,
+            self.table_T,
+            self.unit,
+            self.base,
             np.ascontiguousarray(self.system.A.T),
-            self._parts,
-            self._norm,
+            self.parts,
+            self.norm,
             states,
         )
         return states
@@ -141,7 +146,7 @@ class ExactStep:
             values = self._settled_after(lags.ravel()).reshape(len(halves), _NODES, -1)
             # The last coefficients of a resolved panel are rounding; where they are not, cut the panel in two.
             tail = np.abs(np.linalg.solve(chebyshev.chebvander(nodes, _NODES - 1), values)[:, -2:]).max((1, 2))
-            rough = (tail > _RESOLVED) & (halves > 1e-3 / self._norm)
+            rough = (tail > _RESOLVED) & (halves > 1e-3 / self.norm)
             if not rough.any():
                 return edges, values
             edges = np.sort(np.concatenate([edges, (edges[:-1] + halves)[rough]]))

@@ -11,16 +11,6 @@ from hippozoo._compiled import compiled
 from hippozoo.memory.varying_step import move_exactly
 
 
-@compiled(fastmath={"reassoc"})
-@no_type_check
-def all_finite(flat):
-    """Whether an array of one axis holds neither NaN nor infinity: times zero both are NaN, and so is their sum."""
-    total = 0.0
-    for i in range(len(flat)):
-        total += flat[i] * 0.0
-    return total == 0.0
-
-
 @compiled()
 @no_type_check
 def step_bank(A_d, b_d, samples, state, after):

@@ -11,30 +11,24 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from hippozoo._arguments import positive_number, real_array, shorten, whole_number
-from hippozoo._immutable import Immutable
-from hippozoo.discretise import checked_steps
-from hippozoo.memory import Memory, hold_missing
+from hippozoo.memory import Memory
+from hippozoo.memory.base import PureMemory, Signal
 from hippozoo.systems import HippoSystem
-from hippozoo.zoo.multiscale._kernels import all_finite
 from hippozoo.zoo.multiscale.bank_step import BankStep
 from hippozoo.zoo.multiscale.constructions import CONSTRUCTIONS, Construction, ScaleExpansion
 from hippozoo.zoo.multiscale.coverage import Coverage, measure_coverage
 
 __all__ = ["MultiscaleMemory"]
 
-Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
 State = Float[np.ndarray, "order scales"] | Float[np.ndarray, "channels order scales"]
-States = Float[np.ndarray, "time order scales"] | Float[np.ndarray, "time channels order scales"]
 Horizons = Float[np.ndarray, "*horizons"] | float
 
-_DTYPES = ("float64", "float32")
 # How many numbers of states `follow` holds at a time: 16 MB.
 _HELD_NUMBERS = 1 << 21
-_MISSING_ADVICE = "For missing samples pass mask= (True where there is a sample)."
 
 
 @dataclass(frozen=True)
-class MultiscaleMemory(Immutable):
+class MultiscaleMemory(PureMemory):
     """Remembers a stream at every horizon between the system's timescale and `longest`; pure, the state is yours.
 
     The state is (order, scales), or (channels, order, scales): column m is the plain memory of ``windows[m]``. Any
@@ -85,22 +79,10 @@ class MultiscaleMemory(Immutable):
     dtype: str = "float64"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.system, HippoSystem):
-            raise TypeError(
-                f"system={shorten(self.system)} is not a time-invariant system; pass one of hippozoo.systems, "
-                f"for example LegT(order=16, timescale=10.0)."
-            )
+        self._check_fields("LegT(order=16, timescale=10.0)")
         built = build_construction(self.system, self.longest, self.scales, self.construction)
         object.__setattr__(self, "longest", built.longest)
         object.__setattr__(self, "scales", built.scales)
-        object.__setattr__(self, "dt", positive_number("dt", self.dt, why="time only runs forwards"))
-        try:
-            name = np.dtype(self.dtype).name
-        except TypeError:
-            name = None
-        if name not in _DTYPES:
-            raise ValueError(f"dtype={shorten(self.dtype)}: a state is kept in 'float64' or 'float32'; pass one.")
-        object.__setattr__(self, "dtype", name)
 
     # -- what it is ----------------------------------------------------------------------------------------------
 
@@ -134,126 +116,6 @@ class MultiscaleMemory(Immutable):
         LegT(order=8, timescale=50.0)
         """
         return Memory(self.layout.plain_system(self._checked_horizon(horizon)), self.dt, dtype=self.dtype)
-
-    # -- the modes -----------------------------------------------------------------------------------------------
-
-    def initial_state(self, channels: int | None = None) -> State:
-        """The memory of nothing: zeros of shape (order, scales) or (channels, order, scales).
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3, scales=40).initial_state(2).shape
-        (2, 4, 40)
-        """
-        if channels is None:
-            return np.zeros(self._shape, self.dtype)
-        return np.zeros((whole_number("channels", channels), *self._shape), self.dtype)
-
-    def step(self, state: State, sample: Any, dt: float | None = None) -> State:
-        """The state after one more sample, held for `dt` (default: the memory's own).
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3)
-        >>> state = memory.step(memory.initial_state(), 1.0)
-        >>> state = memory.step(state, 2.0, dt=0.5)
-        """
-        usual = dt is None and type(sample) is float and abs(sample) <= self._largest
-        if usual and self._is_ready(state, self._shape):
-            # What a stream does all day: half the time of the general way.
-            return self._engine.step(state[None], np.array((sample,), self.dtype))[0]
-        value = real_array("sample", sample, self.dtype, what_to_do=_MISSING_ADVICE)
-        if value.ndim > 1:
-            raise ValueError(f"sample has shape {value.shape}; pass one number, or one per channel: (channels,).")
-        before = self._checked_state(state, value.shape)
-        rows = before if value.ndim else before[None]
-        step = None if dt is None else positive_number("dt", dt, why="time only runs forwards")
-        if step is None or step == self.dt:
-            after = self._engine.step(rows, value.reshape(-1))
-        else:
-            after = self._engine.final_varying(value.reshape(1, -1), np.array([step]), rows)
-        return after if value.ndim else after[0]
-
-    def scan(
-        self,
-        signal: Signal,
-        state: State | None = None,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
-    ) -> States:
-        """The state after every sample; it is large, and `final` is much faster where the last one will do.
-
-        Parameters
-        ----------
-        signal
-            (time,) or (time, channels).
-        state
-            Where to start; the memory of nothing by default.
-        dt
-            How long each sample holds: one number, or one per sample.
-        mask
-            True where there is a sample. In gaps time passes and the last value seen is held.
-        held
-            The last value seen before the signal, for a gap at its beginning.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3, scales=40)
-        >>> memory.scan(np.ones((50, 3))).shape
-        (50, 3, 4, 40)
-        """
-        values, before, steps = self._checked(signal, state, dt, mask, held)
-        rows, streams = before.reshape(-1, *self._shape), values.reshape(len(values), -1)
-        engine = self._engine
-        states = engine.scan(streams, rows) if steps is None else engine.scan_varying(streams, steps, rows)
-        return states.reshape(len(values), *before.shape)
-
-    def final(
-        self,
-        signal: Signal,
-        state: State | None = None,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
-    ) -> State:
-        """The state after the last sample; the arguments are those of `scan`.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3)
-        >>> signal = np.cos(np.arange(100) / 7)
-        >>> bool(np.allclose(memory.final(signal), memory.scan(signal)[-1]))
-        True
-        """
-        values, before, steps = self._checked(signal, state, dt, mask, held)
-        rows, streams = before.reshape(-1, *self._shape), values.reshape(len(values), -1)
-        engine = self._engine
-        after = engine.final(streams, rows) if steps is None else engine.final_varying(streams, steps, rows)
-        return after.reshape(before.shape)
-
-    def merge(self, left: State, right: State, elapsed: float) -> State:
-        """`left`, then what `right` saw (from a memory of nothing) during its `elapsed` units of time.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3)
-        >>> signal = np.cos(np.arange(100) / 7)
-        >>> merged = memory.merge(memory.final(signal[:60]), memory.final(signal[60:]), elapsed=40.0)
-        >>> bool(np.allclose(merged, memory.final(signal)))
-        True
-        """
-        shape = np.shape(left)[:-2]
-        before = self._checked_state(left, shape, "left")
-        after = self._checked_state(right, shape, "right")
-        duration = positive_number("elapsed", elapsed, why="the time that `right` has seen")
-        faded = self._engine.forget(before.reshape(-1, *self._shape), duration)
-        return (faded.reshape(before.shape) + after).astype(self.dtype)
 
     # -- questions -----------------------------------------------------------------------------------------------
 
@@ -433,56 +295,40 @@ class MultiscaleMemory(Immutable):
             )
         return measure_coverage(self.layout, self.dt, asked, order)
 
-    def verify(self, signal: Signal) -> float:
-        """The largest disagreement between all the modes on your own signal, relative to the largest coefficient.
-
-        Every window is measured against a plain `Memory` of its own, sample by sample.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3, scales=20)
-        >>> bool(memory.verify(np.random.default_rng(0).normal(size=100)) < 1e-12)
-        True
-        """
-        values, start, _ = self._checked(signal, None, None, None, 0.0)
-        plain = np.stack(
-            [Memory(self.layout.plain_system(window), self.dt).scan(values) for window in self.windows.tolist()],
-            axis=-1,
-        )
-        stepped = start
-        for sample in values:
-            stepped = self.step(stepped, sample)
-        half = (len(values) + 1) // 2
-        first, second = values[:half], values[half:]
-        steps = np.full(len(values), self.dt)
-        found = [
-            (self.scan(values), plain),
-            (self.final(values), plain[-1]),
-            (stepped, plain[-1]),
-            (self.scan(values, dt=steps), plain),
-            (self.final(values, dt=steps), plain[-1]),
-        ]
-        if len(second):
-            resumed, elapsed = self.final(first), len(second) * self.dt
-            found += [
-                (self.scan(second, resumed), plain[half:]),
-                (self.final(second, resumed), plain[-1]),
-                (self.merge(resumed, self.final(second), elapsed), plain[-1]),
-            ]
-        largest = max(float(np.abs(plain).max()), np.finfo(np.float64).tiny)
-        return max(float(np.abs(ours - theirs).max()) for ours, theirs in found) / largest
-
     # -- inside --------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _shape(self) -> tuple[int, int]:
-        return self.system.order, len(self.windows)
+    @property
+    def _coefficients(self) -> str:
+        return "order and scales"
 
     @cached_property
-    def _largest(self) -> float:
-        """What the state's precision can hold; no infinity and no NaN is at most that."""
-        return float(np.finfo(self.dtype).max)
+    def _shape(self) -> tuple[int, int]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self.system.order, len(self.windows)
+
+    def _step(self, state: np.ndarray, sample: np.ndarray, duration: float | None) -> np.ndarray:
+        rows = state if sample.ndim else state[None]
+        if duration is None:
+            after = self._engine.step(rows, sample.reshape(-1))
+        else:
+            after = self._engine.final_varying(sample.reshape(1, -1), np.array([duration]), rows)
+        return after if sample.ndim else after[0]
+
+    def _scan(self, values: np.ndarray, state: np.ndarray, durations: np.ndarray | None) -> np.ndarray:
+        rows, streams, engine = state.reshape(-1, *self._shape), values.reshape(len(values), -1), self._engine
+        states = engine.scan(streams, rows) if durations is None else engine.scan_varying(streams, durations, rows)
+        return states.reshape(len(values), *state.shape)
+
+    def _final(self, values: np.ndarray, state: np.ndarray, durations: np.ndarray | None) -> np.ndarray:
+        rows, streams, engine = state.reshape(-1, *self._shape), values.reshape(len(values), -1), self._engine
+        after = engine.final(streams, rows) if durations is None else engine.final_varying(streams, durations, rows)
+        return after.reshape(state.shape)
+
+    def _faded(self, states: np.ndarray, duration: float) -> np.ndarray:
+        return self._engine.forget(states, duration)
+
+    def _by_definition(self, values: np.ndarray) -> np.ndarray:
+        plain = (Memory(self.layout.plain_system(window), self.dt).scan(values) for window in self.windows.tolist())
+        return np.stack(list(plain), axis=-1)
 
     @cached_property
     def _engine(self) -> BankStep:
@@ -507,56 +353,6 @@ class MultiscaleMemory(Immutable):
                 f"query within it or build with {what}."
             )
         return float(np.clip(value, self.shortest, self.longest))
-
-    def _checked(
-        self, signal: Any, state: Any, dt: Any, mask: Any, held: Any
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Signal without gaps, state to start from, and steps (None where they are all `self.dt`)."""
-        if mask is not None:
-            signal = hold_missing(signal, mask, held)
-        values = real_array("signal", signal, self.dtype, what_to_do=_MISSING_ADVICE)
-        if values.ndim not in (1, 2):
-            raise ValueError(f"signal has shape {values.shape}; pass (time,) or (time, channels).")
-        if values.size == 0:
-            raise ValueError(f"signal has shape {values.shape} and holds no sample; pass at least one.")
-        if state is None:
-            before = self.initial_state(values.shape[1] if values.ndim == 2 else None)
-        else:
-            before = self._checked_state(state, values.shape[1:])
-        if dt is None:
-            return values, before, None
-        steps = checked_steps(dt)
-        if steps.shape not in ((), values.shape[:1]):
-            raise ValueError(
-                f"dt has shape {steps.shape}, but the signal has {len(values)} samples; pass one number, or one "
-                f"per sample: ({len(values)},)."
-            )
-        if steps.ndim == 0 and steps == self.dt:
-            return values, before, None
-        return values, before, np.broadcast_to(steps, values.shape[:1])
-
-    def _is_ready(self, state: Any, expected: tuple[int, ...]) -> bool:
-        """Whether a state needs neither conversion nor complaint."""
-        return (
-            type(state) is np.ndarray
-            and state.shape == expected
-            and state.dtype == self.dtype
-            and state.flags.c_contiguous
-            and all_finite(state.reshape(-1))
-        )
-
-    def _checked_state(self, state: Any, leading: tuple[int, ...], name: str = "state") -> np.ndarray:
-        expected = (*leading, *self._shape)
-        if self._is_ready(state, expected):
-            return state
-        array = real_array(name, state, self.dtype)
-        if array.shape != expected:
-            raise ValueError(
-                f"{name} has shape {array.shape}, expected {expected}: order and scales"
-                + (" per channel" if leading else "")
-                + "; begin with memory.initial_state(channels) or pass the state this memory returned."
-            )
-        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def build_construction(system: HippoSystem, longest: Any, scales: Any, name: Any) -> Construction:
