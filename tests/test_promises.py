@@ -107,6 +107,18 @@ MEMBERS = {
         lambda: MultiscaleLayer(MultiscaleMemory(LegS(3, timescale=5.0), 200.0, 7), (50.0,), outputs=2, channels=3),
         {"n_steps": 100},
     ),
+    "multiscale-layer-shared": (
+        lambda: MultiscaleLayer(
+            MultiscaleMemory(LegS(3, timescale=5.0), 200.0, 7), (50.0, 9.0), channels=3, readout="shared", outputs=2
+        ),
+        {"n_steps": 100},
+    ),
+    "multiscale-layer-per-channel": (
+        lambda: MultiscaleLayer(
+            MultiscaleMemory(LegT(3, 5.0), 100.0, 5), channels=3, readout="per_channel", reads=2, dtype=torch.float64
+        ),
+        {"n_steps": 100},
+    ),
     "volterra-layer": (
         lambda: VolterraLayer(LegT(4, timescale=9.0), channels=2, outputs=3, degree=3, dtype=torch.float64),
         {"n_steps": 100},

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from hippozoo._arguments import shorten, whole_number
 from hippozoo.baselines import GRU, LSTM, S4D, DeltaNet, Mamba
-from hippozoo.layers import Factory, SequenceLayer, SequenceModel
+from hippozoo.layers import Block, Factory, SequenceLayer, SequenceModel
 from hippozoo.memory.lags import LagLayer
 from hippozoo.memory.layer import MemoryLayer
 from hippozoo.systems import LegT
@@ -25,20 +25,26 @@ def memory(width: int, length: int) -> SequenceLayer:
 
 
 def lags(width: int, length: int) -> SequenceLayer:
-    """Windows of a quarter of one another, free recent samples, and a product of two reads."""
-    return LagLayer([LegT(min(6, int(w)), w) for w in windows(length)], width, taps=min(4, length), products=1)
+    """Windows of a quarter of one another, the longest one finest, free recent samples, and a product of two reads."""
+    *shorter, whole = windows(length)
+    systems = [*(LegT(4, window) for window in shorter), LegT(order(length), whole)]
+    return LagLayer(systems, width, taps=min(4, length), products=1)
 
 
 def multiscale(width: int, length: int) -> SequenceLayer:
-    """A bank of windows from a few samples to the whole sequence, read in full."""
-    shortest = min(4.0, length / 2)
-    bank = MultiscaleMemory(LegT(4, shortest), longest=float(length), scales=4)
-    return MultiscaleLayer(bank, outputs=width, channels=width)
+    """Windows from four samples to the whole sequence in one state, two functionals of each channel."""
+    bank = MultiscaleMemory(LegT(4, min(4.0, length / 2)), longest=float(length), scales=5)
+    return MultiscaleLayer(bank, channels=width, readout="per_channel", reads=2)
 
 
 def salience(width: int, length: int) -> SequenceLayer:
-    """A learnt clock of the samples alone over one window of the sequence."""
-    return SalienceLayer(LegT(order(length), float(length)), width, summary=0, hidden=width)
+    """A learnt clock beside lag functionals of a clock that goes evenly; alone it would be slow to learn."""
+
+    def clock(width: int) -> SequenceLayer:
+        return SalienceLayer(LegT(order(length), float(length)), width, summary=0, hidden=16)
+
+    even = LagLayer(LegT(order(length), float(length)), width, taps=min(4, length))
+    return Block(width, even, beside=clock)
 
 
 def associative(width: int, length: int) -> SequenceLayer:
@@ -81,7 +87,7 @@ def recipe(name: str, length: int) -> Callable[[int], SequenceLayer]:
     --------
     >>> from hippozoo.layers import Stack
     >>> stack = Stack(16, [recipe("lags", 64), recipe("salience", 64)])
-    >>> stack.layers[1].layer.system
+    >>> stack.layers[1].beside[0].system
     LegT(order=16, timescale=64.0)
     """
     if name not in RECIPES:
@@ -138,7 +144,7 @@ def order(length: int) -> int:
 
 
 def windows(length: int) -> list[float]:
-    """From the whole length down to 8 samples, a quarter each time."""
+    """The whole length, a quarter of it and so on, down to 8 samples or so; the longest comes last."""
     found = [float(length)]
     while found[-1] >= 32:
         found.append(found[-1] / 4)

@@ -83,6 +83,25 @@ def readouts(
     return y.flatten(1, 2)
 
 
+def functionals(
+    blocks: Float[Tensor, "batch blocks channels block"],
+    starts: Float[Tensor, "batch blocks channels order scales"],
+    weight: Float[Tensor, "reads channels order scales"],
+    tables: BankTables,
+) -> Float[Tensor, "batch time reads channels"]:
+    """Linear functionals of each channel's own after every sample, without the states."""
+    batch, count, channels, block = blocks.shape
+    later = torch.einsum("rckm,imkn->cnmri", weight, tables.powers).flatten(1, 2).flatten(2)
+    impulse = torch.einsum("rcnm,jnm->jrc", weight, tables.responses)
+    delayed = pad(impulse, (0, 0, 0, 0, block - 1, 0)).unfold(0, block, 1).flip(0)
+    read = torch.cat(
+        [later, delayed.permute(2, 0, 1, 3).flatten(2)], 1
+    )  # (channels, order * scales + block, reads * block)
+    known = torch.cat([starts.flatten(3), blocks], -1).permute(2, 0, 1, 3).flatten(1, 2)
+    y = (known @ read).view(channels, batch, count, len(weight), block)
+    return y.permute(1, 2, 4, 3, 0).flatten(1, 2)
+
+
 def readings(
     blocks: Float[Tensor, "batch blocks channels block"],
     starts: Float[Tensor, "batch blocks channels order scales"],

@@ -9,15 +9,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._arguments import shorten
 from hippozoo.discretise import longest_step, zero_order_hold
-from hippozoo.layers import SequenceLayer, Timing
+from hippozoo.layers import Timing
+from hippozoo.layers.lag_functionals import functionals_of_states
+from hippozoo.layers.reading import ReadingLayer, Readout
 from hippozoo.layers.updates import MATRIX_BUDGET, augmented_generator, updates
 from hippozoo.zoo.multiscale._torch_blocks import (
     BankTables,
     all_states,
     bank_tables,
     block_starts,
+    functionals,
     move,
     readings,
     readouts,
@@ -31,7 +34,7 @@ State = Float[Tensor, "batch channels order scales"]
 _BLOCK = 32
 
 
-class MultiscaleLayer(SequenceLayer):
+class MultiscaleLayer(ReadingLayer):
     """Keeps the past of every channel at all timescales; gives states, coefficients at chosen horizons, or a readout.
 
     The state, (batch, channels, order, scales), goes in and comes out and is never changed in place. A whole sequence,
@@ -52,6 +55,9 @@ class MultiscaleLayer(SequenceLayer):
         Number of channels; needed with `outputs`, checked where given.
     bias
         Whether the readout adds a learnt constant.
+    readout, reads
+        As in `hippozoo.memory.MemoryLayer`: ``"states"``, ``"full"``, ``"shared"`` or ``"per_channel"``, of the states
+        of all windows or, with `horizons`, of their coefficients.
     device, dtype
         As in any torch layer; float32 or float64.
 
@@ -86,6 +92,8 @@ class MultiscaleLayer(SequenceLayer):
         outputs: int | None = None,
         channels: int | None = None,
         bias: bool = True,
+        readout: Readout | None = None,
+        reads: int = 1,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -97,15 +105,11 @@ class MultiscaleLayer(SequenceLayer):
         self.horizons = None if horizons is None else tuple(memory.plain(one).system.timescale for one in horizons)
         if self.horizons == ():
             raise ValueError("horizons=(): nothing would be read; pass at least one, or None for the states.")
-        self.outputs = None if outputs is None else whole_number("outputs", outputs)
-        if self.outputs and not self.channels:
-            raise ValueError(f"outputs={outputs} without channels: a readout weighs every channel; pass channels.")
-        self.bias = bool(bias)
+        self._choose_readout(outputs, readout, reads, bias)
         self._generator = augmented_generator(memory.system)
         self._longest = longest_step(memory.system)
         self._make_tables(torch.empty((), **self._place), "_b_d", "_A_d", "_powers", "_responses", "_reading")
-        if self.outputs and self.channels:
-            self.readout = nn.Linear(self.channels * self._features, self.outputs, self.bias, **self._place)
+        self._make_readout(self._features)
 
     # -- what it is ------------------------------------------------------------------------------------------
 
@@ -129,7 +133,7 @@ class MultiscaleLayer(SequenceLayer):
             y, state = self._roll_constant(x, first, timing.lengths)
         else:
             y, state = self._roll_varying(x, first, timing.each(*x.shape[:2]).expand(x.shape[:2]))
-        return (y + self.readout.bias if self.outputs and self.bias else y), state
+        return self._mapped(y), state
 
     def _roll_constant(self, x: Tensor, first: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         n_steps = x.shape[1]
@@ -139,8 +143,12 @@ class MultiscaleLayer(SequenceLayer):
         filled = nn.functional.pad(x, (0, 0, 0, -n_steps % block))
         blocks = filled.unflatten(1, (-1, block)).transpose(2, 3)
         starts, _ = block_starts(blocks, first, tables)
-        if self.outputs:
-            y = readouts(blocks, starts, self._weight(), tables)
+        if self.read_by == "full":
+            y = readouts(blocks, starts, self._on_windows(self.readout.weight), tables)
+        elif self.read_by == "shared":
+            y = readings(blocks, starts, self._on_windows(self.functional)[0], tables).squeeze(-1)
+        elif self.read_by == "per_channel":
+            y = functionals(blocks, starts, self._on_windows(self.functional), tables).flatten(2)
         elif self.horizons is not None:
             y = readings(blocks, starts, self._reading, tables).unflatten(-1, (len(self.horizons), -1))
         else:
@@ -164,19 +172,21 @@ class MultiscaleLayer(SequenceLayer):
             state = move(state, self._A_d) + x[..., None, None] * self._b_d.mT
         else:
             state = take(state, x, *self._updates(steps.expand(x.shape[0])))
-        y = self._read(state)
-        return (y + self.readout.bias if self.outputs and self.bias else y), state
+        return self._mapped(self._read(state)), state
 
     # -- tables ----------------------------------------------------------------------------------------------
 
-    def _weight(self) -> Tensor:
-        """The readout as a weight on every coefficient of every window: (outputs, channels, order, scales)."""
-        weight = self.readout.weight.unflatten(1, (self.channels or 1, self._features))
-        return weight.unflatten(-1, self._shape) if self.horizons is None else torch.tensordot(weight, self._reading, 1)
+    def _on_windows(self, weight: Tensor) -> Tensor:
+        """Weights on what is given of each channel as weights on its windows: (rows, channels, order, scales)."""
+        each = weight.reshape(len(weight) if weight.ndim > 1 else 1, -1, self._features)
+        return each.unflatten(-1, self._shape) if self.horizons is None else torch.tensordot(each, self._reading, 1)
 
     def _read(self, state: Tensor) -> Tensor:
-        if self.outputs:
-            return state.flatten(1) @ self._weight().flatten(1).mT
+        if self.read_by == "full":
+            return state.flatten(1) @ self._on_windows(self.readout.weight).flatten(1).mT
+        if self._by_lag:
+            weight = self._on_windows(self.functional).flatten(2).expand(-1, state.shape[1], -1)
+            return functionals_of_states(state.flatten(2), weight).flatten(1)
         if self.horizons is None:
             return state
         found = state.flatten(2) @ self._reading.flatten(1).mT
@@ -189,7 +199,7 @@ class MultiscaleLayer(SequenceLayer):
 
     @property
     def _parameter(self) -> Tensor | None:
-        return self.readout.weight if self.outputs else None
+        return self._learnt
 
     def _compute_tables(self, place: Tensor) -> None:
         system, windows = self.memory.system, self.memory.windows
