@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from hippozoo._arguments import shorten
 from hippozoo.tables.csv_file import open_csv
+from hippozoo.tables.date_parts import date_parts, joined_dates, why_it_counts
 from hippozoo.tables.numbers import Numbers, why_no_numbers
 from hippozoo.tables.order import order_problem
 from hippozoo.tables.parquet_file import NAMELESS_INDEX, open_parquet
@@ -106,14 +107,16 @@ def read_table(
         A .csv (also .tsv, .csv.gz) or .parquet file, with a header. Columns are separated by commas, semicolons or
         tabs; with the latter two, numbers may have a decimal comma.
     columns
-        The columns of numbers; by default every column but the time whose first rows are numbers.
+        The columns of numbers; by default every column but the time whose first rows are numbers and do not only
+        count, as an index or a year does.
     time
         The column of times, if there is one: numbers, or dates as 2024-01-31 12:00, 20240131 or 31.1.2024. Dates such
         as 1/2/2024 are refused unless the rows say which number is the day.
     chunk_rows
         Rows per chunk.
     find_time
-        Where no `time` is named, take the column of dates for it, if the table has one and no other like it.
+        Where no `time` is named, take the column of dates for it, if the table has one and no other like it; or join
+        columns called year, month, day, hour, minute and second, as far as they are there.
 
     Examples
     --------
@@ -149,12 +152,18 @@ def read_table(
             uncut = _uncut(names, kind)
             raise TableError(f"{path} has no column {name!r}; it has {', '.join(map(repr, names[:20]))}.{uncut}")
     numbers = Numbers(pandas, path, separator, named=bool(columns))
-    found = time is None and find_time
+    found, parts = time is None and find_time, {}
     if found:
-        time = time_column(pandas, path, first, [name for name in names if name not in columns], numbers)
+        free = [name for name in names if name not in columns]
+        time = time_column(pandas, path, first, free, numbers)
+        parts = date_parts(pandas, first, free) if time is None else {}
+        if parts:
+            time = " ".join(parts.values())
+            first, frames = _with_times(pandas, first, time, parts), _all_with_times(pandas, frames, time, parts)
     if time is not None and holds_dates(pandas, path, time, pandas.Series([time]), numbers):
         notes.append(f"the first line, {', '.join(map(repr, names[:20]))}, was taken for the header; is it a row?")
     left_out = {} if columns else _without_numbers(pandas, first, [name for name in names if name != time], separator)
+    left_out |= {} if columns else dict.fromkeys(parts.values(), f"it is part of the times, {time!r}")
     chosen = tuple(columns) or tuple(name for name in names if name != time and name not in left_out)
     if not chosen:
         raise TableError(
@@ -197,6 +206,17 @@ def _chunks(
         frame, done = next(frames, (None, 0))
 
 
+def _with_times(pandas: Any, frame: Any, name: str, parts: Mapping[str, str]) -> Any:
+    return frame.assign(**{name: joined_dates(pandas, frame, parts)})
+
+
+def _all_with_times(
+    pandas: Any, frames: Iterator[tuple[Any, int]], name: str, parts: Mapping[str, str]
+) -> Iterator[tuple[Any, int]]:
+    for frame, done in frames:
+        yield _with_times(pandas, frame, name, parts), done
+
+
 def _pandas() -> Any:
     try:
         import pandas
@@ -228,9 +248,12 @@ def _without_numbers(pandas: Any, frame: Any, names: list[str], separator: str) 
     reasons = {
         name: "it is an index of pandas; name it with --column to forecast it"
         if name.startswith(NAMELESS_INDEX) or _counts_rows(name, frame[name])
-        else why_no_numbers(pandas, frame[name], separator)
+        else why_no_numbers(pandas, frame[name], separator) or why_it_counts(pandas, name, frame[name])
         for name in names
     }
+    if len(reasons) and all(reasons.values()):
+        # Where nothing else is left, what counts is all there is to forecast.
+        reasons = {name: why_no_numbers(pandas, frame[name], separator) for name in names}
     return {name: why for name, why in reasons.items() if why}
 
 

@@ -1,0 +1,75 @@
+"""Times in several columns are joined, and columns that count are not forecast unless named."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hippozoo.forecast_command import forecast_table
+from hippozoo.tables import TableError, read_table
+
+
+def write(path, frame):
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("names", "frequency", "step"),
+    [
+        (["year", "month", "day", "hour"], "h", "one hour"),
+        (["YEAR", "Month", "Day"], "D", "one day"),
+        (["yr", "mo"], "MS", "one month"),
+        (["Year"], "YS", "one year"),
+        (["year", "month", "day", "hour", "minute", "second"], "15min", "15 minutes"),
+    ],
+)
+def test_columns_of_year_month_day_and_hour_make_a_time(names, frequency, step, rng, tmp_path):
+    times = pd.date_range("1900-01-01", periods=84, freq=frequency)
+    parts = ["year", "month", "day", "hour", "minute", "second"][: len(names)]
+    frame = pd.DataFrame({name: getattr(times, part) for name, part in zip(names, parts, strict=True)})
+    frame["load"] = rng.normal(size=84)
+    run = forecast_table(write(tmp_path / "parts.csv", frame.head(80)), horizon=4, chunk_rows=30)
+    assert run.columns == ("load",)
+    assert run.time == " ".join(names)
+    assert run.step_name == step
+    assert [pd.Timestamp(time) for time in run.times] == times[80:].tolist()
+    assert set(run.left_out) == set(names)
+
+
+def test_a_row_that_is_no_date_is_told_by_its_number(rng, tmp_path):
+    frame = pd.DataFrame({"year": 2024, "month": 1, "day": np.arange(1, 31), "load": rng.normal(size=30)})
+    frame.loc[25, "day"] = 77
+    table = read_table(write(tmp_path / "parts.csv", frame), find_time=True, chunk_rows=20)
+    with pytest.raises(TableError, match="row 26, column 'year month day': '2024-01-77 00:00:00' is not a date"):
+        list(table.chunks)
+
+
+def test_parts_that_do_not_rise_are_no_times(rng, tmp_path):
+    frame = pd.DataFrame({"year": [2024] * 30, "month": [1, 2, 3] * 10, "load": rng.normal(size=30)})
+    table = read_table(write(tmp_path / "parts.csv", frame), find_time=True)
+    assert table.time is None
+    assert table.columns == ("load",)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "counts"),
+    [
+        ("index", np.arange(30), True),
+        ("anything", np.arange(100, 130), True),
+        ("YEAR", np.repeat([2020, 2021, 2022], 10), True),
+        ("hour", np.arange(30) % 24, True),
+        ("id", np.arange(0, 300, 10), True),
+        ("odometer", np.arange(0, 300, 10), False),
+        ("sold", np.array([3, 1, 4, 1, 5] * 6), False),
+        ("year", np.linspace(-1, 1, 30), False),
+        ("level", 0.5 * np.arange(30), False),
+    ],
+)
+def test_a_column_that_counts_is_left_out_with_a_hint(name, values, counts, rng, tmp_path):
+    path = write(tmp_path / "table.csv", pd.DataFrame({name: values, "load": rng.normal(size=30)}))
+    table = read_table(path)
+    assert (name in table.left_out) == counts
+    if counts:
+        assert "name it with --column to forecast it" in table.left_out[name]
+    assert read_table(path, [name]).columns == (name,)
+    assert read_table(write(path, pd.DataFrame({name: values}))).columns == (name,)
