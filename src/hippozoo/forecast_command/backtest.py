@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,7 @@ class Comparison:
         """Mean absolute error of each method, (steps ahead, columns); NaN where nothing ever came."""
         return {name: _known_mean(one, axis=0) for name, one in self.errors.items()}
 
+    @cached_property
     def by_column(self) -> dict[str, np.ndarray]:
         """Mean absolute error of each method, one for each column."""
         return {name: _known_mean(one, axis=(0, 1)) for name, one in self.errors.items()}

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from hippozoo._files import demand_folder, make_folder
 from hippozoo.forecast_command.backtest import COVERAGES
 from hippozoo.forecast_command.page import write_page
-from hippozoo.forecast_command.results import summarise, write_csv
+from hippozoo.forecast_command.results import Findings, write_csv
 from hippozoo.forecast_command.run import forecast_table
 
 __all__ = ["run_forecast"]
@@ -52,5 +52,6 @@ def run_forecast(
         )
     make_folder(out)
     write_csv(run, out / "forecast.csv")
-    write_page(run, out)
-    return summarise(run)
+    found = Findings(run)
+    write_page(found, out)
+    return found.summary

@@ -11,7 +11,7 @@ import numpy as np
 
 from hippozoo._files import make_folder
 from hippozoo.forecast_command.durations import say_duration
-from hippozoo.forecast_command.results import made_by, rival_names, summarise, verdicts
+from hippozoo.forecast_command.results import Findings
 from hippozoo.forecast_command.run import ForecastRun
 from hippozoo.forecast_command.written_times import write_dates, write_numbers
 from hippozoo.pages import Page, bokeh_is_installed, colour, json_for_script, new_figure, shown
@@ -24,15 +24,17 @@ _AHEAD, _PAST, _ERRORS = 96, 120, 24
 _LISTED = 20
 
 
-def write_page(run: ForecastRun, folder: Path) -> Path:
+def write_page(run: ForecastRun | Findings, folder: Path) -> Path:
     """``index.html``: interactive where Bokeh is installed, else with pictures that stand still."""
+    found = run if isinstance(run, Findings) else Findings(run)
+    run = found.run
     make_folder(folder)
     if not bokeh_is_installed():
         from hippozoo.forecast_command.plain_page import write_plain_page
 
-        return write_plain_page(run, folder)
+        return write_plain_page(found, folder)
     page = Page(heading(run))
-    page.add(opening(run))
+    page.add(opening(found))
     several = len(run.columns) > 1
     if several:
         options = "".join(f'<option value="{c}">{shown(name)}</option>' for c, name in enumerate(run.columns))
@@ -41,18 +43,18 @@ def write_page(run: ForecastRun, folder: Path) -> Path:
             'placeholder="part of its name"></label>'
             f'<label>Show<select id="column">{options}</select></label></div>'
         )
-        page.add(verdict_table(run, choosable=True))
+        page.add(verdict_table(found, choosable=True))
     page.add('<h2 class="name" id="name"></h2><p class="lead" id="verdict"></p><p class="quiet" id="by"></p>')
-    sources = _add_pictures(page, run)
+    sources = _add_pictures(page, found)
     page.add(
         '<details><summary>The forecast as a table</summary><div class="table">'
         '<button type="button" class="copy" data-table="numbers">Copy table</button>'
         '<div class="scroll" tabindex="0"><table id="numbers"><thead></thead><tbody></tbody></table></div></div>'
         "</details>"
     )
-    page.add(told(run))
+    page.add(told(found))
     script = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
-    page.add_script(f"const RUN = {json_for_script(_data(run))}, SOURCES = {json_for_script(sources)};\n{script}")
+    page.add_script(f"const RUN = {json_for_script(_data(found))}, SOURCES = {json_for_script(sources)};\n{script}")
     return page.write(folder / "index.html")
 
 
@@ -68,12 +70,12 @@ def heading(run: ForecastRun) -> str:
     return f"{steps}: {spoken}"
 
 
-def opening(run: ForecastRun) -> str:
+def opening(found: Findings) -> str:
     """The verdict: of a single column in full, of several how many are better."""
-    found = verdicts(run)
-    if len(found) == 1:
+    judged = found.verdicts
+    if len(judged) == 1:
         return ""
-    kinds = Counter(one.kind for one in found)
+    kinds = Counter(one.kind for one in judged)
     said = {
         "better": "clearly better than every simple forecast",
         "no better": "not clearly better than the best simple forecast",
@@ -81,12 +83,12 @@ def opening(run: ForecastRun) -> str:
         "not judged": "not judged, for lack of rows",
     }
     parts = [f"{kinds[kind]} {text}" for kind, text in said.items() if kinds[kind]]
-    return f'<p class="lead">Of {len(found)} columns: {"; ".join(parts)}.</p>'
+    return f'<p class="lead">Of {len(judged)} columns: {"; ".join(parts)}.</p>'
 
 
-def verdict_table(run: ForecastRun, *, choosable: bool) -> str:
+def verdict_table(found: Findings, *, choosable: bool) -> str:
     """One row per column: verdict, error of the forecast and of the best rival, and what the bands held."""
-    summary = summarise(run)
+    run, summary = found.run, found.summary
     bands = [f"{share * 100:g}%" for share in run.backtest.coverages]
     head = ["column", "verdict", "mean absolute error", "of the best rival", *(f"inside {band}" for band in bands)]
     rows = []
@@ -115,9 +117,9 @@ def verdict_table(run: ForecastRun, *, choosable: bool) -> str:
     )
 
 
-def told(run: ForecastRun) -> str:
+def told(found: Findings) -> str:
     """What was read, what was found on the way, and what was left out."""
-    summary = summarise(run)
+    run, summary = found.run, found.summary
     times = f" Times from {run.time}; a step is {run.step_name}." if run.time and run.step_name else ""
     gaps = (
         f" {run.gaps} gap{'s' if run.gaps > 1 else ''} in the times, the first before {run.first_gap}; the longest: "
@@ -149,11 +151,11 @@ def told(run: ForecastRun) -> str:
     )
 
 
-def _add_pictures(page: Page, run: ForecastRun) -> dict[str, str]:
+def _add_pictures(page: Page, found: Findings) -> dict[str, str]:
     """The two pictures, empty: the page's script fills in the column that is chosen."""
     from bokeh.models import ColumnDataSource, HoverTool, Span
 
-    shares = run.backtest.coverages
+    run, shares = found.run, found.run.backtest.coverages
     past = ColumnDataSource({"x": [], "when": [], "y": []})
     ends = [f"{side}{number}" for number in range(len(shares)) for side in ("lower", "upper")]
     ahead = ColumnDataSource({name: [] for name in ("x", "when", "mean", *ends)})
@@ -192,13 +194,13 @@ def _add_pictures(page: Page, run: ForecastRun) -> dict[str, str]:
         figure, "The past and the forecast with its bands; the numbers stand in the table below", name="forecast"
     )
     sources = {"past": str(past.id), "ahead": str(ahead.id)}
-    comparison = run.backtest.compare()
+    comparison = found.comparison
     if comparison is not None:
         methods = list(comparison.errors)
         errors = ColumnDataSource({"x": [], **{f"m{number}": [] for number in range(len(methods))}})
         second = new_figure("steps ahead", height=260)
         second.y_range.start = 0
-        names = {"forecast": "forecast"} | rival_names(run)
+        names = {"forecast": "forecast"} | found.rival_names
         for number, method in enumerate(methods):
             line = second.line(
                 "x",
@@ -233,8 +235,9 @@ def _now(run: ForecastRun) -> float:
     return float(last + first) / 2 * (1000 if run.dates else 1)
 
 
-def _data(run: ForecastRun) -> dict[str, Any]:
+def _data(found: Findings) -> dict[str, Any]:
     """What the page's script draws: shared times once, and for every column its numbers in as few bytes as will do."""
+    run = found.run
     horizon, many = run.backtest.horizon, len(run.columns) > _MANY
     past = len(run.recent) if not many else min(len(run.recent), max(_PAST, 2))
     leads = np.arange(horizon)
@@ -253,11 +256,11 @@ def _data(run: ForecastRun) -> dict[str, Any]:
     middle = run.forecast.leads()
     mean = run.forecast.mean(middle)
     bands = [run.forecast.band(middle, share) for share in run.backtest.coverages]
-    comparison = run.backtest.compare()
+    comparison = found.comparison
     errors = {} if comparison is None else comparison.by_step()
     at = np.unique(np.linspace(0, horizon - 1, min(horizon, _ERRORS if many else horizon)).round().astype(int))
     columns = []
-    for c, (name, verdict, by) in enumerate(zip(run.columns, verdicts(run), made_by(run), strict=True)):
+    for c, (name, verdict, by) in enumerate(zip(run.columns, found.verdicts, found.by, strict=True)):
         rows = [mean[c, leads], *(side[c, leads] for band in bands for side in band)]
         columns.append(
             {

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from hippozoo.forecast_command.page import heading, opening, told, verdict_table
+from hippozoo.forecast_command.results import Findings
 from hippozoo.forecast_command.run import ForecastRun
 from hippozoo.pages import Page, shown
 
@@ -15,11 +16,12 @@ __all__ = ["draw", "write_plain_page"]
 _DRAWN = 12
 
 
-def write_plain_page(run: ForecastRun, folder: Path) -> Path:
+def write_plain_page(found: Findings, folder: Path) -> Path:
     """``index.html`` with a picture for each of the first twelve columns."""
+    run = found.run
     page = Page(heading(run))
-    page.add(opening(run))
-    page.add(verdict_table(run, choosable=False))
+    page.add(opening(found))
+    page.add(verdict_table(found, choosable=False))
     for c, name in enumerate(run.columns[:_DRAWN]):
         draw(run, c, folder / f"column-{c + 1}.svg")
         page.add(
@@ -29,7 +31,7 @@ def write_plain_page(run: ForecastRun, folder: Path) -> Path:
     if len(run.columns) > _DRAWN:
         page.add(f"<p>{len(run.columns) - _DRAWN} further columns are in forecast.csv.</p>")
     page.add("<p>For pictures to zoom into: <code>pip install 'hippozoo[pages]'</code>.</p>")
-    page.add(told(run))
+    page.add(told(found))
     return page.write(folder / "index.html")
 
 

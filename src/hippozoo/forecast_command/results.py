@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hippozoo._files import write_whole
-from hippozoo.forecast_command.backtest import season_rival
+from hippozoo.forecast_command.backtest import Comparison, season_rival
 from hippozoo.forecast_command.run import ForecastRun
 from hippozoo.forecast_command.verdict import Verdict, judge
 
-__all__ = ["made_by", "rival_names", "summarise", "verdicts", "write_csv"]
+__all__ = ["Findings", "summarise", "verdicts", "write_csv"]
 
 
 def write_csv(run: ForecastRun, path: Path) -> None:
@@ -35,69 +37,88 @@ def write_csv(run: ForecastRun, path: Path) -> None:
     write_whole(path, file.getvalue().encode())
 
 
-def rival_names(run: ForecastRun) -> dict[str, str]:
-    """What to call each simple forecast."""
-    seasons = {season_rival(one): name for one, name in zip(run.seasons, run.season_names, strict=True)}
-    return {"last value": "the last value", "mean": "the mean", "drift": "the drift"} | seasons
+class Findings:
+    """What a run found, each thing worked out once.
 
+    Parameters
+    ----------
+    run
+        The run.
+    """
 
-def made_by(run: ForecastRun) -> list[dict[str, float]]:
-    """What the forecast of each column is made of, and the share of each, largest first."""
-    by = run.forecast.by
-    return [dict(by[c]) if c < len(by) else {} for c in range(len(run.columns))]
+    def __init__(self, run: ForecastRun) -> None:
+        self.run = run
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """Errors of all methods on the same origins."""
+        return self.run.backtest.compare()
+
+    @cached_property
+    def rival_names(self) -> dict[str, str]:
+        """What to call each simple forecast."""
+        seasons = zip(self.run.seasons, self.run.season_names, strict=True)
+        simple = {"last value": "the last value", "mean": "the mean", "drift": "the drift"}
+        return simple | {season_rival(one): name for one, name in seasons}
+
+    @cached_property
+    def by(self) -> list[dict[str, float]]:
+        """What the forecast of each column is made of, and the share of each, largest first."""
+        by = self.run.forecast.by
+        return [dict(by[c]) if c < len(by) else {} for c in range(len(self.run.columns))]
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """One for each column."""
+        horizon, names = self.run.backtest.horizon, self.rival_names
+        return [judge(self.comparison, c, horizon, names, by) for c, by in enumerate(self.by)]
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What was skipped, what looks wrong, and which rival could not be compared."""
+        left_out = {} if self.comparison is None else self.comparison.left_out
+        missed = [f"{self.rival_names[one]} is not among the rivals: {why}" for one, why in left_out.items()]
+        return [*self.run.notes, *missed]
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """All of it in numbers; None where a figure is unknown."""
+        run, errors = self.run, {} if self.comparison is None else self.comparison.by_column
+        named = list(enumerate(run.columns))
+        # By column, because columns have units of their own.
+        return {
+            "rows": run.rows,
+            "steps": run.steps,
+            "missing": run.missing,
+            "gaps": run.gaps,
+            "longest_gap": {"steps": run.longest_gap, "before_row": run.row_after_longest_gap} if run.gaps else None,
+            "notes": self.notes,
+            "time": run.time,
+            "step": run.step_name,
+            "left_out": dict(run.left_out),
+            "seasons": list(run.seasons),
+            "horizon": run.backtest.horizon,
+            "rows_until_validated": round(run.forecaster.until_validated(run.state)),
+            "origins": 0 if self.comparison is None else len(self.comparison.steps),
+            "verdict": {name: asdict(self.verdicts[c]) for c, name in named},
+            "mean_absolute_error": {
+                name: {method: _number(one[c]) for method, one in errors.items()} for c, name in named
+            },
+            "coverage": {name: run.backtest.coverage(c) for c, name in named},
+            "by": {
+                name: {one: round(share, 4) for one, share in self.by[c].items() if share >= 0.005} for c, name in named
+            },
+        }
 
 
 def verdicts(run: ForecastRun) -> list[Verdict]:
-    """One for each column."""
-    comparison, names = run.backtest.compare(), rival_names(run)
-    return [judge(comparison, c, run.backtest.horizon, names, by) for c, by in enumerate(made_by(run))]
+    """One verdict for each column."""
+    return Findings(run).verdicts
 
 
 def summarise(run: ForecastRun) -> dict[str, Any]:
     """What was found, in numbers; None where a figure is unknown."""
-    comparison = run.backtest.compare()
-    errors = {} if comparison is None else comparison.by_column()
-    return {
-        "rows": run.rows,
-        "steps": run.steps,
-        "missing": run.missing,
-        "gaps": run.gaps,
-        "longest_gap": {"steps": run.longest_gap, "before_row": run.row_after_longest_gap} if run.gaps else None,
-        "notes": [*run.notes, *_not_compared(run)],
-        "time": run.time,
-        "step": run.step_name,
-        "left_out": dict(run.left_out),
-        "seasons": list(run.seasons),
-        "horizon": run.backtest.horizon,
-        "rows_until_validated": round(run.forecaster.until_validated(run.state)),
-        "origins": 0 if comparison is None else len(comparison.steps),
-        # By column, because columns have units of their own.
-        "verdict": {
-            name: {
-                "kind": one.kind,
-                "sentence": one.sentence,
-                "rival": one.rival,
-                "better_by": one.better_by,
-                "standard_error": one.standard_error,
-            }
-            for name, one in zip(run.columns, verdicts(run), strict=True)
-        },
-        "mean_absolute_error": {
-            name: {method: _number(one[c]) for method, one in errors.items()} for c, name in enumerate(run.columns)
-        },
-        "coverage": {name: run.backtest.coverage(c) for c, name in enumerate(run.columns)},
-        "by": {
-            name: {one: round(share, 4) for one, share in by.items() if share >= 0.005}
-            for name, by in zip(run.columns, made_by(run), strict=True)
-        },
-    }
-
-
-def _not_compared(run: ForecastRun) -> list[str]:
-    comparison, names = run.backtest.compare(), rival_names(run)
-    if comparison is None:
-        return []
-    return [f"{names[one]} is not among the rivals: {why}" for one, why in comparison.left_out.items()]
+    return Findings(run).summary
 
 
 def _number(value: float) -> float | None:

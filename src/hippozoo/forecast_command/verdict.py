@@ -70,7 +70,7 @@ def judge(
     """
     if comparison is None:
         return Verdict("not judged", "not judged: the table is too short for a back-test of this horizon")
-    errors = {name: one[column] for name, one in comparison.by_column().items()}
+    errors = {name: one[column] for name, one in comparison.by_column.items()}
     if not np.isfinite(errors[FORECAST]):
         return Verdict("not judged", "not judged: no value of this column came after a forecast")
     rivals = {name: error for name, error in errors.items() if name != FORECAST}
