@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,27 @@ def open_parquet(path: Path, chunk_rows: int) -> Iterator[tuple[Any, int]]:
         import pyarrow.parquet as parquet
     except ModuleNotFoundError:
         raise ImportError("Parquet is read by pyarrow, which is not installed; pip install 'hippozoo[data]'") from None
-    try:
-        file = parquet.ParquetFile(path)
-    except Exception as error:
-        raise TableError(f"{path} is no Parquet file ({error}); pass a whole one.") from None
-    size, rows, done = path.stat().st_size, max(file.metadata.num_rows, 1), 0
-    for batch in file.iter_batches(batch_size=chunk_rows):
-        # The metadata would make the column of times an index again, and hide it.
-        frame = batch.to_pandas(ignore_metadata=True)
+    with _readable(path):
+        # Where a file has checksums, they are looked at.
+        file = parquet.ParquetFile(path, page_checksum_verification=True)
+        size, rows, done = path.stat().st_size, max(file.metadata.num_rows, 1), 0
+        batches = file.iter_batches(batch_size=chunk_rows)
+    while True:
+        with _readable(path):
+            batch = next(batches, None)
+            if batch is None:
+                return
+            # The metadata would make the column of times an index again, and hide it.
+            frame = batch.to_pandas(ignore_metadata=True)
         done += len(frame)
         yield frame, size * done // rows
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Whatever pyarrow makes of a damaged file, the caller learns that the file is to blame."""
+    try:
+        yield
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise TableError(f"{path} is no Parquet file, or a damaged one ({reason[:200]}); pass a whole one.") from None
