@@ -16,24 +16,31 @@ import torch
 from hippozoo.experiments._framework.plain import write_json
 from hippozoo.experiments._framework.run import versions
 from trust.crashes import faults, kills
+from trust.fuzz import ENTRIES, draw, trouble
 from trust.jobs import JOBS
 
 
 def main() -> None:
-    """Run the crash matrix and write what was seen."""
+    """Run the crash matrix and the fuzz, and write what was seen."""
     parser = argparse.ArgumentParser(prog="python -m trust", description=__doc__)
     parser.add_argument("--kills", type=int, default=200, help="random moments per job")
     parser.add_argument("--faults", type=int, default=None, help="at most so many calls of each kind per job")
     parser.add_argument("--jobs", nargs="*", default=list(JOBS), choices=list(JOBS), help="which jobs")
+    parser.add_argument("--fuzz-minutes", type=float, default=60.0, help="how long to fuzz")
     parser.add_argument("--out", type=Path, default=Path("results") / "trust", help="folder of the results")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
-    document: dict[str, Any] = {
-        "about": "jobs killed and failed, then run again: mishaps are what was not as it should be"
-    }
-    document |= {"machine": platform.machine(), "cores": os.cpu_count(), "versions": versions(), "jobs": {}}
+    about = {"machine": platform.machine(), "cores": os.cpu_count(), "versions": versions()}
+    mishaps = crash_matrix(options, about) + fuzz(options, about)
+    sys.exit(1 if mishaps else 0)
+
+
+def crash_matrix(options: argparse.Namespace, about: dict[str, Any]) -> int:
+    """Kill and fail every job; the number of mishaps."""
+    document = {"about": "jobs killed or failed, then run again; a mishap is what was not as it should be", **about}
+    document["jobs"] = {}
     mishaps = 0
     for name in options.jobs:
         began = time.monotonic()
@@ -42,10 +49,27 @@ def main() -> None:
         found["minutes"] = round((time.monotonic() - began) / 60, 1)
         mishaps += sum(len(one["mishaps"]) for one in (found["kills"], found["faults"]))
         write_json(options.out / "crashes.json", document)
-        sys.stderr.write(
-            f"{name}: {found['kills']['kills']} kills, {found['faults']['faults']} faults, {mishaps} mishaps\n"
-        )
-    sys.exit(1 if mishaps else 0)
+        sys.stderr.write(f"{name}: {found['kills']['kills']} kills, {found['faults']['faults']} faults, ")
+        sys.stderr.write(f"{mishaps} mishaps so far\n")
+    return mishaps
+
+
+def fuzz(options: argparse.Namespace, about: dict[str, Any]) -> int:
+    """Call everything for so long, one case in fifty at a high order; the number of troubles."""
+    document = {"about": "calls with numbers of every size; a trouble is neither right nor refused", **about}
+    document |= {"cases": 0, "entries": dict.fromkeys(ENTRIES, 0), "troubles": {}}
+    began = time.monotonic()
+    while time.monotonic() - began < 60 * options.fuzz_minutes:
+        for number in range(document["cases"], document["cases"] + 1000):
+            case = draw(number, high=number % 50 == 49)
+            document["entries"][case.entry] += 1
+            if wrong := trouble(case):
+                document["troubles"][str(number)] = f"{case.entry}: {wrong}"
+        document["cases"] += 1000
+        document["minutes"] = round((time.monotonic() - began) / 60, 1)
+        write_json(options.out / "fuzz.json", document)
+    sys.stderr.write(f"fuzz: {document['cases']} cases, {len(document['troubles'])} troubles\n")
+    return len(document["troubles"])
 
 
 if __name__ == "__main__":
