@@ -61,16 +61,23 @@ def along_a_path(
     """
     known = keys @ bank.mT
     earlier = torch.tril(overlaps[:, :-1, :-1] * gates[:, None], -1)
-    errors = torch.linalg.solve_triangular(earlier, values - known[:, :-1], upper=False, unitriangular=True)
+    errors = _solved(earlier, values - known[:, :-1])
     changes = gates[..., None] * errors
     reads = torch.baddbmm(known[:, 1:], torch.tril(overlaps[:, 1:, :-1]), changes)
     return reads, torch.baddbmm(bank, changes.mT, keys[:, :-1])
 
 
+def _solved(earlier: Float[Tensor, "*batch time time"], missing: Values) -> Values:
+    """What each write has to correct; a single one corrects what is missing, and ONNX knows no triangular systems."""
+    if missing.shape[-2] == 1:
+        return missing
+    return torch.linalg.solve_triangular(earlier, missing, upper=False, unitriangular=True)
+
+
 def _one_stretch(keys: Keys, values: Values, gates: Gates, queries: Keys, bank: Bank) -> tuple[Values, Bank]:
     before = bank.mT
     earlier = torch.tril((keys @ keys.mT) * gates[..., None, :], -1)
-    errors = torch.linalg.solve_triangular(earlier, values - keys @ before, upper=False, unitriangular=True)
+    errors = _solved(earlier, values - keys @ before)
     changes = gates[..., None] * errors
     # The diagonal belongs to it: a read sees the write of its own time.
     reads = queries @ before + torch.tril(queries @ keys.mT) @ changes

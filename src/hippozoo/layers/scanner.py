@@ -63,10 +63,15 @@ class Scanner(nn.Module):
 
         def one(parts: list[Tensor], sample: Tensor) -> tuple[list[Tensor], Tensor]:
             y, after = layer._single(sample, nests.tree_unflatten(parts, form), None)
-            # The operator wants tensors that share no memory with what it was given.
-            return [part.clone() for part in nests.tree_leaves(after)], y.clone()
+            # The operator wants tensors that share no memory with what it was given, and lie as that did.
+            return [copied(part) for part in nests.tree_leaves(after)], copied(y)
 
         samples = layer._numbers_of(x).transpose(0, 1)
-        parts, y = scan(one, nests.tree_leaves(state), samples, dim=0)
+        parts, y = scan(one, [copied(part) for part in nests.tree_leaves(state)], samples, dim=0)
         y = y.transpose(0, 1)
         return y[:, -1] if getattr(layer, "pool", None) else y, nests.tree_unflatten(parts, form)
+
+
+def copied(tensor: Tensor) -> Tensor:
+    """The same numbers, one after the other in memory of their own."""
+    return tensor.clone(memory_format=torch.contiguous_format)

@@ -337,10 +337,11 @@ class SequenceLayer(WithTables, ABC):
         finite_samples(x)
         if state is None:
             return
-            # Not len(x), which would fix the batch in an exported graph.
+        # Neither len(x) nor a text: both would fix the batch in an exported graph.
         batch, channels = x.shape[0], x.shape[-1]
         template = self._start(1, channels)
-        begin = f"initial_state({batch})" if self.channels else f"initial_state({batch}, {channels})"
+        sizes = "batch" if torch.compiler.is_compiling() else f"{batch}" if self.channels else f"{batch}, {channels}"
+        begin = f"initial_state({sizes})"
         found, wanted = list(leaves(state)), list(leaves(template))
         kind = Tensor if isinstance(template, Tensor) else type(template)
         if not isinstance(state, kind) or [place for place, _ in found] != [place for place, _ in wanted]:
