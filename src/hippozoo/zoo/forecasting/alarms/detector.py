@@ -218,7 +218,7 @@ class Detector(Immutable):
 
 
 # What is known before a stream has shown it: as if so many readings of a quiet stream had been counted, whose
-# strangeness is that of p-values thinned by the clusters that windows make.
-_PRIOR, _RATIO = 500.0, 0.5
+# strangeness is that of p-values thinned by the clusters that windows make. The share is that of white noise.
+_PRIOR, _RATIO = 1000.0, 0.4
 # Beyond the level that has given so many alarms, the number goes on by its slope.
 _ENOUGH = 5.0
