@@ -8,6 +8,7 @@ made the output. See docs/volterra.md.
 from typing import TYPE_CHECKING
 
 from hippozoo._lazy import fetched_from
+from hippozoo.zoo.volterra.bounded_loop import BoundedLoop
 from hippozoo.zoo.volterra.cascade import Cascade, CascadeWeights, branch_kernel
 from hippozoo.zoo.volterra.curve import BoundedPolynomial
 from hippozoo.zoo.volterra.feedback import FeedbackLoop, FeedbackWeights
@@ -20,6 +21,7 @@ from hippozoo.zoo.volterra.monomials import multi_indices, multiplicities, pack,
 from hippozoo.zoo.volterra.network import NetworkReadout
 from hippozoo.zoo.volterra.polynomial import PolynomialReadout
 from hippozoo.zoo.volterra.readout import Readout
+from hippozoo.zoo.volterra.system_fit import FittedSystem, Trial, fit_system
 
 if TYPE_CHECKING:
     from hippozoo.zoo.volterra.layer import VolterraLayer as VolterraLayer
@@ -44,6 +46,10 @@ __all__ = [
     "Identification",
     "identify",
     "leading_directions",
+    "fit_system",
+    "FittedSystem",
+    "Trial",
+    "BoundedLoop",
     "Cascade",
     "CascadeWeights",
     "BoundedPolynomial",

@@ -510,3 +510,48 @@ def spread_through_loop(slopes, outputs, taps, begin):
             earlier = slopes[t - j]
             for p in range(count):
                 row[p] += gain * earlier[p]
+
+
+@compiled(fastmath=_SUMS)
+@no_type_check
+def run_bounded_loop(drive, taps, exponents, factors, known, low, high):
+    """Feed products of the output's powers and given factors back through filters; what is fed back is bounded.
+
+    So the output is bounded, too, whatever the input. The outputs, and what was fed back.
+    """
+    length = len(drive)
+    terms, lags = taps.shape
+    products = np.zeros((terms, length + lags))
+    outputs, fed = np.empty(length), np.empty(length)
+    for t in range(length):
+        total = drive[t]
+        for m in range(terms):
+            part = 0.0
+            for j in range(lags):
+                part += taps[m, j] * products[m, t + lags - 1 - j]
+            total += part
+        outputs[t] = total
+        value = known[t] if t < len(known) else min(max(total, low), high)
+        fed[t] = value
+        for m in range(terms):
+            products[m, lags + t] = value ** exponents[m] * factors[m, t]
+    return outputs, fed
+
+
+@compiled(fastmath=_SUMS)
+@no_type_check
+def spread_through_bounded_loop(slopes, outputs, fed, taps, exponents, factors, begin):
+    """As `spread_through_loop`; nothing goes on around the loop where the bound holds."""
+    terms, lags = taps.shape
+    count = slopes.shape[1]
+    for t in range(begin, len(outputs)):
+        row = slopes[t]
+        for j in range(1, min(lags, t - begin) + 1):
+            if fed[t - j] != outputs[t - j]:
+                continue
+            gain = 0.0
+            for m in range(terms):
+                gain += taps[m, j - 1] * exponents[m] * fed[t - j] ** (exponents[m] - 1) * factors[m, t - j]
+            earlier = slopes[t - j]
+            for p in range(count):
+                row[p] += gain * earlier[p]
