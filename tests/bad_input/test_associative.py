@@ -58,7 +58,7 @@ def spoilt(shape, value=float("nan")):
         (lambda: BANK(torch.rand(3, 5), torch.zeros(3, 5, 1), torch.rand(3, 5)), r"value has shape.*channels=2"),
         (lambda: BANK(torch.rand(3, 0), torch.zeros(3, 0, 2), torch.rand(3, 0)), r"at least one time"),
         (lambda: AssociativeMemory(0), r"channels=0"),
-        (lambda: AssociativeMemory(3, start="warm"), r"start='warm'; pass 'previous' or 'random'"),
+        (lambda: AssociativeMemory(3, start="warm"), r"start='warm'; pass 'previous', 'present' or 'random'"),
         (lambda: AssociativeMemory(3, system="legt"), r"system='legt'; pass a system"),
         (lambda: AssociativeMemory(3, dt=0.0), r"dt=0.0"),
         (lambda: AssociativeMemory(3, dtype=torch.bfloat16), r"float32 or float64"),

@@ -21,7 +21,7 @@ from hippozoo.zoo.associative.start import sample_reader
 
 __all__ = ["AssociativeMemory", "AssociativeState", "Signals"]
 
-Start = Literal["previous", "random"]
+Start = Literal["previous", "present", "random"]
 
 
 class AssociativeState(NamedTuple):
@@ -93,6 +93,8 @@ class AssociativeMemory(SequenceLayer):
     start
         ``"previous"``: both addresses begin as one and the same random function of the previous sample, so that
         what is stored under a token can be found by it from the first step on, and both gates begin nearly shut;
+        ``"present"``: the same, but reading under the *present* sample: for tasks that ask for a value at its key
+        itself, as multi-query recall does, and not one sample later;
         ``"random"``: as any linear layer begins. From there associative recall is learnt too, in more steps.
     generator
         Where the random start comes from; by default torch's global one.
@@ -136,7 +138,7 @@ class AssociativeMemory(SequenceLayer):
         self.width = whole_number("width", width)
         self.hidden = whole_number("hidden", hidden)
         if start not in get_args(Start):
-            raise ValueError(f"start={shorten(start)}; pass 'previous' or 'random'.")
+            raise ValueError(f"start={shorten(start)}; pass 'previous', 'present' or 'random'.")
         self.start: Start = start
         made = torch.empty((), **self._place)
         system = LegT(order=32, timescale=2.0) if system is None else system
@@ -182,13 +184,15 @@ class AssociativeMemory(SequenceLayer):
         for gate in (self.write_gate, self.output_gate):
             # Open, a gate shuts only where harm has been seen, which can take long. Shut, it opens for what must be
             # written, and along with that for some tokens whose writes merely hit no key.
-            gate.reset_parameters(newest, generator, bias=-3.0 if self.start == "previous" else None)
-        if self.start == "previous":
+            gate.reset_parameters(newest, generator, bias=None if self.start == "random" else -3.0)
+        if self.start != "random":
             previous = torch.from_numpy(sample_reader(self.system, self.dt, lag=1)).to(weight)
             direction = torch.empty(self.width, 1, dtype=weight.dtype, device=weight.device)
             direction.normal_(generator=generator)
             with torch.no_grad():
                 weight.copy_((direction * previous).flatten())
+                if self.start == "present":
+                    weight[1].copy_((direction * newest).flatten())
                 self.addresses.bias.zero_()
 
     # -- the state in motion ---------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from hippozoo.zoo.volterra.kernels import default_length, sample_responses
 
 __all__ = ["BoundedLoop", "Records", "settled"]
 
-#: Input and output of several experiments on one system.
-Records = Sequence[tuple[Float[np.ndarray, " time"], Float[np.ndarray, " time"]]]
+#: Input and output of several experiments on one system, each of its own length.
+Records = Sequence[tuple[Float[np.ndarray, " _"], Float[np.ndarray, " _"]]]
 
 
 def settled(memory: Memory, level: float) -> Float[np.ndarray, " order"]:
@@ -44,6 +44,8 @@ class BoundedLoop:
         The exponents (i, j) of output and input; those with i = 0 drive the loop, the others go around it.
     low, high
         What is fed back is held between these.
+    reach
+        In all terms but the input itself, the input counts no further than this, to either side.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class BoundedLoop:
     terms: tuple[tuple[int, int], ...]
     low: float
     high: float
+    reach: float = np.inf
 
     @property
     def n_parameters(self) -> int:
@@ -85,14 +88,18 @@ class BoundedLoop:
         around, _ = self._around
         return np.ascontiguousarray(self._functionals(parameters)[around] @ self._responses.T)
 
+    def _input(self, signal: np.ndarray, i: int, j: int) -> np.ndarray:
+        """The input's part of a term."""
+        return signal if (i, j) == (0, 1) else np.clip(signal, -self.reach, self.reach) ** j
+
     def _factors(self, signal: np.ndarray) -> np.ndarray:
-        return np.array([signal**j for i, j in self.terms if i > 0]).reshape(-1, len(signal))
+        return np.array([self._input(signal, i, j) for i, j in self.terms if i > 0]).reshape(-1, len(signal))
 
     def _drive(self, parameters: np.ndarray, signal: np.ndarray) -> np.ndarray:
         drive = np.full(len(signal), parameters[0])
         for (i, j), weights in zip(self.terms, self._functionals(parameters), strict=True):
             if i == 0:
-                driven = signal**j
+                driven = self._input(signal, i, j)
                 drive += self.memory.readout(driven, weights, settled(self.memory, float(driven[0])))
         return drive
 
@@ -125,7 +132,7 @@ class BoundedLoop:
         """What the readout sees if this is fed back: constant, and the memories of all terms."""
         parts = [np.ones((len(signal), 1))]
         for i, j in self.terms:
-            values = fed**i * signal**j
+            values = fed**i * self._input(signal, i, j)
             begin = settled(self.memory, float(values[0]))
             states = self.memory.scan(values, begin)
             parts.append(states if i == 0 else np.concatenate([begin[None], states[:-1]]))

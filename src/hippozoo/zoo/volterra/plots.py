@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 
 from hippozoo._arguments import real_array
 from hippozoo.plotting import axes_or_new, ink
+from hippozoo.zoo.volterra.system_fit import FittedSystem
 
-__all__ = ["plot_kernel", "plot_kernels", "plot_learning", "plot_nonlinearity"]
+__all__ = ["plot_kernel", "plot_kernels", "plot_learning", "plot_nonlinearity", "plot_system"]
 
 
 def plot_kernel(
@@ -175,3 +176,52 @@ def plot_nonlinearity(
         ax.set_ylim(low, high)
     ax.set(xlabel="before the nonlinearity", ylabel="after it")
     return ax
+
+
+def plot_system(found: FittedSystem, *, unit: str = "", axes: Any = None) -> Any:
+    """What `fit_system` found: held-out blocks, measured and simulated, and the error of every form.
+
+    Parameters
+    ----------
+    found
+        The fitted system.
+    unit
+        Of the output, for the labels.
+    axes
+        Two of them, top to bottom.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> u = np.repeat(rng.normal(size=60), 5)
+    >>> from hippozoo.zoo.volterra import fit_system
+    >>> found = fit_system(u, np.convolve(u, [0.5, 0.3])[:300], forms=["linear"], blocks=2)
+    >>> [ax.get_ylabel() for ax in plot_system(found)]
+    ['output', '']
+    """
+    if axes is None:
+        from matplotlib.figure import Figure
+
+        axes = Figure(figsize=(8, 6), layout="constrained").subplots(2, 1, height_ratios=[2, 1.6])
+    above, below = axes
+    in_unit = f" ({unit})" if unit else ""
+    for number, (begin, measured, simulated) in enumerate(found.held_out):
+        times = begin + np.arange(len(measured))
+        labels = ("measured", "simulated, held out") if number == 0 else (None, None)
+        above.plot(times, measured, color=ink(), linewidth=0.9, label=labels[0])
+        above.plot(times, simulated, color="C1", linewidth=1.1, label=labels[1])
+        if number:
+            above.axvline(begin, color=ink(), linewidth=0.5, linestyle=":")
+    above.set(xlabel="sample", ylabel=f"output{in_unit}", title=f"{found.form}, {found.unknowns} numbers")
+    above.legend(loc="upper right")
+    best: dict[str, float] = {}
+    for one in found.tried:
+        if one.error is not None:
+            best.setdefault(one.form, one.error)
+    names = list(best)[::-1]
+    below.barh(names, [best[name] for name in names], color=["C1" if name == found.form else "C0" for name in names])
+    for place, name in enumerate(names):
+        below.text(best[name], place, f" {best[name]:.3g}", va="center", fontsize=8)
+    below.set(xlabel=f"held-out RMSE{in_unit}", xlim=(0, 1.15 * max(best.values())))
+    below.grid(False, axis="y")
+    return axes

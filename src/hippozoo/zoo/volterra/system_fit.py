@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +24,8 @@ __all__ = ["FittedSystem", "Trial", "fit_system"]
 
 _LINEAR, _SQUARE = ((0, 1), (1, 0)), ((0, 1), (1, 0), (2, 0))
 _CUBE = ((0, 1), (1, 0), (2, 0), (3, 0))
+#: The kinds of form that are tried.
+FORMS = ("linear", "polynomial", "cascade", "loop")
 #: What may go around a loop: exponents of output and input.
 LOOPS: dict[str, tuple[tuple[int, int], ...]] = {
     "linear loop": _LINEAR,
@@ -59,6 +61,7 @@ class Trial(NamedTuple):
     error: float | None
 
 
+@runtime_checkable
 class _Fitted(Protocol):
     """A fitted form, in standardised units."""
 
@@ -100,7 +103,7 @@ class FittedSystem:
     unknowns: int
     error: float
     tried: tuple[Trial, ...]
-    held_out: tuple[tuple[int, Float[np.ndarray, " time"], Float[np.ndarray, " time"]], ...]
+    held_out: tuple[tuple[int, Float[np.ndarray, " _"], Float[np.ndarray, " _"]], ...]
     _fitted: _Fitted
     _units: tuple[float, float, float, float]
 
@@ -133,11 +136,12 @@ class FittedSystem:
 
 
 def fit_system(
-    signal: Float[np.ndarray, " time"] | Sequence[Float[np.ndarray, " time"]],
-    target: Float[np.ndarray, " time"] | Sequence[Float[np.ndarray, " time"]],
+    signal: Float[np.ndarray, " _"] | Sequence[Float[np.ndarray, " _"]],
+    target: Float[np.ndarray, " _"] | Sequence[Float[np.ndarray, " _"]],
     *,
     known: int = 10,
     blocks: int = 4,
+    forms: Sequence[str] = FORMS,
     most_rows: int = 8_000,
     progress: Callable[[float, str], None] | None = None,
 ) -> FittedSystem:
@@ -155,6 +159,8 @@ def fit_system(
         So many measured outputs begin the simulation of a block, and do not count.
     blocks
         Into how many blocks the records are cut; each is held out once.
+    forms
+        Which kinds are tried, of "linear", "polynomial", "cascade" and "loop"; fewer are faster.
     most_rows
         Long records are searched on a stretch of this length; the best forms then compete on all of it.
     progress
@@ -167,7 +173,7 @@ def fit_system(
     >>> y = np.zeros(800)
     >>> for t in range(1, 800):  # a tank: what flows out grows with the level, and not in proportion
     ...     y[t] = y[t - 1] + 0.2 * (u[t - 1] - y[t - 1] - 0.3 * y[t - 1] ** 3)
-    >>> found = fit_system(u[:600], y[:600])
+    >>> found = fit_system(u[:600], y[:600], forms=("linear", "loop"), blocks=2)
     >>> error = np.std(found.simulate(u[600:], known=y[600:610])[10:] - y[610:])
     >>> bool(error < 0.05 * y.std())
     True
@@ -175,6 +181,10 @@ def fit_system(
     known = whole_number("known", known)
     blocks = whole_number("blocks", blocks, minimum=2)
     most_rows = whole_number("most_rows", most_rows, minimum=200)
+    unknown = [one for one in forms if one not in FORMS]
+    if unknown or not len(forms):
+        given_forms = f"has {unknown[0]!r}" if unknown else "is empty"
+        raise ValueError(f"forms {given_forms}; choose from {', '.join(FORMS)}.")
     given = _records(signal, target, known, blocks)
     every_u, every_y = (np.concatenate([record[side] for record in given]) for side in (0, 1))
     units = (float(every_u.mean()), float(every_u.std()), float(every_y.mean()), float(every_y.std()))
@@ -183,7 +193,7 @@ def fit_system(
     if units[1] <= 1e-12 * np.abs(every_u).max():
         raise ValueError("signal does not vary, and says nothing about the system; pass an input that moves.")
     records = [((u - units[0]) / units[1], (y - units[2]) / units[3]) for u, y in given]
-    search = _Search(records, known, blocks, most_rows, progress or _say_nothing)
+    search = _Search(records, known, blocks, tuple(forms), most_rows, progress or _say_nothing)
     best = search.run()
     fitted = best.fit(best, records, known)
     trials = [
@@ -366,7 +376,8 @@ def _fit_loop(candidate: _Candidate, records: Records, known: int) -> _Looped:
     low, high, room = float(values.min()), float(values.max()), float(np.ptp(values))
     floor = low if _stands(values, low) else -np.inf
     ceiling = high if _stands(values, high) else np.inf
-    loop = BoundedLoop(candidate.memory, terms, max(floor, low - room), min(ceiling, high + room))
+    reach = 1.5 * max(float(np.abs(u).max()) for u, _ in records)
+    loop = BoundedLoop(candidate.memory, terms, max(floor, low - room), min(ceiling, high + room), reach)
     order = candidate.memory.system.order
     start = loop.equation_fit(records, known, 1e-5)
     if terms == _LINEAR:
@@ -393,9 +404,15 @@ class _Search:
     """Forms in turn: the best memories of the simple ones carry the others."""
 
     def __init__(
-        self, records: Records, known: int, blocks: int, most_rows: int, progress: Callable[[float, str], None]
+        self,
+        records: Records,
+        known: int,
+        blocks: int,
+        forms: tuple[str, ...],
+        most_rows: int,
+        progress: Callable[[float, str], None],
     ) -> None:
-        self.records, self.known, self.blocks = records, known, blocks
+        self.records, self.known, self.blocks, self.forms = records, known, blocks, forms
         self.progress = progress
         self.tried: list[tuple[_Candidate, float | None]] = []
         self.rows = sum(len(u) for u, _ in records)
@@ -404,12 +421,15 @@ class _Search:
         self._final: dict[int, float] = {}
 
     def run(self) -> _Candidate:
-        readouts = self._judge_all(self._linear_readouts(), 0.0, 0.15)
+        wanted = {form: form in self.forms for form in FORMS}
+        # Polynomials and cascades take the memories of the best linear readouts, loops those of the best linear loops.
+        needed = wanted["linear"] or wanted["polynomial"] or wanted["cascade"]
+        readouts = self._judge_all(self._linear_readouts() if needed else [], 0.0, 0.15)
         memories = [one.memory for one in readouts[:2]]
-        polynomials = self._judge_all(self._polynomials(memories), 0.15, 0.3)
-        cascades = self._judge_all(self._cascades(memories), 0.3, 0.5)
-        lines = self._judge_all(self._lines(), 0.5, 0.6)
-        loops = self._judge_all(self._loops([one.memory for one in lines[:4]]), 0.6, 0.9)
+        polynomials = self._judge_all(self._polynomials(memories) if wanted["polynomial"] else [], 0.15, 0.3)
+        cascades = self._judge_all(self._cascades(memories) if wanted["cascade"] else [], 0.3, 0.5)
+        lines = self._judge_all(self._lines() if wanted["loop"] else [], 0.5, 0.6)
+        loops = self._judge_all(self._loops([one.memory for one in lines[:3]]), 0.6, 0.9)
         ranked = [one for one, error in self._ranked() if error is not None]
         if not ranked:
             raise ValueError("no form could be fitted; look for outliers in the records, or pass longer ones.")
@@ -541,7 +561,14 @@ class _Search:
                 for degree, reach in ((9, 2.5), (21, 2.5))
             ]
         if candidate.fit is _fit_loop:
-            return [replace(candidate, ridge=1e-9, settings=(candidate.settings[0], 40))]
+            longer = [Memory(LegT(order, float(order))) for order in (6, 8) if order > candidate.memory.system.order]
+            forms = [one for one in (candidate.form, "loop of degree 3") if one in LOOPS]
+            return [self._loop(candidate.form, candidate.memory, 1e-9, 40)] + [
+                self._loop(form, memory, 1e-9, 40)
+                for form in dict.fromkeys(forms)
+                for memory in longer
+                if len(LOOPS[form]) * memory.system.order < 60
+            ]
         return [candidate]
 
 

@@ -1,0 +1,124 @@
+"""Identification that chooses by itself: loops that cannot run away, and forms found on systems that have them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from hippozoo.memory import Memory
+from hippozoo.systems import LegS, LegT
+from hippozoo.zoo.volterra import BoundedLoop, FeedbackLoop, FeedbackWeights, fit_system
+
+CUBE = ((0, 1), (1, 0), (2, 0), (3, 0))
+
+
+def held(rng, levels, every):
+    """Steps of random height."""
+    return np.repeat(rng.normal(size=levels), every)
+
+
+def overflowing_tank(n, seed):
+    """Flow in, flow out by a square root, and an edge: a tank whose level is measured."""
+    rng = np.random.default_rng(seed)
+    u = 1.2 + 0.6 * held(rng, n // 16, 16)
+    level, y = 1.0, np.empty(n)
+    for t in range(n):
+        y[t] = level
+        level = min(max(level + 0.15 * (u[t] - np.sqrt(max(level, 0.0))), 0.0), 2.2)
+    return u, y
+
+
+def test_without_a_bound_it_is_the_feedback_loop(rng):
+    memory = Memory(LegT(order=3, timescale=3.0))
+    weights = FeedbackWeights(0.1, rng.normal(size=3), 0.05 * rng.normal(size=(3, 3)))
+    signal = np.append(np.zeros(200), rng.normal(size=100))  # both begin with nothing in their memories
+    plain = FeedbackLoop(memory, degree=3).simulate(weights, signal)
+    loop = BoundedLoop(memory, CUBE, -np.inf, np.inf)
+    parameters = np.concatenate([[weights.constant], weights.drive, weights.feedback.ravel()])
+    assert_allclose(loop.simulate(parameters, signal), plain, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_no_loop_runs_away_whatever_its_parameters_and_input(rng, scale):
+    loop = BoundedLoop(Memory(LegT(order=2, timescale=2.0)), (*CUBE, (1, 1)), -2.0, 2.0)
+    parameters = 3 * rng.normal(size=loop.n_parameters)
+    outputs = loop.simulate(parameters, scale * rng.normal(size=2_000))
+    # Each memory holds at most the largest product that is fed to it, times the sum of its responses.
+    assert np.isfinite(outputs).all()
+    assert np.abs(outputs).max() < 1e4 * scale
+
+
+def test_slopes_are_those_of_the_simulated_output(rng):
+    loop = BoundedLoop(Memory(LegS(order=2, timescale=3.0)), (*CUBE, (0, 2), (1, 1)), -1.5, 1.5)
+    signal, target = rng.normal(size=80), rng.normal(size=80)
+    parameters = 0.2 * rng.normal(size=loop.n_parameters)
+    slopes = loop._slopes(parameters, signal, target, 5)
+    for place in range(loop.n_parameters):
+        step = np.zeros(loop.n_parameters)
+        step[place] = 1e-6
+        ahead, behind = (loop.simulate(parameters + sign * step, signal, target[:5])[5:] for sign in (1, -1))
+        assert_allclose(slopes[:, place], (ahead - behind) / 2e-6, atol=1e-5)
+
+
+def test_a_constant_past_is_a_state_of_rest():
+    loop = BoundedLoop(Memory(LegS(order=2, timescale=3.0)), ((0, 1), (1, 0)), -9.0, 9.0)
+    parameters = np.array([0.0, 0.5, 0.0, 0.5, 0.0])  # y = 0.5 u + 0.5 y before, both smoothed: rests at y = u
+    assert_allclose(loop.simulate(parameters, np.full(30, 2.0), known=np.full(4, 2.0)), 2.0, atol=1e-9)
+
+
+def test_a_tank_is_found_to_be_a_loop_and_its_edge_is_kept():
+    u, y = overflowing_tank(480, 0)
+    new_u, new_y = overflowing_tank(480, 1)
+    found = fit_system(u, y, blocks=2, forms=("linear", "loop"))
+    simulated = found.simulate(new_u, known=new_y[:10])
+    assert "loop" in found.form
+    assert np.sqrt(np.mean((simulated - new_y)[10:] ** 2)) < 0.1 * new_y.std()
+    assert simulated[10:].max() <= y.max() + 1e-9
+    forms = {one.form for one in found.tried}
+    assert {"linear readout", "linear loop", "loop of degree 3"} <= forms
+    assert found.tried[0].error == pytest.approx(found.error)
+    linear = min(one.error for one in found.tried if one.form == "linear loop")
+    assert found.error < linear
+    assert "chosen: " in found.summary()
+    # Ten times the input it was fitted to: it stays where outputs have been.
+    assert np.abs(found.simulate(10 * new_u)).max() < 10 * np.abs(y).max()
+
+
+def test_several_records_are_one_experiment():
+    rng = np.random.default_rng(3)
+    parts = [rng.normal(size=length) for length in (150, 240)]
+
+    def system(u):
+        return np.convolve(u, [0.5, 0.3, -0.2])[: len(u)]
+
+    found = fit_system(parts, [system(u) for u in parts], blocks=2, forms=["linear"])
+    new = rng.normal(size=200)
+    assert found.form == "linear readout"
+    assert np.std((found.simulate(new) - system(new))[10:]) < 0.02
+
+
+def test_a_bent_signal_is_found_to_be_a_cascade(rng):
+    signal = rng.normal(size=1200)
+    bent = np.tanh(1.5 * np.convolve(signal, 0.6 * 0.7 ** np.arange(20))[:1200])
+    target = np.convolve(bent, 0.8 ** np.arange(30))[:1200]
+    found = fit_system(signal[:900], target[:900], blocks=2, forms=("linear", "cascade"))
+    assert found.form == "cascade"
+    error = np.std((found.simulate(signal[900:], target[900:910]) - target[900:])[60:])
+    assert error < 0.05 * target.std()
+
+
+@pytest.mark.parametrize(
+    ("signal", "target", "words"),
+    [
+        (np.zeros(500), np.arange(500.0), "signal does not vary"),
+        (np.arange(500.0), np.ones(500), "target does not vary"),
+        (np.arange(500.0), np.arange(400.0), "signal has 500 samples and target 400"),
+        (np.arange(50.0), np.arange(50.0), "50 samples are too few"),
+        ([np.arange(500.0)], [np.arange(500.0)] * 2, "signal has 1 records and target 2"),
+        (np.append(np.nan, np.arange(499.0)), np.arange(500.0), "signal"),
+    ],
+)
+def test_records_that_say_nothing_are_refused(signal, target, words):
+    with pytest.raises(ValueError, match=words):
+        fit_system(signal, target)
