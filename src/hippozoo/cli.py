@@ -293,6 +293,12 @@ def forecast(
         ),
     ] = "independent",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for forecast.csv and the page.")] = Path("forecast"),
+    panel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The rows stack several series; this column names them.", show_default="none"
+        ),
+    ] = None,
     open_page: Annotated[bool, _flag("--open/--no-open", help="Open the page in a browser.")] = False,
     as_json: Annotated[bool, _flag("--json", help="Print what was found as JSON on stdout.")] = False,
     debug: Debug = False,
@@ -304,6 +310,8 @@ def forecast(
 
     if no_time and time is not None:
         raise UsageError(f"--time {time} and --no-time exclude each other; pass one of them.")
+    if panel is not None and (together != "independent" or len(column or ()) > 1):
+        raise UsageError("--panel takes one --column and no --together; forecast other columns one after the other.")
     if together not in ("independent", "joint"):
         raise UsageError(f"--together {together} is unknown; pass independent or joint.")
     answer = run_forecast(
@@ -318,6 +326,7 @@ def forecast(
         coverages=tuple(coverage) if coverage else COVERAGES,
         lower=lower,
         together="joint" if together == "joint" else "independent",
+        panel=panel,
     )
     if time is None and answer["time"] is not None:
         _complain(f"times from {answer['time']!r}; --no-time takes rows as even steps.")

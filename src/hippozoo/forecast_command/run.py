@@ -107,7 +107,7 @@ def forecast_table(
     rows_are_steps: bool = False,
     coverages: Sequence[float] = COVERAGES,
     lower: float | int | None = None,
-    together: Literal["independent", "joint"] = "independent",
+    together: Literal["independent", "joint", "panel"] = "independent",
 ) -> ForecastRun:
     r"""Read, check and learn a table in one pass; forecast the `horizon` steps after its end.
 
@@ -133,7 +133,8 @@ def forecast_table(
     lower
         A bound that no value can fall below, such as 0 for counts.
     together
-        ``"joint"``: forecast each column from the past of all; ``"independent"``: from its own.
+        ``"joint"``: forecast each column from the past of all; ``"independent"``: from its own; ``"panel"``: from its
+        own, by what all have taught: columns of one kind that differ in size.
 
     Examples
     --------

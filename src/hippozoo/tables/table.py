@@ -21,7 +21,7 @@ from hippozoo.tables.problem import TableError
 from hippozoo.tables.time_column import time_column
 from hippozoo.tables.times import Times, holds_dates, holds_times_of_day, times_for
 
-__all__ = ["CHUNK_ROWS", "Rows", "Table", "read_table"]
+__all__ = ["CHUNK_ROWS", "Rows", "Table", "import_pandas", "read_table"]
 
 CHUNK_ROWS = 65_536
 _SUFFIXES = {".csv": "csv", ".txt": "csv", ".tsv": "csv", ".gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
@@ -129,7 +129,7 @@ def read_table(
     >>> table.columns, rows.values[:, 0].tolist(), np.diff(rows.times).tolist()
     (('load',), [5.0, nan, 7.0], [3600.0, 3600.0])
     """
-    pandas = _pandas()
+    pandas = import_pandas()
     path = Path(path)
     if not path.is_file():
         raise TableError(f"{path}: there is no such file; check the path.")
@@ -217,7 +217,8 @@ def _all_with_times(
         yield _with_times(pandas, frame, name, parts), done
 
 
-def _pandas() -> Any:
+def import_pandas() -> Any:
+    """The library pandas, or a sentence on how to get it."""
     try:
         import pandas
     except ModuleNotFoundError:
