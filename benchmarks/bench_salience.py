@@ -70,7 +70,7 @@ def run() -> list[dict[str, Any]]:
     x = torch.randn(BATCH, LENGTH, TOKEN)
     samples, rows = BATCH * LENGTH, []
     for summary, name, target in ((0, "input-only salience", 10), (32, "state-dependent salience", None)):
-        model = SalienceModel(TOKEN, TOKEN, LegT(ORDER, float(LENGTH)), WIDTH, summary=summary)
+        model = SalienceModel(TOKEN, TOKEN, LegT(ORDER, float(LENGTH)), width=WIDTH, summary=summary)
         exact = SalienceModel(**model.configuration() | {"form": "recurrent"})
         exact.load_state_dict(model.state_dict())
         with torch.no_grad():

@@ -100,16 +100,24 @@ MEMBERS = {
         {"n_steps": 100},
     ),
     "multiscale-layer-horizons": (
-        lambda: MultiscaleLayer(MultiscaleMemory(LegT(4, timescale=5.0), 200.0, construction="bank"), (7.0, 90.0)),
+        lambda: MultiscaleLayer(
+            MultiscaleMemory(LegT(4, timescale=5.0), 200.0, construction="bank"), horizons=(7.0, 90.0)
+        ),
         {"n_steps": 100},
     ),
     "multiscale-layer-readout": (
-        lambda: MultiscaleLayer(MultiscaleMemory(LegS(3, timescale=5.0), 200.0, 7), (50.0,), outputs=2, channels=3),
+        lambda: MultiscaleLayer(
+            MultiscaleMemory(LegS(3, timescale=5.0), 200.0, 7), horizons=(50.0,), outputs=2, channels=3
+        ),
         {"n_steps": 100},
     ),
     "multiscale-layer-shared": (
         lambda: MultiscaleLayer(
-            MultiscaleMemory(LegS(3, timescale=5.0), 200.0, 7), (50.0, 9.0), channels=3, readout="shared", outputs=2
+            MultiscaleMemory(LegS(3, timescale=5.0), 200.0, 7),
+            horizons=(50.0, 9.0),
+            channels=3,
+            readout="shared",
+            outputs=2,
         ),
         {"n_steps": 100},
     ),

@@ -69,7 +69,7 @@ def test_a_checkpoint_of_another_plan_is_refused_and_kept(tmp_path):
 
 
 def remembering(dt=1.0, timescale=9.0, method="zoh"):
-    memory = MemoryLayer(LegT(4, timescale=timescale), dt, outputs=1, channels=1, method=method)
+    memory = MemoryLayer(LegT(4, timescale=timescale), dt=dt, outputs=1, channels=1, method=method)
     return nn.ModuleDict({"memory": memory, "frozen": nn.Linear(2, 2)})
 
 

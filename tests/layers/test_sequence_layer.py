@@ -135,3 +135,18 @@ def test_a_layer_of_nothing_follows_its_dtype():
 
 def test_time_that_nobody_gave_is_the_layers_own():
     assert Timing().each(2, 3, default=0.5).tolist() == [[0.5, 0.5, 0.5]]
+
+
+def test_the_old_order_of_arguments_works_with_a_warning():
+    with pytest.warns(DeprecationWarning, match="MemoryLayer takes dt and outputs and channels by keyword; pass dt=…"):
+        old = MemoryLayer(SYSTEM, 0.5, 2, 3)
+    assert old.configuration() == MemoryLayer(SYSTEM, dt=0.5, outputs=2, channels=3).configuration()
+    memory = MultiscaleMemory(SYSTEM, 90.0, scales=3)
+    with pytest.warns(DeprecationWarning, match="MultiscaleLayer takes horizons by keyword"):
+        assert MultiscaleLayer(memory, (20.0,), channels=3).horizons == (20.0,)
+    with pytest.warns(DeprecationWarning, match="SalienceLayer takes dt by keyword"):
+        assert SalienceLayer(SYSTEM, 3, 0.5).dt == 0.5
+    with pytest.raises(TypeError, match="MemoryLayer got dt by position and by keyword"):
+        MemoryLayer(SYSTEM, 0.5, dt=0.5)
+    with pytest.raises(TypeError, match="takes 1 arguments by position, got 9"):
+        MemoryLayer(SYSTEM, 0.5, 2, 3, False, "zoh", True, None, 1)

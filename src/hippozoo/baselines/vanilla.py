@@ -63,7 +63,7 @@ class VanillaHippo(Baseline):
         self.encoder = nn.Linear(self.inputs, self.width, **self._place)
         last = [False] * (self.layers - 1) + [True]
         self.memories = nn.ModuleList(
-            MemoryLayer(system, dt, outputs=self._readouts(end), channels=self.width, **self._place) for end in last
+            MemoryLayer(system, dt=dt, outputs=self._readouts(end), channels=self.width, **self._place) for end in last
         )
         self.heads = nn.ModuleList(self._head(end) for end in last)
 

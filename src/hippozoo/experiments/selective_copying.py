@@ -261,7 +261,7 @@ def make_model(config: Config, task: SelectiveCopying, summary: int) -> Salience
     """The paper's layout; the window is the length of a training episode."""
     system = LegT(config.order, timescale=float(task.length))
     return SalienceModel(
-        task.size, task.size, system, config.width, summary=summary, hidden=config.hidden, largest=config.largest
+        task.size, task.size, system, width=config.width, summary=summary, hidden=config.hidden, largest=config.largest
     )
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from hippozoo._arguments import positive_number, shorten
+from hippozoo._deprecated import once_by_position
 from hippozoo.discretise import Method, discretise, longest_step
 from hippozoo.layers import State, Stepper, Steps, Timing
 from hippozoo.layers.arguments import above_zero, steps_of_time
@@ -92,17 +93,19 @@ class MemoryLayer(ReadingLayer):
     _within: Tensor
     _carries: Tensor
 
+    @once_by_position("system dt outputs channels trainable_timescale method bias")
     def __init__(
         self,
         system: HippoSystem,
-        dt: float = 1.0,
-        outputs: int | None = None,
+        *,
         channels: int | None = None,
-        trainable_timescale: bool = False,
-        method: Method = "zoh",
-        bias: bool = True,
+        outputs: int | None = None,
         readout: Readout | None = None,
         reads: int = 1,
+        bias: bool = True,
+        trainable_timescale: bool = False,
+        dt: float = 1.0,
+        method: Method = "zoh",
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from hippozoo._arguments import shorten, whole_number
+from hippozoo._deprecated import once_by_position
 from hippozoo.layers import Lengths, SequenceLayer, Steps, Timing
 from hippozoo.layers.arguments import silent_in_padding
 from hippozoo.memory import MemoryLayer
@@ -117,17 +118,19 @@ class AssociativeMemory(SequenceLayer):
 
     matched = "width"
 
+    @once_by_position("channels outputs width system family dt hidden epsilon start generator")
     def __init__(
         self,
         channels: int,
         outputs: int | None = None,
+        *,
         width: int = 32,
         system: HippoSystem | None = None,
         family: OrthonormalFamily | None = None,
-        dt: float = 1.0,
         hidden: int = 256,
         epsilon: float = 1e-6,
         start: Start = "previous",
+        dt: float = 1.0,
         generator: torch.Generator | None = None,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
@@ -142,7 +145,7 @@ class AssociativeMemory(SequenceLayer):
         self.start: Start = start
         made = torch.empty((), **self._place)
         system = LegT(order=32, timescale=2.0) if system is None else system
-        self.memory = MemoryLayer(system, dt, channels=self.width, **self._place)
+        self.memory = MemoryLayer(system, dt=dt, channels=self.width, **self._place)
         self.bank = PolynomialBank(self.width, family, epsilon, **self._place)
         order = self.memory.system.order
         self.project = undrawn_linear(channels, self.width, made, bias=False)

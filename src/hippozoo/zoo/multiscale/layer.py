@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from hippozoo._arguments import shorten
+from hippozoo._deprecated import once_by_position
 from hippozoo.discretise import longest_step, zero_order_hold
 from hippozoo.layers import Timing
 from hippozoo.layers.lag_functionals import functionals_of_states
@@ -85,15 +86,17 @@ class MultiscaleLayer(ReadingLayer):
     _responses: Tensor
     _reading: Tensor
 
+    @once_by_position("memory horizons outputs channels bias")
     def __init__(
         self,
         memory: MultiscaleMemory,
-        horizons: Sequence[float] | None = None,
-        outputs: int | None = None,
+        *,
         channels: int | None = None,
-        bias: bool = True,
+        outputs: int | None = None,
         readout: Readout | None = None,
         reads: int = 1,
+        bias: bool = True,
+        horizons: Sequence[float] | None = None,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:

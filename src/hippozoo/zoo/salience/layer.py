@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import PackedSequence
 from torch.utils.checkpoint import checkpoint
 
 from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo._deprecated import once_by_position
 from hippozoo.discretise import LONGEST_STEP, longest_step
 from hippozoo.layers import Lengths, SequenceLayer, State, Steps, Timing
 from hippozoo.layers.derivatives import inside_torch_func
@@ -121,18 +122,20 @@ class SalienceLayer(SequenceLayer):
     _jumps_of: Tensor
     _rule: Tensor
 
+    @once_by_position("system channels dt readout outputs summary hidden largest per_channel form")
     def __init__(
         self,
         system: HippoSystem,
         channels: int,
-        dt: float = 1.0,
-        readout: Readout = "shared",
+        *,
         outputs: int | None = None,
+        readout: Readout = "shared",
         summary: int = 32,
         hidden: int = 128,
         largest: float = 2.0,
         per_channel: bool = False,
         form: Form | None = None,
+        dt: float = 1.0,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from hippozoo._arguments import whole_number
+from hippozoo._deprecated import once_by_position
 from hippozoo.layers import Lengths, SequenceLayer, State, Steps, Timing
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience.layer import Form, SalienceLayer
@@ -52,18 +53,20 @@ class SalienceModel(SequenceLayer):
     matched = "width"
     numbers = "inputs"
 
+    @once_by_position("inputs outputs system width dt summary hidden largest per_channel form")
     def __init__(
         self,
         inputs: int,
         outputs: int,
         system: HippoSystem,
+        *,
         width: int = 64,
-        dt: float = 1.0,
         summary: int = 32,
         hidden: int = 128,
         largest: float = 2.0,
         per_channel: bool = False,
         form: Form | None = None,
+        dt: float = 1.0,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -75,7 +78,7 @@ class SalienceModel(SequenceLayer):
         self.layer = SalienceLayer(
             system,
             self.width,
-            dt,
+            dt=dt,
             outputs=self.outputs,
             summary=summary,
             hidden=hidden,

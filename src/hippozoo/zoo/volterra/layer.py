@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from hippozoo._arguments import real_array, whole_number
+from hippozoo._deprecated import once_by_position
 from hippozoo.discretise import Method
 from hippozoo.layers import SequenceLayer, State, Timing
 from hippozoo.layers.arguments import in_own_precision, on_device
@@ -193,15 +194,17 @@ class VolterraLayer(SequenceLayer):
     (torch.Size([4, 50, 2]), torch.Size([4, 3, 8]))
     """
 
+    @once_by_position("system channels outputs degree rank dt trainable_timescale method")
     def __init__(
         self,
         system: HippoSystem,
         channels: int = 1,
         outputs: int = 1,
+        *,
         degree: int = 2,
         rank: int | None = None,
-        dt: float = 1.0,
         trainable_timescale: bool = False,
+        dt: float = 1.0,
         method: Method = "zoh",
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
@@ -210,7 +213,7 @@ class VolterraLayer(SequenceLayer):
         super().__init__(channels, device, dtype)
         self.memory = MemoryLayer(
             system,
-            dt,
+            dt=dt,
             channels=channels,
             trainable_timescale=trainable_timescale,
             method=method,
