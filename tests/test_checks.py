@@ -1,6 +1,7 @@
 """Each check catches the member that breaks its promise, and no other check does."""
 
 import re
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -272,6 +273,33 @@ class Moody(Leaky):
         return y + 0.1 * again, after
 
 
+@register
+class Overflowing(Leaky):
+    """Has no words for large numbers."""
+
+    def output(self, level):
+        return super().output(level) + torch.where(level.abs() > 1e20, torch.nan, 0.0)
+
+
+@register
+class Timesick(Leaky):
+    """Long steps make it dizzy."""
+
+    def forward(self, x, state=None, dt=None, lengths=None):
+        y, after = super().forward(x, state, dt, lengths)
+        return (y if dt is None or np.max(np.asarray(dt)) < 1e6 else y * torch.nan), after
+
+
+@register
+class Tangled(Leaky):
+    """Puts down what it was given, and takes up what lies there."""
+
+    def forward(self, x, state=None, dt=None, lengths=None):
+        self.desk = x
+        time.sleep(0.005)
+        return super().forward(self.desk, state, dt, lengths)
+
+
 def _as_leaky(member):
     twin = Leaky(member.channels, member.rate)
     twin.gain = member.gain
@@ -297,6 +325,9 @@ BROKEN = {
     TimePassesInPadding: "check_padding_is_ignored",
     OutputOfPadding: "check_padding_is_ignored",
     Moody: "check_same_input_same_output",
+    Overflowing: "check_any_scale",
+    Timesick: "check_any_step_length",
+    Tangled: "check_threads_do_not_mix",
 }
 
 
@@ -317,7 +348,7 @@ def test_every_check_has_been_seen_failing():
 def test_a_member_that_keeps_its_promises_passes(member):
     report = check_member(member, **TRIAL)
     assert [result.check for result in report.skipped] == (
-        ["check_padding_is_ignored"] if isinstance(member, Array) else []
+        ["check_padding_is_ignored", "check_any_step_length"] if isinstance(member, Array) else []
     )
     assert len(report) == len(CHECKS)
 
@@ -540,7 +571,7 @@ def test_members_with_inputs_of_their_own_can_be_checked():
         return torch.from_numpy(rng.integers(0, 2, (batch, n_steps)))
 
     report = check_member(Tokens(), **TRIAL, inputs=draw, skip={"check_save_equals_load": "defined in a test"})
-    assert [result.check for result in report.skipped] == ["check_save_equals_load"]
+    assert [result.check for result in report.skipped] == ["check_save_equals_load", "check_any_scale"]
 
 
 def test_the_tolerance_is_the_callers_to_choose():

@@ -51,6 +51,8 @@ class S4D(Baseline):
     Gu, Gupta, Goel and Ré (2022), On the parameterization and initialization of diagonal state space models.
     """
 
+    power = 2  # the norms take squares
+
     def __init__(
         self,
         inputs: int,

@@ -67,6 +67,8 @@ class Transformer(Baseline):
     Vaswani et al. (2017), Attention is all you need.
     """
 
+    power = 2  # the norms take squares
+
     def __init__(
         self,
         inputs: int,

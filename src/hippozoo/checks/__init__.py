@@ -13,11 +13,15 @@ skipped  check_padding_is_ignored: Memory takes no lengths
 passed   check_state_is_not_changed_in_place
 passed   check_bad_input_changes_nothing
 passed   check_save_equals_load
+passed   check_any_scale
+passed   check_any_step_length
+passed   check_threads_do_not_mix
 
 What learns from a stream has promises of its own: see `check_learner`.
 """
 
 from hippozoo.checks.battery import CHECKS, Report, Result, check_member
+from hippozoo.checks.extremes import check_any_scale, check_any_step_length, check_threads_do_not_mix
 from hippozoo.checks.learners import (
     LEARNER_CHECKS,
     Stream,
@@ -50,6 +54,8 @@ __all__ = [
     "Result",
     "Stream",
     "Trial",
+    "check_any_scale",
+    "check_any_step_length",
     "check_bad_input_changes_nothing",
     "check_batch_items_do_not_mix",
     "check_chunks_equal_one_call",
@@ -68,4 +74,5 @@ __all__ = [
     "check_save_equals_load",
     "check_state_is_not_changed_in_place",
     "check_steps_equal_one_call",
+    "check_threads_do_not_mix",
 ]

@@ -10,7 +10,7 @@ from unittest import SkipTest
 import numpy as np
 
 from hippozoo._arguments import shorten
-from hippozoo.checks import promises
+from hippozoo.checks import extremes, promises
 from hippozoo.checks.subject import Trial, is_factory
 
 __all__ = ["CHECKS", "Report", "Result", "check_member"]
@@ -26,6 +26,9 @@ CHECKS: tuple[Callable[..., None], ...] = (
     promises.check_state_is_not_changed_in_place,
     promises.check_bad_input_changes_nothing,
     promises.check_save_equals_load,
+    extremes.check_any_scale,
+    extremes.check_any_step_length,
+    extremes.check_threads_do_not_mix,
 )
 
 

@@ -116,6 +116,15 @@ def finite_samples(x: Tensor) -> None:
     finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
 
 
+def samples_with_finite_powers(x: Tensor, power: int) -> None:
+    """No samples so large that this power of them, which the layer takes, leaves the range of their dtype."""
+    if power > 1 and x.is_floating_point() and _can_be_seen(x):
+        # Sums and weights need some room, too.
+        largest = float(torch.finfo(x.dtype).max) ** (1 / power) / 1e3
+        advice = f"its power {power} leaves the range of {x.dtype} beyond {largest:.1g}; scale x down, or use float64."
+        _refuse("x", x, x.detach().abs() <= largest, advice)
+
+
 def finite_state(
     name: str,
     state: Any,

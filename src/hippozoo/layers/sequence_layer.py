@@ -21,6 +21,7 @@ from hippozoo.layers.arguments import (
     in_own_precision,
     refuse_low_precision,
     samples,
+    samples_with_finite_powers,
     silent_in_padding,
     steps_of_time,
     without_padding,
@@ -106,6 +107,8 @@ class SequenceLayer(WithTables, ABC):
     numbers: ClassVar[str] = "channels"
     #: The axes of a state that is one tensor, in messages.
     state_axes: ClassVar[str] = ""
+    # The highest power of the samples that the layer takes, as a norm takes squares: larger samples are refused.
+    power: int = 1
 
     channels: int | None
 
@@ -335,6 +338,7 @@ class SequenceLayer(WithTables, ABC):
 
     def _check_values(self, x: Tensor, state: Any) -> None:
         finite_samples(x)
+        samples_with_finite_powers(x, self.power)
         if state is None:
             return
         # Neither len(x) nor a text: both would fix the batch in an exported graph.

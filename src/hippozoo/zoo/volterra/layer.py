@@ -220,6 +220,7 @@ class VolterraLayer(SequenceLayer):
             **self._place,
         )
         self.readout = VolterraReadout(channels * system.order, outputs, degree, rank, **self._place)
+        self.power = self.readout.degree
 
     def configuration(self) -> dict[str, Any]:
         """The constructor's arguments."""
