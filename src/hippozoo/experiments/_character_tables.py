@@ -1,0 +1,157 @@
+"""The study of character models for people: tables as text, rows, learning curves and lag kernels as pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hippozoo import checkpoint
+from hippozoo.experiments import Result, save_figure
+from hippozoo.experiments._character_models import ROWS
+from hippozoo.experiments._character_study import OURS, Config
+from hippozoo.memory import LagLayer
+
+SINGLE = ("test_perplexity", "validation_perplexity", "test_perplexity_outside_unknown")
+STACK_TITLES = {"lstm": "LSTM stack", "gru": "GRU stack", "mamba": "Mamba stack", OURS: "explicit stack"}
+#: What the paper leaves open or does otherwise: its words, and ours.
+CHOICES = {
+    "text": ("raw WikiText-2", "tokenised WikiText-2 with <unk>, official splits"),
+    "alphabet": (
+        "96 characters after preprocessing",
+        "printable ASCII and newline; anything else becomes one stand-in",
+    ),
+    "embedding": (
+        "not given; the sizes of its Mamba rows fit untied ones",
+        "tied for all or for none, as the LSTM validates",
+    ),
+    "batch": ("not given", "32 streams, 128 characters a step, states handed on"),
+    "rate": ("1e-3, constant", "best of 1e-3, 2e-3, 4e-3 (8e-3) on one pass; warm-up, then linear to zero"),
+    "stopping": ("patience of five epochs", "at most 12 passes, patience of five looks, two looks a pass"),
+    "clipping, decay": ("not given", "gradient norm 1; weight decay 1e-4"),
+    "Vanilla": ("order and timescale not given", "Leg-T, order 12, window 12"),
+    "Salience": ("order and timescale not given", "Leg-T, order 32, window 32; salience sees sample and state"),
+    "Assoc. Memory": ("sizes not given", "width 32, bank of 32, Leg-T order 32, window 2"),
+    "perplexity": ("not given", "every character of the test split, one state from its first to its last"),
+}
+
+
+def draw(result: Result, folder: Path, paper_ratios: Mapping[str, float]) -> None:
+    """The rows beside the paper's, what the trained stack reads of the past, and how each model learnt."""
+    from matplotlib.figure import Figure
+
+    from hippozoo.plotting import style
+
+    config: Config = result.arrays["config"]
+    ratios = result.metrics["ratio_to_lstm"]
+    names = [name for name in ROWS if name in ratios]
+    quick = " (a quick run, no result)" if config.characters is not None else ""
+    with style():
+        if names:
+            figure = Figure(figsize=(6, 0.34 * len(names) + 1.2), layout="constrained")
+            ax = figure.subplots()
+            ax.plot([ratios[name] for name in names], range(len(names)), "o", color="C0", label="ours")
+            paper = [paper_ratios[name] for name in names]
+            ax.plot(paper, range(len(names)), "|", color="C1", markersize=13, markeredgewidth=2, label="paper")
+            ax.set_yticks(range(len(names)), [ROWS[name].title for name in names])
+            ax.set(xlabel="test perplexity, that of the LSTM being 1", xscale="log", title=f"Ten rows{quick}")
+            ticks = [0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0]
+            ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            ax.minorticks_off()
+            ax.invert_yaxis()
+            ax.legend()
+            save_figure(figure, folder, "rows")
+        for size in config.sizes:
+            draw_kernels(folder, size)
+        looks = result.arrays["looks"]
+        if looks:
+            figure = Figure(figsize=(7, 4), layout="constrained")
+            ax = figure.subplots()
+            for name, found in looks.items():
+                steps = [step * config.batch * config.length / 1e6 for step in found["looks"]["step"]]
+                perplexity = [math.nan if loss is None else math.exp(loss) for loss in found["looks"]["validation"]]
+                ax.plot(steps, perplexity, label=name)
+            ax.set(xlabel="million characters read", ylabel="validation perplexity", title=f"Learning{quick}")
+            ax.set_yscale("log")
+            ticks = [4, 4.5, 5, 6, 7, 8, 10, 15, 20, 40]
+            ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+            ax.minorticks_off()
+            figure.legend(loc="outside right upper", fontsize=7)
+            save_figure(figure, folder, "learning")
+
+
+def draw_kernels(folder: Path, size: int, shown: int = 6) -> None:
+    """What some channels of each block of the trained stack read of the past, if it has been trained."""
+    from matplotlib.figure import Figure
+
+    file = folder / f"{OURS}-{size}.safetensors"
+    if not file.exists():
+        return
+    layers = [block.layer for block in checkpoint.load(file).layers if isinstance(block.layer, LagLayer)]
+    figure = Figure(figsize=(3.2 * len(layers), 3), layout="constrained")
+    for number, (ax, layer) in enumerate(zip(figure.subplots(1, len(layers), squeeze=False)[0], layers, strict=True)):
+        kernels = layer.kernels(64)[0]
+        loudest = kernels.abs().amax(1).argsort(descending=True)[:shown]
+        ax.plot(kernels[loudest].T.numpy(), linewidth=1)
+        ax.set(title=f"block {number + 1}", xlabel="lag (characters)", xscale="symlog", xlim=(0, 63))
+        ax.set_xticks([0, 1, 3, 10, 30], ["0", "1", "3", "10", "30"])
+    figure.axes[0].set_ylabel("weight in the linear read")
+    save_figure(figure, folder, f"kernels-{size}")
+
+
+def tables(result: Result, paper_numbers: Mapping[str, Any]) -> str:
+    """The ten rows, the contest, the ablations and the choices, as Markdown."""
+    metrics = result.metrics
+    lines = []
+    if metrics["test_perplexity"]:
+        lines += [
+            "| model | parameters | test | outside `<unk>` | validation | of the LSTM | paper | of its LSTM | rate |"
+        ]
+        lines += ["|---|---|---|---|---|---|---|---|---|"]
+    for name in (name for name in ROWS if name in metrics["test_perplexity"]):
+        cells = [ROWS[name].title, f"{metrics['params'][name]:,}"]
+        cells += [f"{metrics[key][name]['mean']:.3f}" for key in (SINGLE[0], SINGLE[2], SINGLE[1])]
+        ratio = metrics["ratio_to_lstm"].get(name)
+        cells += ["" if ratio is None else f"{ratio:.3f}", f"{paper_numbers['test_perplexity'][name]:.2f}"]
+        cells += [f"{paper_numbers['ratio_to_lstm'][name]:.3f}", f"{metrics['rate'][name]:g}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    for size, entrants in metrics["contest"].items():
+        if entrants:
+            lines += ["", f"Stacks of at most {size:,} parameters, mean ± standard error over seeds:", ""]
+            lines += ["| stack | layers | parameters | test | outside `<unk>` | validation | seeds | rate |"]
+            lines += ["|---|---|---|---|---|---|---|---|"]
+        for family, one in sorted(entrants.items(), key=lambda item: item[1]["test_perplexity"]["mean"]):
+            cells = [STACK_TITLES[family], str(one["layers"] or ""), f"{one['params']:,}"]
+            cells += [spread(one[key]) for key in (SINGLE[0], SINGLE[2], SINGLE[1])]
+            cells += [str(len(one[SINGLE[0]]["seeds"])), f"{one['rate']:g}"]
+            lines.append(f"| {' | '.join(cells)} |")
+    if metrics["ablations"]:
+        lines += ["", "One mechanism changed, three passes, one seed:", ""]
+        lines += ["| explicit stack | parameters | validation |", "|---|---|---|"]
+        for name, one in metrics["ablations"].items():
+            lines.append(f"| {name} | {one['params']:,} | {one['validation_perplexity']:.3f} |")
+    trials = metrics["trials"]
+    if trials:
+        lines += ["", "Trials of one pass, one seed, by which rates and depths are chosen:", ""]
+        lines += ["| stack | layers | parameters | rate | validation |", "|---|---|---|---|---|"]
+        for one in trials:
+            cells = [one["model"], str(one["layers"] or ""), f"{one['params']:,}", f"{one['rate']:g}"]
+            found = one["validation_perplexity"]
+            lines.append(f"| {' | '.join([*cells, 'diverged' if found is None else f'{found:.3f}'])} |")
+    said = {True: "tied", False: "not tied", None: "still undecided"}[metrics["tied"]]
+    told = "; ".join(
+        f"{ROWS[name].title} {one.get('tied', float('nan')):.3f} tied, {one.get('untied', float('nan')):.3f} untied"
+        for name, one in metrics["tying"].items()
+    )
+    lines += ["", f"Embeddings are {said}, by validation perplexity after one pass: {told}."]
+    lines += ["", "| | paper | here |", "|---|---|---|"]
+    lines += [f"| {name} | {paper} | {ours} |" for name, (paper, ours) in CHOICES.items()]
+    if metrics["not_yet"]:
+        lines += ["", f"Not run yet: {', '.join(metrics['not_yet'])}."]
+    return "\n".join(lines) + "\n"
+
+
+def spread(found: dict[str, Any]) -> str:
+    """Mean and standard error."""
+    return f"{found['mean']:.3f}" + ("" if found["sem"] is None else f" ± {found['sem']:.3f}")
