@@ -153,13 +153,13 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
     task = SelectiveCopying(config.wanted, config.distractors, seed=seed)
     with seeded(seed):
         model = make_model(config, task, config.summary if unit["salience"] == "state" else 0)
-    trained, solved = _train(config, task, model, seed, online, context)
-    tested = _test(config, task, model, _rng(seed, 2), config.test_episodes, online)
+    trained, solved = train_model(config, task, model, seed, online, context)
+    tested = test_model(config, task, model, _rng(seed, 2), config.test_episodes, online)
     general = {}
     for distractors, delay in config.general:
         other = replace(task, distractors=distractors, delay=delay)
         rng = _rng(seed, 3, distractors, delay)
-        general[_name(distractors, delay)] = _test(config, other, model, rng, config.general_episodes, online)
+        general[_name(distractors, delay)] = test_model(config, other, model, rng, config.general_episodes, online)
     episodes_per_step = 1 if online else config.batch
     return {
         "test": tested,
@@ -275,7 +275,7 @@ def example_trace(config: Config, example: dict[str, Any]) -> SalienceTrace:
 # -- the pieces -----------------------------------------------------------------------------------------------------
 
 
-def _train(
+def train_model(
     config: Config, task: SelectiveCopying, model: SalienceModel, seed: int, online: bool, context: Context
 ) -> tuple[Trained, int | None]:
     """How it went, and after how many steps the task counted as solved on validation episodes."""
@@ -325,7 +325,7 @@ def _train(
 
 
 @torch.no_grad()
-def _test(
+def test_model(
     config: Config, task: SelectiveCopying, model: SalienceModel, rng: np.random.Generator, count: int, online: bool
 ) -> dict[str, Any]:
     """Accuracy and mean salience by kind of token, on fresh episodes; along a stream if it was trained so."""
