@@ -132,8 +132,9 @@ def told(found: Findings) -> str:
         if run.seasons
         else "No season was found. "
     )
+    made = "one forecast" if summary["origins"] == 1 else f"{summary['origins']} forecasts"
     tested = (
-        f"Back-test: {summary['origins']} forecasts on the way, at all phases of the seasons, each knowing only what "
+        f"Back-test: {made} on the way, at all phases of the seasons, each knowing only what "
         "had come before it, beside the simple ones on the same origins. ± is one standard error, which allows for "
         "forecasts that overlap."
         if summary["origins"]
