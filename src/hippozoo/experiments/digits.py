@@ -23,6 +23,7 @@ from torch.nn.functional import cross_entropy
 from hippozoo._files import write_whole
 from hippozoo.baselines import GRU, LSTM, parameter_count
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_seeds, save_figure, select
+from hippozoo.experiments._two_tasks import legend_below
 from hippozoo.models import build_model
 from hippozoo.tasks.digits import load_digits
 from hippozoo.training import Epochs, Plan, report_to, seeded, train
@@ -253,8 +254,7 @@ def report(result: Result, folder: Path) -> None:
                 )
             ax.set(title=f"digits by {view}", xlabel="processor seconds per epoch", ylabel="test accuracy (%)")
             ax.set_xlim(left=0)
-            if result.metrics["accuracy"][view]:
-                ax.legend(fontsize=7)
+        legend_below(figure)
         save_figure(figure, folder, "accuracy")
 
 
