@@ -25,6 +25,7 @@ class Chapter(NamedTuple):
 CHAPTERS: dict[str, Chapter] = {
     "volterra": Chapter("Volterra HiPPO: a kernel learnt online", "figure 1A"),
     "system-identification": Chapter("Volterra HiPPO on real systems", "beyond the paper"),
+    "unnamed-systems": Chapter("Systems whose form nobody names", "beyond the paper"),
     "selective-copying": Chapter("Salience HiPPO: selective copying", "figures 1B and 2"),
     "salience-start": Chapter("When salience learns a clock, and when a comb", "beyond the paper"),
     "associative-recall": Chapter("Associative Memory HiPPO: recall", "figures 3 and 6"),

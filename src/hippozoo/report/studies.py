@@ -16,6 +16,7 @@ _NEEDED = {"name": str, "quick": bool, "metrics": dict, "claims": list, "seconds
 ORDER = (
     "volterra",
     "system-identification",
+    "unnamed-systems",
     "selective-copying",
     "salience-start",
     "associative-recall",
