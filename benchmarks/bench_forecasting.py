@@ -1,10 +1,12 @@
-"""What does learning to forecast cost? (Against river's SNARIMAX, and statsmodels' autoregression refitted)."""
+"""What learning to forecast costs, in arrays and one reading at a time, against river and statsmodels."""
 
 from __future__ import annotations
 
 from benchmarks.timing import peak_megabytes, row, seconds  # first: it sets one thread  # isort: skip
 
+import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from statsmodels.tsa.ar_model import AutoReg
 
 from hippozoo.systems import LegT
 from hippozoo.tasks.gp_mixture import GaussianMixture
-from hippozoo.zoo.forecasting import Forecaster, ForecasterState
+from hippozoo.zoo.forecasting import Forecaster, ForecasterState, forecaster_for
 
 __all__ = ["run"]
 
@@ -24,6 +26,8 @@ HORIZON = 32
 SNARIMAX_SAMPLES = 1_000
 AUTOREG_SAMPLES = 10_000
 REFIT = 100
+# One reading at a time: so many, of a wave with noise, one step ahead after each.
+READINGS = 10_000
 
 
 def learn(forecaster: Forecaster, signal: np.ndarray) -> ForecasterState:
@@ -46,6 +50,59 @@ def autoreg(signal: np.ndarray) -> Any:
     for end in range(10 * LAGS, len(signal) + 1, REFIT):
         fitted = AutoReg(signal[:end], LAGS).fit()
     return fitted
+
+
+def one_by_one(forecaster: Forecaster, values: list[float]) -> np.ndarray:
+    """Seconds of each reading: learn it, and forecast one step."""
+    state, took = forecaster.initial_state(), np.empty(len(values))
+    for number, value in enumerate(values):
+        began = time.perf_counter()
+        state = forecaster.learn_one(state, value)
+        forecaster.forecast(state).mean(0.5)
+        took[number] = time.perf_counter() - began
+    return took
+
+
+def river_one_by_one(model: Any, values: list[float]) -> float:
+    """Mean seconds of a reading: learn it, and forecast one step."""
+    for value in values[:100]:
+        model.learn_one(value)
+    began = time.perf_counter()
+    for value in values:
+        model.learn_one(value)
+        model.forecast(horizon=1)
+    return (time.perf_counter() - began) / len(values)
+
+
+def readings() -> list[dict[str, Any]]:
+    """What one reading costs, block work included: the defaults, with a season, and one candidate."""
+    rng = np.random.default_rng(0)
+    values = (np.sin(np.arange(READINGS) / 4) + 0.1 * rng.normal(size=READINGS)).tolist()
+    one = Forecaster(
+        LegT(24, 48.0), 24.0, ridge=0.1, anchor="last", mixture=True, simple=False, guard=True, calibrated=True
+    )
+    ours: dict[str, Callable[[], Forecaster]] = {
+        "defaults": lambda: forecaster_for(24),
+        "defaults and a season": lambda: forecaster_for(24, season=24),
+        "one candidate": lambda: one,
+    }
+    holt = time_series.HoltWinters(alpha=0.3, beta=0.1, seasonality=24, gamma=0.3)
+    rivals = {
+        "river HoltWinters": river_one_by_one(holt, values),
+        "river SNARIMAX(p=24)": river_one_by_one(time_series.SNARIMAX(p=24, d=0, q=0), values[:1000]),
+    }
+    rows = []
+    for name, build in ours.items():
+        forecaster = build()
+        one_by_one(forecaster, values[:600])  # compiles
+        took = one_by_one(forecaster, values)
+        mean, slowest = float(took.mean()), float(np.percentile(took, 99))
+        title = f"one reading, {name}: {mean * 1e6:.0f} µs, 99th percentile {slowest * 1e6:.0f} µs"
+        for rival, seconds_each in rivals.items():
+            rows.append(row(title, mean, seconds_each, against=rival, samples=1))
+        whole = seconds(lambda forecaster=forecaster: learn(forecaster, np.array(values)), 2)
+        rows.append(row(f"the same in one array, {name}", whole / READINGS, mean, against="one by one", samples=1))
+    return rows
 
 
 def run() -> list[dict[str, Any]]:
@@ -76,4 +133,8 @@ def run() -> list[dict[str, Any]]:
     )
     candidates = seconds(lambda: learn(several, signal[:200_000]), 2)
     rows.append(row("12 candidates side by side", candidates, samples=200_000))
-    return rows
+    mixed = forecaster_for(HORIZON)
+    learn(mixed, signal[:1000])
+    mixture = seconds(lambda: learn(mixed, signal[:50_000]), 2) * 4
+    rows.append(row("the default mixture", mixture, candidates, against="12 candidates, one chosen", samples=200_000))
+    return rows + readings()

@@ -99,6 +99,8 @@ class Forecaster(Immutable):
         mean, drift, damped trend, a season repeated) are among them. See `Mixer`. It needs full rank, and channels that
         learn ``"independent"``\ ly, ``"shared"`` or as a ``"panel"``: series of one kind that differ in size, where a
         short one borrows what the others have taught.
+    simple
+        Whether simple forecasts are among the mixed; without them maps are mixed alone.
     season
         Periods, in the user's time unit; they need a mixture. ``anchor="season"`` learns differences from the value
         one season ago.
@@ -141,6 +143,7 @@ class Forecaster(Immutable):
     warmup: float | int = 0.0
     future_metric: Float[np.ndarray, "order order"] | None = None
     mixture: bool = False
+    simple: bool = True
     season: float | int | tuple[float | int, ...] | None = None
     guard: bool = False
     calibrated: bool = False

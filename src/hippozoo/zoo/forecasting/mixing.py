@@ -103,7 +103,7 @@ def mixer_of(forecaster: Forecaster) -> Mixer:
         seasons=tuple(sorted({round(one / dt) for one in forecaster.seasons})),
         horizon=cells,
         dt=float(dt),
-        simple=True,
+        simple=bool(forecaster.simple),
         guard=forecaster.guard,
         forgetting=None if forecaster.forgetting is None else forecaster.forgetting / dt,
         seasonal=LegT(int(min(32, window // 2)), window * dt),
