@@ -352,6 +352,7 @@ def issue(
         row[k, at + 3] = profile
         row[k, at + 4] = apart + abs(mixed - pulled)
         row[k, at + SCALES] = expected_size(live, offsets, row, k, at)
+        row[k, at + SCALES + 1] = 0.0
         row[k, at + SCALES + 2] = trust
         if k == 0:
             live[EXPECTED] = mixed
@@ -460,6 +461,11 @@ def _one_cell(
             live[trends + 2 * d + 1] = phi * trend + a * beta * (value - before)
     else:
         live[SILENT] += 1.0
+        for row in range(used - 1, first_row - 1, -1):
+            k = cell - origins[row] - 1
+            if k >= horizon:
+                break
+            rows[row, k, experts + 2 + SCALES] = 0.0
     if live[AGE] > 0 or seen:
         live[AGE] += 1.0
     log[now, VALUE] = live[HELD]

@@ -23,7 +23,7 @@ _LENT, _USUAL = 40.0, 4.0
 # The share of errors, on both sides together, that the tail is fitted to.
 _TAIL = 0.1
 # A band is made for a rarer error than asked for: by so many in so many.
-_DOUBT, _FEW = 12.0, 20.0
+_DOUBT, _FEW = 12.0, 10.0
 # Shapes of tails that are tried, and which are likely beforehand.
 _SHAPES = np.linspace(-0.2, 0.6, 17)
 _LIKELY, _SPREAD = 0.0, 0.3
@@ -58,6 +58,8 @@ class Calibration:
     ----------
     counts
         Of errors by channel, lead, side (above, below) and bin.
+    alike
+        The correlation of the error at each lead with that at the lead before; none if not given.
 
     Examples
     --------
@@ -68,15 +70,23 @@ class Calibration:
     True
     """
 
-    def __init__(self, counts: Float[np.ndarray, "channels leads sides bins"]) -> None:
+    def __init__(
+        self,
+        counts: Float[np.ndarray, "channels leads sides bins"],
+        alike: Float[np.ndarray, "channels leads"] | None = None,
+    ) -> None:
         # Neighbouring leads tell of the same errors: so many leads count as their root.
         together = counts.sum(axis=(1, 2)) / math.sqrt(max(counts.shape[1], 1)) + _USUAL * usual_shape()
         self.pooled = together
         shape = together / together.sum(axis=-1, keepdims=True)
         self.counts = counts + 0.5 * _LENT * shape[:, None, None]
         # Few errors, and a mixture that was chosen by them, are a little too good to be true.
-        # Errors of neighbouring origins overlap, the more the longer the lead.
-        seen = counts.sum(axis=(2, 3))[..., None] / (1 + 0.5 * np.arange(counts.shape[1])[:, None])
+        # Errors of neighbouring origins tell the same, the more the longer the lead, where one lead's error is like
+        # that of the lead before.
+        overlap = (
+            np.zeros(counts.shape[1]) if alike is None else np.arange(counts.shape[1]) * np.maximum(alike, 0.0) ** 2
+        )
+        seen = (counts.sum(axis=(2, 3)) / (1 + overlap))[..., None]
         self._caution = (seen + _FEW) / (seen + _FEW + _DOUBT)
 
     @cached_property
