@@ -15,9 +15,6 @@ from hippozoo.zoo.forecasting import Forecaster, ForecasterState, forecaster_for
 
 __all__ = ["HippoForecaster", "RiverHippoForecaster"]
 
-# Samples wait here and are learnt in blocks: the result is the same, and one matrix product replaces many.
-_WAITING = 256
-
 
 class RiverHippoForecaster(RiverForecaster):
     """Forecasts by Forecasting HiPPO: closed form, without a learning rate, without a refit.
@@ -56,7 +53,6 @@ class RiverHippoForecaster(RiverForecaster):
         self.forgetting = forgetting
         self._forecaster: Forecaster = forecaster_for(steps, season=season, forgetting=forgetting)
         self._state: ForecasterState = self._forecaster.initial_state()
-        self._waiting: list[float] = []
 
     def learn_one(self, y: float | None, x: dict | None = None) -> None:
         """Take in one value."""
@@ -70,46 +66,38 @@ class RiverHippoForecaster(RiverForecaster):
             raise ValueError(
                 f"y={y} is infinite or too large; pass a number below {LARGEST:g}, or None if it is missing."
             )
-        self._waiting.append(value)
-        if len(self._waiting) >= _WAITING:
-            self._state, self._waiting = self._learnt(), []
+        self._state = self._forecaster.learn_one(self._state, None if math.isnan(value) else value)
 
     def forecast(self, horizon: int, xs: list[dict] | None = None) -> list:
         """The next `horizon` values."""
-        return [mean for mean, _ in self._ahead(horizon)]
+        return [mean for mean, _, _ in self._ahead(horizon, 0.8)]
 
     def forecast_band(self, horizon: int, coverage: float = 0.8) -> list[tuple[float, float]]:
         """Lower and upper bounds of the next `horizon` values."""
-        from scipy.special import ndtri
-
         if not isinstance(coverage, numbers.Real) or not 0 < coverage < 1:
             raise ValueError(f"coverage={shorten(coverage)}; pass a number between 0 and 1, for example 0.8.")
-        reach = float(ndtri((1 + coverage) / 2))
-        return [(mean - reach * spread, mean + reach * spread) for mean, spread in self._ahead(horizon)]
+        return [(lower, upper) for _, lower, upper in self._ahead(horizon, float(coverage))]
 
-    def _ahead(self, horizon: int) -> list[tuple[float, float]]:
-        """Mean and standard deviation of each step."""
+    def _ahead(self, horizon: int, coverage: float) -> list[tuple[float, float, float]]:
+        """Mean and band of each step."""
         wanted = whole_number("horizon", horizon, why="how many steps ahead")
-        state, answers, carried = self._learnt(), [], 0.0
+        state, answers, before = self._state, [], np.zeros(2)
         while len(answers) < wanted:
             forecast = self._forecaster.forecast(state)
-            samples, variance = forecast.samples(), forecast.variance(forecast.leads()) + carried
-            answers += zip(samples.tolist(), np.sqrt(variance).tolist(), strict=True)
-            carried = float(variance[-1])
-            state = self._forecaster.follow(state, samples)
+            samples, band = forecast.samples(), np.stack(forecast.band(forecast.leads(), coverage))
+            # What a forecast from forecasts does not know adds to what the one before it did not.
+            reach = np.sqrt((band - samples) ** 2 + before[:, None] ** 2)
+            lower, upper = forecast.bounded(samples - reach[0]), samples + reach[1]
+            answers += zip(samples.tolist(), lower.tolist(), upper.tolist(), strict=True)
+            before = reach[:, -1]
+            if len(answers) < wanted:
+                state = self._forecaster.follow(state, samples)
         return answers[:wanted]
-
-    def _learnt(self) -> ForecasterState:
-        """The state with what is waiting; the model itself stays as it is."""
-        if not self._waiting:
-            return self._state
-        values = np.array(self._waiting)
-        return self._forecaster.learn(self._state, values, mask=np.isfinite(values))
 
     @property
     def state(self) -> ForecasterState:
         """What was learnt so far; `hippozoo.zoo.forecasting.explain` opens it up."""
-        return self._learnt()
+        return self._state
 
     @property
     def forecaster(self) -> Forecaster:

@@ -6,7 +6,6 @@ from typing import Any, no_type_check
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 from sktime.forecasting.base import BaseForecaster
 
 from hippozoo._arguments import positive_number, shorten, whole_number
@@ -157,14 +156,22 @@ class HippoForecaster(BaseForecaster):
         self, fh: Any, X: Any, alpha: Any
     ) -> pd.DataFrame:
         # Given here, because sktime would otherwise ask for a further package to hold a normal distribution.
-        mean, variance = self._predict(fh), self._predict_var(fh)
+        mean = self._predict(fh)
+        rows, forecasts = self._steps(fh) - 1, self._forecasts(fh)
         names = self._get_varnames()
-        # The median is the mean, also where the variance is still infinite.
-        values = {
-            (name, a): mean.iloc[:, c] + (float(ndtri(a)) * np.sqrt(variance.iloc[:, c]) if ndtri(a) else 0.0)
-            for c, name in enumerate(names)
-            for a in alpha
-        }
+        values = {}
+        for a in alpha:
+            pieces, before = [], 0.0
+            for forecast in forecasts:
+                samples = forecast.samples()
+                reach = forecast.quantile(forecast.leads(), a) - samples if a != 0.5 else np.zeros_like(samples)
+                # What a forecast from forecasts does not know adds to what the one before it did not.
+                reach = np.sign(a - 0.5) * np.sqrt(reach**2 + before**2)
+                pieces.append(forecast.bounded(samples + reach))
+                before = reach[:, -1:]
+            found = np.concatenate(pieces, axis=1)[:, rows]
+            values |= {(name, a): found[c] for c, name in enumerate(names)}
+        values = {(name, a): values[name, a] for name in names for a in alpha}
         columns = pd.MultiIndex.from_tuples(list(values))
         return pd.DataFrame(np.column_stack(list(values.values())), index=mean.index, columns=columns)
 
