@@ -3,15 +3,18 @@
 import json
 import math
 from dataclasses import replace
+from io import StringIO
 
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 from hippozoo.experiments import Context, Finished, reproduce
 from hippozoo.experiments import wikitext as study
 from hippozoo.experiments._character_models import ABLATIONS, ROWS, STACKS, build_explicit, build_row, build_stack
 from hippozoo.experiments._characters import CharacterModel, Reading, score
+from hippozoo.experiments._framework.summary import summary
 from hippozoo.generate_command import load_characters
 from hippozoo.tasks.text import encode
 from hippozoo.training import loop
@@ -179,6 +182,8 @@ def test_a_quick_study_runs_resumes_and_shows_what_is_there_so_far(texts, tmp_pa
     (out / "wikitext" / "units.jsonl").write_text("\n".join(lines[:-2]) + "\n")
     part = reproduce("wikitext", quick=True, out=out, so_far=True)
     assert part["metrics"]["not_yet"]
+    assert part["metrics"]["trials"]["LSTM stack, at most 25,000, 1 layers"]["0.004"] > 1
+    Console(file=StringIO()).print(summary(part, out))  # as the command shows it
     assert len((out / "wikitext" / "units.jsonl").read_text().splitlines()) == len(lines) - 2
 
 

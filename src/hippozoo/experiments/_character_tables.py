@@ -131,7 +131,7 @@ def tables(result: Result, paper_numbers: Mapping[str, Any]) -> str:
         lines += ["| explicit stack | parameters | validation |", "|---|---|---|"]
         for name, one in metrics["ablations"].items():
             lines.append(f"| {name} | {one['params']:,} | {one['validation_perplexity']:.3f} |")
-    trials = metrics["trials"]
+    trials = result.arrays["trials"]
     if trials:
         lines += ["", "Trials of one pass, one seed, by which rates and depths are chosen:", ""]
         lines += ["| stack | layers | parameters | rate | validation |", "|---|---|---|---|---|"]

@@ -124,7 +124,11 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     metrics["contest"] = {size: _contest(config, done, size) for size in config.sizes}
     metrics["depth"] = {size: _depths(config, done, size) for size in config.sizes}
     metrics["ablations"] = _ablations(config, done)
-    metrics["trials"] = _trial_rows(finished)
+    trials = _trial_rows(finished)
+    metrics["trials"] = {}
+    for one in trials:
+        name = one["model"] + (f", {one['layers']} layers" if one["layers"] else "")
+        metrics["trials"].setdefault(name, {})[one["rate"]] = one["validation_perplexity"]
     metrics["tying"] = {
         name: {
             _tied_name(one): one.result["validation_perplexity"] for one in select(finished, stage="tying", model=name)
@@ -140,7 +144,7 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     for size, entrants in metrics["contest"].items():
         for family, entrant in entrants.items():
             looks[f"{STACK_TITLES[family]}, {size:,}"] = entrant.pop("first")
-    return Result(metrics, claims(config, metrics), {"config": config, "looks": looks})
+    return Result(metrics, claims(config, metrics), {"config": config, "looks": looks, "trials": trials})
 
 
 def _tied_name(one: Finished) -> str:
