@@ -1,0 +1,46 @@
+"""Studies beyond the paper: clock or comb, multi-query recall, systems whose form nobody names."""
+
+import pytest
+
+import hippozoo.experiments.multi_query_recall as recall
+import hippozoo.experiments.salience_start as start
+from hippozoo.experiments import over_seeds, reproduce
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("salience-start", "| token alone | random | 0.003 |"),
+        ("multi-query-recall", "| Associative Memory |"),
+        ("unnamed-systems", "| tanks, seldom full | test |"),
+    ],
+)
+def test_a_quick_run_writes_its_table(name, words, tmp_path):
+    document = reproduce(name, quick=True, out=tmp_path)
+    assert document["quick"]
+    assert words in (tmp_path / name / "table.md").read_text()
+
+
+@pytest.mark.parametrize(("random", "holds"), [(0, True), (5, False)])
+def test_the_bump_decides_if_random_starts_learn_fewer_clocks(random, holds):
+    cells = {
+        "bump": {"clocks": 5, "accuracy": over_seeds([1.0] * 5)},
+        "random": {"clocks": random, "accuracy": over_seeds([0.8] * 5)},
+    }
+    (claim,) = start._claims({"input": {name: {"0.001": one} for name, one in cells.items()}})
+    assert claim.holds is holds
+
+
+@pytest.mark.parametrize(
+    ("ours", "sizes", "seeds", "expected"),
+    [
+        (0.95, 3, 3, "holds"),
+        (0.9, 3, 3, "does not hold"),
+        (0.95, 2, 3, "cannot be told"),
+        (0.95, 3, 1, "cannot be told"),
+    ],
+)
+def test_associative_memory_is_judged_against_deltanet_once_all_is_run(ours, sizes, seeds, expected):
+    row = {"assoc": over_seeds([ours] * seeds), "deltanet": over_seeds([0.955] * seeds)}
+    (claim,) = recall._claims(recall.Config(), {"accuracy": {f"size_{number}": row for number in range(sizes)}})
+    assert claim.verdict == expected
