@@ -120,6 +120,12 @@ def test_a_folder_without_results_gets_a_sentence(tmp_path, capsys):
     assert "there is no folder" in capsys.readouterr().err
 
 
+def test_what_something_else_has_written_is_left_out(tmp_path):
+    write_study(tmp_path, "one")
+    write_study(tmp_path, "two").write_text('{"accuracy": 0.9}')
+    assert [study.name for study in read_studies(tmp_path)] == ["one"]
+
+
 def test_what_is_there_can_be_shown_before_all_units_are_run(tmp_path):
     from dataclasses import replace
 

@@ -35,6 +35,10 @@ class NoResultsError(ValueError):
     """The folder is missing, empty, or no results folder."""
 
 
+class ForeignResultError(NoResultsError):
+    """A metrics.json that something else has written."""
+
+
 @dataclass(frozen=True)
 class Study:
     """One experiment's results.
@@ -71,7 +75,7 @@ class Study:
 
 
 def read_studies(results: str | Path) -> list[Study]:
-    """All studies of a results folder, in the order of the paper.
+    """All studies of a results folder, in the order of the paper; what something else has written there is left out.
 
     Parameters
     ----------
@@ -92,7 +96,14 @@ no/such/folder first, or name the folder that holds your results.
             (f"{folder} {what}" if what else f"there is no folder {folder}")
             + f"; run hippozoo reproduce all --out {folder} first, or name the folder that holds your results."
         )
-    found = [_study(path) for path in sorted(folder.glob("*/metrics.json"))]
+    found, foreign = [], []
+    for path in sorted(folder.glob("*/metrics.json")):
+        try:
+            found.append(_study(path))
+        except ForeignResultError as error:  # other studies may lie beside ours
+            foreign.append(error)
+    if foreign and not found:
+        raise foreign[0]
     if not found:
         one = " It looks like the folder of one experiment; name the one above it." if _is_one(folder) else ""
         raise NoResultsError(
@@ -112,12 +123,12 @@ def _study(path: Path) -> Study:
     except (OSError, ValueError) as error:
         raise NoResultsError(f"{path} cannot be read ({error}); run its experiment again, or delete it.") from None
     if not isinstance(document, dict):
-        raise NoResultsError(
+        raise ForeignResultError(
             f"{path} holds a {type(document).__name__}, no result of hippozoo reproduce; move it away."
         )
     wrong = [key for key, kind in _NEEDED.items() if not isinstance(document.get(key), kind)]
     if wrong:
-        raise NoResultsError(
+        raise ForeignResultError(
             f"{path} is no result of hippozoo reproduce: {', '.join(wrong)} {'is' if len(wrong) == 1 else 'are'} "
             "missing or of another kind; move it away, or name another folder."
         )
