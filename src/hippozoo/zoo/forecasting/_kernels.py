@@ -21,7 +21,9 @@ HELD, REF, FIRST, SUM, COUNT, WHOLE, RUN, LONGEST, TRUST, BEGUN, AGE, SILENT, LO
 )
 # What the mixture expects of the next cell, before any guard, and the error to expect of it.
 EXPECTED, EXPECTED_SIZE = 18, 19
-PLACES = 20
+# Pairs of a past and its future that are complete.
+PAIRS = 20
+PLACES = 21
 # Where the parts of a row begin: the order of `offsets`.
 TRENDS, MEMORIES, PROFILE, SLOW, SLOW_W, RECENT, BASE, SINCE, SIZES, USUAL, LOSS, COUNTS, FOLLOW = range(13)
 # Columns of the log of cells.
@@ -468,6 +470,8 @@ def _one_cell(
             rows[row, k, experts + 2 + SCALES] = 0.0
     if live[AGE] > 0 or seen:
         live[AGE] += 1.0
+    if seen and live[AGE] > horizon:
+        live[PAIRS] += 1.0
     log[now, VALUE] = live[HELD]
     log[now, CLEAN] = clean
     log[now, SEEN] = 1.0 if seen else 0.0

@@ -235,7 +235,7 @@ class Mixer(Immutable):
     def _present(self) -> Int[np.ndarray, " places"]:
         """The places of `Mixture.live` that are learnt, and stay when samples are only followed."""
         first = int(self.offsets[kernels.PROFILE])
-        alone = range(kernels.LONG, kernels.EXPECTED)
+        alone = (*range(kernels.LONG, kernels.EXPECTED), kernels.PAIRS)
         return np.array([*alone, *range(first, int(self.offsets[-1]))])
 
     @cached_property
@@ -403,7 +403,9 @@ class Mixer(Immutable):
                 theirs[1][:, n, 0] += ref[:, 0]
                 theirs[2][:, n] += ref
         weight, mean_x, mean_y, xx, yx = _merge_moments(parts, tuple(theirs))
-        merged = replace(mixture, weight=weight, mean_x=mean_x, mean_y=mean_y, xx=xx, yx=yx)
+        live = mixture.live.copy()
+        live[:, kernels.PAIRS] += other.live[:, kernels.PAIRS]
+        merged = replace(mixture, live=live, weight=weight, mean_x=mean_x, mean_y=mean_y, xx=xx, yx=yx)
         return self.solve(merged)
 
     def with_learnt(self, mixture: Mixture, known: Mixture) -> Mixture:

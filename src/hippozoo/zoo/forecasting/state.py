@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hippozoo.zoo.forecasting._kernels import AGE
+from hippozoo.zoo.forecasting._kernels import PAIRS
 from hippozoo.zoo.forecasting.delay import DelayLine
 from hippozoo.zoo.forecasting.detail import Detail
 from hippozoo.zoo.forecasting.mixture import Mixture
@@ -110,5 +110,5 @@ class ForecasterState:
         """How many pairs of a past and its future were learnt from, counted by their weight."""
         if self.mixture is not None:
             # Those that are complete; they are summed up when maps are renewed.
-            return float(np.maximum(self.mixture.live[:, AGE] - self.mixture.yx.shape[2], 0.0).sum())
+            return float(self.mixture.live[:, PAIRS].sum())
         return sum(group[0].weight for group in self.learnt)
