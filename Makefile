@@ -10,8 +10,8 @@ export HIPPOZOO_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
 # Tests that want the code as users have it, without shape checks at every call: what is refused, what is compiled,
-# and the batteries of other libraries.
-PLAIN := tests/bad_input tests/compiled tests/estimators
+# the batteries of other libraries, and calls drawn at random.
+PLAIN := tests/bad_input tests/compiled tests/estimators tests/trust
 
 .PHONY: tour test setup check trust docs bench clean
 
