@@ -8,9 +8,10 @@ The names that most people need first can be imported from here. Each is loaded 
 
 Examples
 --------
+>>> import numpy as np
 >>> from hippozoo import LegT, Memory
 >>> memory = Memory(LegT(order=8, timescale=100.0))
->>> memory.final([1.0, 2.0, 3.0]).shape
+>>> memory.final(np.array([1.0, 2.0, 3.0])).shape
 (8,)
 """
 

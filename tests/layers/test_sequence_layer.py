@@ -68,14 +68,6 @@ def test_a_packed_sequence_has_lengths_of_its_own(layer):
         layer(packed, lengths=[5, 3])
 
 
-def test_a_packed_sequence_is_refused_with_the_right_advice_where_it_cannot_be_taken():
-    packed = pack_sequence(ragged(), enforce_sorted=False)
-    layer = SalienceLayer(SYSTEM, channels=3)
-    for call in (lambda: layer.salience(packed), lambda: layer.step(packed, layer.initial_state(4))):
-        with pytest.raises(TypeError, match=r"x is a PackedSequence; pass a tensor, .* pad_packed_sequence\(x, batch"):
-            call()
-
-
 @pytest.mark.parametrize("kind", [list, tuple, np.array])
 def test_lengths_may_be_a_list(layer, kind):
     x = torch.randn(3, 6, 3)
@@ -87,11 +79,6 @@ def test_lengths_may_be_a_list(layer, kind):
 def test_other_lists_are_no_lengths(layer, lengths):
     with pytest.raises((ValueError, TypeError), match="lengths"):
         layer(torch.randn(3, 6, 3), lengths=lengths)
-
-
-def test_one_sequence_without_a_batch_is_told_how_to_be_one(layer):
-    with pytest.raises(ValueError, match=r"x has shape \(6, 3\), expected \(batch, time, .*\); pass x\[None\] for one"):
-        layer(torch.randn(6, 3))
 
 
 @torch.no_grad()

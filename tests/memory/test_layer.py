@@ -507,7 +507,7 @@ def test_configuration_and_state_dict_make_the_layer_again(trainable, generator)
 
 def test_a_printed_layer_says_what_it_is():
     layer = MemoryLayer(LegT(4, 9.0), outputs=2, channels=3, trainable_timescale=True, method="bilinear")
-    assert "system=LegT(order=4, timescale=9.0), outputs=2, channels=3, trainable_timescale=True" in repr(layer)
+    assert "system=LegT(order=4, timescale=9.0), channels=3, outputs=2, trainable_timescale=True" in repr(layer)
     assert "method='bilinear'" in repr(layer)
 
 

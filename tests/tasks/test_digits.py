@@ -28,8 +28,3 @@ def test_images_to_report_are_the_same_for_every_seed():
     one, other = load_digits("rows", seed=0), load_digits("rows", seed=1)
     np.testing.assert_array_equal(one[2].images, other[2].images)
     assert not np.array_equal(one[1].images, other[1].images)
-
-
-def test_an_unknown_view_is_refused():
-    with pytest.raises(ValueError, match="choose from 'pixels', 'rows'"):
-        load_digits("columns")

@@ -28,21 +28,14 @@ class Scanner(nn.Module):
 
     Examples
     --------
-    >>> import warnings
+    It gives what the layer gives. ``torch.export.export(layer.scanner(), (x, state), dynamic_shapes=...)`` then leaves
+    batch and time free.
+
     >>> from hippozoo.memory import MemoryLayer
     >>> from hippozoo.systems import LegT
-    >>> warnings.simplefilter("ignore")  # torch's own, about itself
     >>> layer = MemoryLayer(LegT(order=4, timescale=20.0), channels=1)
-    >>> batch, time = torch.export.Dim("batch"), torch.export.Dim("time")
-    >>> program = torch.export.export(
-    ...     layer.scanner(),
-    ...     (torch.ones(2, 10, 1), layer.initial_state(2)),
-    ...     dynamic_shapes=({0: batch, 1: time}, {0: batch}),
-    ... )
-    >>> warnings.simplefilter("default")
-    >>> y, state = program.module()(torch.ones(3, 25, 1), layer.initial_state(3))
-    >>> y.shape
-    torch.Size([3, 25, 1, 4])
+    >>> layer.scanner().layer is layer
+    True
     """
 
     def __init__(self, layer: SequenceLayer) -> None:
