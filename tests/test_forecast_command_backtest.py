@@ -6,12 +6,16 @@ import pytest
 from hippozoo.forecast_command import backtest, forecast_table
 from hippozoo.forecast_command.backtest import BackTest, Comparison
 from hippozoo.forecast_command.verdict import judge
+from hippozoo.zoo.forecasting import Forecast
 
 NAMES = {"last value": "the last value", "season 7": "last week"}
 
 
-class Flat:
+class Flat(Forecast):
     """A forecast of zero, between minus one and one."""
+
+    def __init__(self):
+        pass
 
     def leads(self, count):
         return np.arange(count) + 0.5

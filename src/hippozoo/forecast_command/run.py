@@ -105,7 +105,7 @@ def forecast_table(
     progress: Callable[[float], None] = lambda fraction: None,
     *,
     rows_are_steps: bool = False,
-    coverages: Sequence[float] = COVERAGES,
+    coverages: Sequence[float | int] = COVERAGES,
     lower: float | int | None = None,
     together: Literal["independent", "joint", "panel"] = "independent",
 ) -> ForecastRun:
@@ -223,7 +223,7 @@ def _seasons(given: int | Sequence[int] | None, opening: np.ndarray, grid: Grid)
     return tuple(sorted({one for one in (whole_number("season", each) for each in several) if one > 1}))
 
 
-def _coverages(given: Sequence[float]) -> tuple[float, ...]:
+def _coverages(given: Sequence[float | int]) -> tuple[float, ...]:
     for one in given:
         if not 0 < one < 1:
             raise ValueError(

@@ -48,7 +48,7 @@ class MixedForecast(Forecast):
         *,
         single: bool,
         calibrated: bool,
-        lower: float | None,
+        lower: float | int | None,
     ) -> None:
         put = self.__dict__
         put["future"], put["dt"], put["detail"] = future, dt, None

@@ -219,7 +219,7 @@ class Mixer(Immutable):
     def silence(self) -> float:
         """After so many cells without a sample nothing is left in any memory but the last value."""
         reach = (2 * one.window if math.isfinite(one.window) else 10 * one.timescale for one in self.systems)
-        return self.horizon + max([*(one / self.dt for one in reach), *self.seasons])
+        return float(self.horizon + max([*(one / self.dt for one in reach), *self.seasons]))
 
     @cached_property
     def decay(self) -> float:
@@ -253,7 +253,7 @@ class Mixer(Immutable):
         count = len(self.histories)
         inputs = np.array([-1] * count + list(range(len(self.systems) - count)))
         orders = np.array([system.order for system in self.systems])
-        return np.array(self.seasons, dtype=np.int64), orders, inputs, A_T, b, _SMOOTHING, float(self.silence)
+        return np.array(self.seasons, dtype=np.int64), orders, inputs, A_T, b, _SMOOTHING, self.silence
 
     @cached_property
     def _kind_tables(self) -> tuple[np.ndarray, np.ndarray]:
