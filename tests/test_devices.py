@@ -2,6 +2,7 @@
 
 import functools
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -21,7 +22,8 @@ def trained(name):
     with torch.no_grad():
         for parameter in layer.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
-    x = torch.randn(2, 9, layer.channels or 3, dtype=layer.dtype)
+    inputs = MEMBERS[name][1].get("inputs")  # of those that take tokens
+    x = inputs(np.random.default_rng(0), 2, 9) if inputs else torch.randn(2, 9, layer.channels or 3, dtype=layer.dtype)
     return layer, x, layer(x)[0].detach()
 
 

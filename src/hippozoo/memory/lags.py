@@ -195,6 +195,7 @@ class LagLayer(SequenceLayer):
 
 def delay_line(taps: int) -> tuple[Float[Tensor, "taps taps"], Float[Tensor, " taps"]]:
     """The last samples, the newest first, as an update rule."""
-    newest = torch.zeros(taps, dtype=torch.float64)
+    place = {"dtype": torch.float64, "device": "cpu"}  # with values, wherever the layer itself is made
+    newest = torch.zeros(taps, **place)
     newest[:1] = 1.0
-    return torch.diag(torch.ones(max(0, taps - 1), dtype=torch.float64), -1)[:taps, :taps], newest
+    return torch.diag(torch.ones(max(0, taps - 1), **place), -1)[:taps, :taps], newest
