@@ -62,6 +62,7 @@ def test_documents_name_no_machine(path):
     assert not re.search(r"(?<![\w.])/(work|home|root|Users)/", path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.filterwarnings("ignore:.*the old name goes with version:DeprecationWarning")  # the table of moved names
 @pytest.mark.parametrize("path", DOCUMENTS, ids=NAMES)
 def test_names_of_the_library_exist(path):
     for name in sorted(set(re.findall(r"`(hippozoo(?:\.\w+)+)[`(]", prose(path)))):

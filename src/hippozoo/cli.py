@@ -363,6 +363,49 @@ def _tell_forecast(answer: dict[str, Any]) -> None:
         typer.echo("; ".join(told))
 
 
+@app.command(
+    epilog='Example: [bold]hippozoo generate --checkpoint explicit-25000.safetensors --prompt "The town of "[/bold]'
+)
+def generate(
+    checkpoint: Annotated[Path, typer.Option(metavar="FILE", help="A trained model of characters.")],
+    prompt: Annotated[str, typer.Option(metavar="TEXT", help="What to go on from: printable ASCII and newlines.")],
+    length: Annotated[int, typer.Option(metavar="N", min=1, help="Characters to write.")] = 400,
+    temperature: Annotated[
+        float, typer.Option(metavar="T", help="Below 1 likely characters become likelier: fewer surprises.")
+    ] = 0.8,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Of the draws: the same seed writes the same text.")
+    ] = 0,
+    explain: Annotated[
+        Path | None,
+        typer.Option(metavar="PNG", help="Draw there which earlier characters carried the last choice."),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Write text, one character at a time, from a model with one explicit state."""
+    _one_thread_unless_set()
+    from hippozoo.generate_command import demand_characters, load_characters, what_carried, write_text
+    from hippozoo.generate_command.carriers import draw_carriers
+
+    if explain is not None and explain.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise UsageError(
+            f"--explain {explain}: a picture is written there; name a file that ends in .png, .svg or .pdf."
+        )
+    if not temperature > 0:
+        raise UsageError(f"--temperature {temperature}: pass a number above 0; 1 draws as the model believes.")
+    demand_characters(prompt)
+    model = load_characters(checkpoint)
+    typer.echo(prompt, nl=False)
+    text = prompt
+    for symbol in write_text(model, prompt, length, temperature, seed):
+        typer.echo(symbol, nl=False)
+        text += symbol
+    typer.echo()
+    if explain is not None:
+        draw_carriers(what_carried(model, text[:-1], text[-1]), explain)
+        _complain(f"wrote {explain}: what carried the last character, {text[-1]!r}.")
+
+
 @app.command(epilog="Example: [bold]hippozoo watch sensor.csv --follow --out sensor.db[/bold]")
 def watch(
     source: Annotated[

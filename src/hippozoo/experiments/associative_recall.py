@@ -252,14 +252,14 @@ def table(result: Result) -> str:
     """Accuracy by protocol, beside the levels that need no binding."""
     metrics, rows = result.metrics, []
     for name in (one for one in LABELS if one in metrics):
-        one, solved = metrics[name], metrics[name]["steps_to_solve"]
+        one = metrics[name]
         paper = PAPER.get(name, {}).get("test_accuracy")
         rows.append(
             [
                 LABELS[name],
                 spread_text(one["test_accuracy"], ".2f", 100),
                 "" if paper is None else f"{100 * paper:.1f}",
-                "not by all seeds" if not isinstance(solved, Mapping) else spread_text(solved, ".0f"),
+                _solved_text(one["steps_to_solve"]),
                 spread_text(one["largest_overlap"], ".3f"),
             ]
         )
@@ -459,6 +459,20 @@ def _over_solved(steps: list[int | None]) -> dict[str, Any]:
     solved = [one for one in steps if one is not None]
     spread = over_seeds(solved) if solved else {"mean": None, "sem": None}
     return {**spread, "seeds": steps}
+
+
+def _solved_text(found: Mapping[str, Any]) -> str:
+    """Steps of the seeds that solved it, and how many those are if not all.
+
+    Examples
+    --------
+    >>> _solved_text(_over_solved([None, None])), _solved_text(_over_solved([100, None]))
+    ('by no seed', '100 (1 of 2 seeds)')
+    """
+    if found["mean"] is None:
+        return "by no seed"
+    solved, seeds = sum(one is not None for one in found["seeds"]), len(found["seeds"])
+    return spread_text(found, ".0f") + ("" if solved == seeds else f" ({solved} of {seeds} seeds)")
 
 
 # -- looking into it ------------------------------------------------------------------------------------------------

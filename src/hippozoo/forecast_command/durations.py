@@ -9,7 +9,7 @@ _UNITS = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 
 _YEAR = (364 * 86_400, 366.5 * 86_400)
 
 
-def say_duration(seconds: float) -> str:
+def say_duration(seconds: float | int) -> str:
     """A length of time in its largest whole unit.
 
     Examples
@@ -24,7 +24,7 @@ def say_duration(seconds: float) -> str:
     return f"{seconds:g} seconds"
 
 
-def say_last(period: int, seconds: float | None) -> str:
+def say_last(period: int, seconds: float | int | None) -> str:
     """What stands a season before now: "last week"; without times, "the last 7 steps".
 
     Examples

@@ -105,7 +105,7 @@ def test_an_eigenfunction_is_broader_where_every_seed_and_theory_say_so_of_the_s
             }
         },
     }
-    assert geometry.broader_claim(metrics, "exact", "1", "H4", "H32").holds is holds
+    assert geometry.broader_claim(metrics, "exact", "1", "H4", "H32", "0.01").holds is holds
 
 
 @pytest.mark.parametrize(
@@ -120,5 +120,5 @@ def test_a_memory_keeps_more_where_the_seeds_and_theory_say_so(errors, expected,
         "memory": {delay: nest(errors, lambda value: {"mean": value}) for delay in geometry.DELAYS},
         "expected": {"memory": {delay: nest(expected, float) for delay in geometry.DELAYS}},
     }
-    far = [claim for claim in memory.memory_claims(metrics, "H4", "H32") if "older half" in claim.claim]
+    far = [claim for claim in memory.memory_claims(metrics, "H4", "H32", "0") if "older half" in claim.claim]
     assert [claim.holds for claim in far] == [holds, holds]
