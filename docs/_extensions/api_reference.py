@@ -13,6 +13,9 @@ from typing import Any
 
 import hippozoo
 
+# Packages whose names are offered by the one around them.
+INSIDE = {"hippozoo.zoo.forecasting.alarms"}
+
 
 def public_packages() -> list[str]:
     """Packages and modules of hippozoo that offer names: no underscore anywhere, and an ``__all__``."""
@@ -20,6 +23,8 @@ def public_packages() -> list[str]:
     for module in pkgutil.walk_packages(hippozoo.__path__, "hippozoo."):
         parts = module.name.split(".")
         if any(part.startswith("_") for part in parts):
+            continue
+        if module.name in INSIDE:
             continue
         if not (module.ispkg or len(parts) == 2 or parts[-1] == "plots" or parts[1] in ("tasks", "experiments")):
             continue  # a module inside a package is reached through the package
@@ -40,8 +45,23 @@ def page(package: str) -> str:
         kind = "class" if inspect.isclass(thing) else "function" if callable(thing) else "data"
         if inspect.isclass(thing) and issubclass(thing, BaseException):
             kind = "exception"
+        if kind == "data":
+            # Without a comment of its own a table would be described by the docstring of dict.
+            lines += (
+                [f".. autodata:: {package}.{name}", "   :no-value:", ""]
+                if _has_comment(module, name)
+                else [f".. py:data:: {package}.{name}", ""]
+            )
+            continue
         lines += [f".. auto{kind}:: {package}.{name}", ""]
     return "\n".join(lines)
+
+
+def _has_comment(module: Any, name: str) -> bool:
+    """Whether a ``#:`` comment stands before the name in the module's own source."""
+    source = inspect.getsource(module).splitlines()
+    places = [at for at, line in enumerate(source) if line.startswith((f"{name}:", f"{name} ="))]
+    return bool(places) and places[0] > 0 and source[places[0] - 1].startswith("#:")
 
 
 def write_pages(app: Any) -> None:

@@ -37,9 +37,9 @@ class RecallState(NamedTuple):
 class Recall(SequenceLayer):
     r"""A bank that is asked at every moment what came next when it was like this before.
 
-    A sample, cut into `factors` parts of length one, :math:`a^1_t, a^2_t, \dots`, is a moment. Its address is the
-    product of the parts, :math:`\varphi_t = a^1_t \otimes a^2_t \otimes \dots`, a polynomial of the sample: two moments
-    share an address only as far as they agree in *every* part,
+    A sample, cut into `factors` parts of length one, :math:`a^1_t, a^2_t, \ldots`, is a moment. Its address is the
+    product of the parts, :math:`\varphi_t = a^1_t \otimes a^2_t \otimes \ldots`, a polynomial of the sample: two
+    moments share an address only as far as they agree in *every* part,
 
     .. math:: \varphi_s \cdot \varphi_t = \prod_i a^i_s \cdot a^i_t .
 
