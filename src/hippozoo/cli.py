@@ -156,6 +156,9 @@ def reproduce(
     so_far: Annotated[
         bool, _flag("--so-far", help="Run nothing: write metrics and figures of the units that are there.")
     ] = False,
+    check: Annotated[
+        bool, _flag("--check", help="Compute one finished unit of each model again: does this code still give it?")
+    ] = False,
     as_json: Annotated[
         bool,
         _flag("--json", help="Print metrics.json on stdout and nothing else there (a list for several)."),
@@ -176,6 +179,11 @@ def reproduce(
     chosen, is_all = _chosen(names or [])
     if data is not None and not data.is_dir():
         raise UsageError(f"--data {data}: there is no such folder; pass the one that holds your data sets.")
+    if check:
+        if seeds is not None or so_far or as_json or jobs != 1:
+            raise UsageError("--check goes with --quick, --data and --out only; leave the other options out.")
+        _check_units(chosen, is_all=is_all, quick=quick, data=data, out=out)
+        return
     wanted = None if seeds is None else _seeds(seeds)
     failed, documents = [], []
     for name in chosen:
@@ -535,6 +543,42 @@ def _seeds(text: str) -> list[int]:
     if len(set(seeds)) < len(seeds):
         raise UsageError(f"--seeds {text}: a seed stands there twice; name each once.")
     return seeds
+
+
+def _check_units(names: list[str], *, is_all: bool, quick: bool, data: Path | None, out: Path | None) -> None:
+    """Check experiment by experiment, and say which models no longer come out the same."""
+    from contextlib import redirect_stdout
+
+    from rich.console import Console
+
+    from hippozoo import experiments
+    from hippozoo.experiments import Terminal
+
+    folder = out or (experiments.QUICK_FOLDER if quick else experiments.FULL_FOLDER)
+    differing = []
+    for name in names:
+        if is_all and not (Path(folder) / name / "units.jsonl").exists():
+            continue
+        try:
+            with redirect_stdout(sys.stderr):
+                checks = experiments.check_units(
+                    name, quick=quick, data=data, out=folder, progress=Terminal(Console(stderr=True))
+                )
+        except KeyboardInterrupt:
+            raise StoppedError(f"stopped while checking {name}; the same command goes on from there.") from None
+        if not checks:
+            typer.echo(f"{name}: every unit agrees with this code already.")
+        for model, one in checks.items():
+            typer.echo(f"{name}: {model}: {'the same' if one.equal else 'differs'} ({one.seconds:.1f} s)")
+            for place, old, new in one.differences:
+                typer.echo(f"    {place}: {old} was written, {new} comes out")
+            if not one.equal:
+                differing.append(f"{model} in {name}")
+    if differing:
+        raise RuntimeError(
+            f"{', '.join(differing)} no longer comes out as written. Another machine may round otherwise; if the code "
+            "is the reason, delete those lines of units.jsonl and run the experiment again."
+        )
 
 
 def _reproduce_one(

@@ -54,6 +54,10 @@ Optional, for units:
     Called when all units are done; returns further ones that depend on them, for example all seeds at the
     learning rate that was best on validation. Called again until it returns nothing new.
 
+``MODEL = "row"``
+    The part of a unit's key that names its model (default ``"model"``). Each line carries a hash of the code that
+    computed it; when the code has changed, a run warns, and ``--check`` computes the cheapest unit of each model again.
+    Where it comes out the same, the other lines of that model count as renewed.
 ``ASSEMBLES_PARTS = True``
     `assemble` can be called with some of the units: then ``--so-far`` writes metrics and figures of what is there,
     without running anything.
@@ -149,6 +153,7 @@ from __future__ import annotations
 
 import os
 
+from hippozoo.experiments._framework.check import Check, check_units
 from hippozoo.experiments._framework.figures import save_figure
 from hippozoo.experiments._framework.progress import Terminal as Terminal
 from hippozoo.experiments._framework.progress import duration_text as duration_text
@@ -180,6 +185,8 @@ __path__ = [*__path__, *filter(None, os.environ.get("HIPPOZOO_EXPERIMENTS", "").
 
 __all__ = [
     "reproduce",
+    "check_units",
+    "Check",
     "names",
     "describe",
     "check_name",

@@ -96,6 +96,7 @@ DEPARTURES = (
     Departure("weights tested", "not given", "the best on validation episodes", "the last look stands beside"),
 )
 SELECTS = ("seeds", "protocols", "bank_sizes")
+MODEL = "protocol"
 LABELS = {
     "minibatch": "batches of 64",
     "episodes": "one episode per step, each from nothing",

@@ -28,6 +28,7 @@ from hippozoo.zoo.forecasting import ForecastMap, Moments, reduced_rank
 
 PAPER = {"mse": {name: {model: dict(row) for model, row in table.items()} for name, table in PUBLISHED.items()}}
 SELECTS = ("datasets", "horizons")
+MODEL = "dataset"
 _BLOCK = 2048
 
 

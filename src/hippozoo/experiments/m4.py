@@ -36,6 +36,7 @@ from hippozoo.zoo.forecasting import forecaster_for
 PAPER = {"owa": {name: {model: row["owa"] for model, row in table.items() if "owa" in row}
                  for name, table in PUBLISHED.items()}}  # fmt: skip
 SELECTS = ("frequencies", "methods")
+MODEL = "method"
 ASSEMBLES_PARTS = True
 TARGETS = {
     "owa": {"hourly": 0.45, "weekly": 0.70},

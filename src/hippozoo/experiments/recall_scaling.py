@@ -115,6 +115,7 @@ DEPARTURES = (
     ),
 )
 SELECTS = ("seeds", "rows", "rates")
+MODEL = "row"
 ASSEMBLES_PARTS = True
 # "Far from 100 %", in points: the paper's words, and our reading of them (its own figures lack 22 and 32).
 FAR = 10.0

@@ -78,6 +78,7 @@ DEPARTURES = (
     ),
 )
 SELECTS = ("seeds", "protocols", "summary_seeds")
+MODEL = "salience"
 PROTOCOLS = ("minibatch", "online")
 
 

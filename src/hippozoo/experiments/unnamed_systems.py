@@ -28,6 +28,7 @@ from hippozoo.zoo.volterra import fit_system
 # The paper has no such study.
 PAPER: dict[str, Any] = {}
 SELECTS = ("systems",)
+MODEL = "system"
 ASSEMBLES_PARTS = True
 #: Mean and swing of the pump's voltage: tanks that overflow often, and now and then.
 TANKS = {"tanks, often full": (3.3, 1.6), "tanks, seldom full": (2.9, 1.0)}

@@ -132,6 +132,8 @@ class Finished:
         What `run_unit` returned, as JSON keeps it: keys are strings, arrays are lists.
     seconds
         How long it took to compute.
+    code
+        A hash of the code that computed it; None for lines from before that was written down.
 
     Examples
     --------
@@ -142,6 +144,7 @@ class Finished:
     unit: dict[str, Any]
     result: dict[str, Any]
     seconds: float
+    code: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from typing import Any
 from hippozoo import __version__
 from hippozoo._arguments import whole_number
 from hippozoo._files import demand_writable, make_folder
+from hippozoo.experiments._framework.check import Checked, notes_on_code
+from hippozoo.experiments._framework.code import code_hash
 from hippozoo.experiments._framework.compute import (
     Failed,
     OnProgress,
@@ -209,7 +211,8 @@ def _run_units(
     experiment: Experiment, config: Any, folder: Path, data: Path | None, jobs: int, told: Silence
 ) -> tuple[Any, float]:
     fingerprint = experiment.fingerprint(config)
-    with UnitLog(folder / "units.jsonl", experiment.name, fingerprint) as log:
+    code = code_hash(experiment.module)
+    with UnitLog(folder / "units.jsonl", experiment.name, fingerprint, code) as log:
         wanted = _listed(experiment, experiment.function("units")(config))
         done = sum(log.find(unit) is not None for unit in wanted)
         told.start(experiment.name, total=len(wanted), done=done)
@@ -217,6 +220,8 @@ def _run_units(
             told.note(f"{done} of {len(wanted)} units are in {log.path} already (delete it to compute them anew)")
         if log.others:
             told.note(f"{log.others} units of other configurations in {log.path} are left alone")
+        for text in notes_on_code(experiment, log.all(), Checked.read(folder), code):
+            told.note(text)
         while True:
             missing = [unit for unit in wanted if log.find(unit) is None]
             tasks = [Task(unit, _scratch(folder, fingerprint, unit)) for unit in missing]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -40,6 +42,8 @@ def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
                 entry = json.loads(line)
                 if not {"fingerprint", "unit", "result", "seconds"} <= set(entry):
                     raise ValueError("it is no unit")
+                if entry.get("check", check := check_value(entry["result"])) != check:
+                    raise ValueError("its result is not the one that was written")
             except (ValueError, TypeError) as error:
                 if used + len(line) == len(content) and not line.endswith(b"\n"):
                     break  # a kill tore the last line; its unit runs again
@@ -49,6 +53,36 @@ def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
             entries.append(entry)
         used += len(line)
     return entries, used
+
+
+def check_value(result: Any) -> str:
+    """A short text that differs wherever two results do; how long something took does not count.
+
+    Examples
+    --------
+    >>> check_value({"loss": 0.5, "train_seconds": 3}) == check_value({"loss": 0.5, "train_seconds": 4})
+    True
+    >>> check_value({"loss": 0.5}) == check_value({"loss": 0.25})
+    False
+    """
+    return sha256(canonical(without_times(result)).encode()).hexdigest()[:12]
+
+
+def without_times(value: Any) -> Any:
+    """A result without its entries that are named after seconds or milliseconds.
+
+    Examples
+    --------
+    >>> without_times({"loss": 0.5, "looks": [{"step": 1, "milliseconds_per_step": 8.5}]})
+    {'loss': 0.5, 'looks': [{'step': 1}]}
+    """
+    if isinstance(value, dict):
+        return {
+            name: without_times(item)
+            for name, item in value.items()
+            if not {"seconds", "milliseconds"} & set(name.split("_"))
+        }
+    return [without_times(item) for item in value] if isinstance(value, list) else value
 
 
 class UnitLog:
@@ -62,6 +96,8 @@ class UnitLog:
         Name of the experiment.
     fingerprint
         Which configuration the units belong to.
+    code
+        A hash of the code that computes new units; it is written beside them.
 
     Examples
     --------
@@ -74,10 +110,11 @@ class UnitLog:
     {'loss': 0.5}
     """
 
-    def __init__(self, path: Path, experiment: str, fingerprint: str) -> None:
+    def __init__(self, path: Path, experiment: str, fingerprint: str, code: str | None = None) -> None:
         self.path = path
         self.experiment = experiment
         self.fingerprint = fingerprint
+        self.code = code
         self.others = 0
         self._done: dict[str, Finished] = {}
         self._file: int | None = None
@@ -127,7 +164,7 @@ class UnitLog:
             os.write(self._file, b"\n")
         for entry in entries:
             if entry["fingerprint"] == self.fingerprint:
-                done = Finished(entry["unit"], entry["result"], entry["seconds"])
+                done = Finished(entry["unit"], entry["result"], entry["seconds"], entry.get("code"))
                 self._done.setdefault(canonical(done.unit), done)
             else:
                 self.others += 1
@@ -160,7 +197,10 @@ class UnitLog:
             "unit": done.unit,
             "result": done.result,
             "seconds": round(done.seconds, 3),
+            "check": check_value(done.result),
         }
+        if self.code is not None:
+            entry["code"] = self.code
         line = json.dumps(entry, ensure_ascii=False, allow_nan=False) + "\n"
         before = os.fstat(self._file).st_size
         try:
@@ -172,7 +212,7 @@ class UnitLog:
         except CannotWriteError:
             os.ftruncate(self._file, before)  # half a line would spoil the next one
             raise
-        self._done[canonical(done.unit)] = done
+        self._done[canonical(done.unit)] = replace(done, code=self.code)
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
