@@ -80,6 +80,10 @@ MEMBERS = {
         {"inputs": lambda rng, batch, n_steps: torch.from_numpy(rng.integers(0, 9, (batch, n_steps)))},
     ),
     "associative": (lambda: AssociativeMemory(channels=3, width=4, hidden=8, dtype=torch.float64), {"n_steps": 150}),
+    "associative, two-dimensional addresses": (
+        lambda: AssociativeMemory(channels=3, width=4, hidden=8, family=Legendre(4), start="present", dimensions=2),
+        {},
+    ),
     "associative-float32": (
         lambda: AssociativeMemory(channels=3, outputs=2, width=4, hidden=8, family=Legendre(9), start="random"),
         {},

@@ -27,6 +27,7 @@ from hippozoo.experiments._history_geometry import (
     shapes_beside,
 )
 from hippozoo.experiments._predictive_memory import by_place, errors_on, expected_errors, memory_claims
+from hippozoo.experiments._weighted_horizons import weighted_claims, weighted_memories
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
 from hippozoo.tasks.gp_mixture import GaussianMixture
@@ -75,6 +76,8 @@ class Config:
     ridge: float = 1e-6
     shown_ridges: tuple[float, ...] = (0.0, 1e-6, 1e-4, 1e-2)  # of the eigenfunctions
     gp_history: int = 512
+    decays: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0)  # of the weight over the long horizon
+    weighted_ranks: tuple[int, ...] = (2, 4)
 
     @property
     def history(self) -> LegT:
@@ -105,6 +108,12 @@ def run(config: Config, context: Context = QUIET) -> Result:
             arrays = {"opened": opened, "signal": train, "process": process, "config": config}
     metrics = over_seeds(found)
     metrics["expected"] = expected(config, process, theory)
+    long, weighted = max(config.horizons), {}
+    for rank in config.weighted_ranks:
+        forecaster = forecaster_of(config, long, rank=rank)
+        weighted[str(rank)] = weighted_memories(forecaster, process, config.decays, min(config.horizons))
+    metrics["weighted"] = {rank: places for rank, (places, _) in weighted.items()}
+    arrays["weighted"] = {rank: errors for rank, (_, errors) in weighted.items()}
     metrics["delay_over_gp"] = {
         f"H{h}": metrics["mse"]["delay"][f"H{h}"]["mean"] / metrics["mse"]["gp"][f"H{h}"]["mean"]
         for h in config.horizons
@@ -308,6 +317,7 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
         ),
         *memory_claims(metrics, short, long, own),
         *geometry_claims(metrics, short, long, own),
+        *weighted_claims(metrics["weighted"]),
     ]
 
 
@@ -338,6 +348,7 @@ def table(result: Result) -> str:
 def report(result: Result, folder: Path) -> None:
     """Figure A (schematic), B (predictive memories and forecasts) and C (geometry)."""
     from hippozoo.experiments import _forecasting_figures as figures
+    from hippozoo.experiments import _weighted_horizons as weighted_horizons
     from hippozoo.plotting import style
 
     config: Config = result.arrays["config"]
@@ -350,3 +361,5 @@ def report(result: Result, folder: Path) -> None:
             figures.draw_predictive_memory(forecasters, delay, signal, process, folder)
             figures.draw_geometry(opened[delay], delay, folder)
         figures.draw_history_kernels(opened, folder)
+        whole = expected_errors(process, config.history, np.eye(config.order))
+        weighted_horizons.draw(result.arrays["weighted"], whole, float(max(config.horizons)), folder)

@@ -37,6 +37,10 @@ class PolynomialBank(WithTables):
     :math:`\beta = g` (for :math:`k = \varphi(x)` and :math:`\varepsilon = 0`). Since addresses do not depend on
     the bank, the writes of a whole sequence are one triangular solve per stretch of time, and `forward` takes it.
 
+    With `dimensions` = 2 an address is a point of the unit square and the basis has every product
+    :math:`\varphi_i(x_1)\,\varphi_j(x_2)`. The kernel of two addresses is the product of those of their coordinates:
+    it vanishes where either of them does.
+
     The bank is explicit: it goes in and comes out, (batch, channels, coefficients), and is never changed in place.
 
     Parameters
@@ -47,6 +51,9 @@ class PolynomialBank(WithTables):
         The basis on [0, 1]; its order is the number of coefficients, n_assoc in the paper.
     epsilon
         Added to the squared length of the key, as in the paper. Legendre keys are never shorter than 1.
+    dimensions
+        Numbers in an address: 1 as in the paper, and an address is that number itself; with more, addresses have one
+        more axis, and there are ``family.order ** dimensions`` coefficients.
     device, dtype
         As in any torch layer; float32 or float64.
 
@@ -75,6 +82,8 @@ class PolynomialBank(WithTables):
         epsilon: float = 1e-6,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
+        *,
+        dimensions: int = 1,
     ) -> None:
         super().__init__()
         self.channels = whole_number("channels", channels)
@@ -82,6 +91,7 @@ class PolynomialBank(WithTables):
         if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not 0 <= epsilon < math.inf:
             raise ValueError(f"epsilon={shorten(epsilon)}; pass a small number epsilon >= 0, such as 1e-6.")
         self.epsilon = float(epsilon)
+        self.dimensions = whole_number("dimensions", dimensions)
         place = torch.empty((), device=device, dtype=dtype)
         if place.dtype not in (torch.float32, torch.float64):
             raise TypeError(f"dtype={place.dtype}: a bank needs float32 or float64.")
@@ -94,20 +104,27 @@ class PolynomialBank(WithTables):
         """What the bank computes in, and what values and states are given in."""
         return self._cosines.dtype
 
+    @property
+    def coefficients(self) -> int:
+        """Numbers per channel."""
+        return self.family.order**self.dimensions
+
     def configuration(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {"channels": self.channels, "family": self.family, "epsilon": self.epsilon}
+        arguments = {"channels": self.channels, "family": self.family, "epsilon": self.epsilon}
+        return arguments if self.dimensions == 1 else arguments | {"dimensions": self.dimensions}
 
     def extra_repr(self) -> str:
         """What stands in the parentheses when the bank is printed."""
-        return f"channels={self.channels}, family={self.family!r}"
+        more = "" if self.dimensions == 1 else f", dimensions={self.dimensions}"
+        return f"channels={self.channels}, family={self.family!r}{more}"
 
     def initial_state(self, batch: int) -> Bank:
         """The empty bank: zeros of shape (batch, channels, coefficients)."""
         batch = whole_number("batch", batch)
-        return self._cosines.new_zeros(batch, self.channels, self.family.order)
+        return self._cosines.new_zeros(batch, self.channels, self.coefficients)
 
-    def features(self, address: Float[Tensor, "*points"]) -> Float[Tensor, "*points coefficients"]:
+    def features(self, address: Float[Tensor, "*address"]) -> Float[Tensor, "*points coefficients"]:
         """The basis at every address: what the paper calls key or query.
 
         Examples
@@ -125,7 +142,7 @@ class PolynomialBank(WithTables):
     def write(
         self,
         state: Bank,
-        address: Float[Tensor, " batch"],
+        address: Float[Tensor, "batch *dimensions"],
         value: Float[Tensor, "batch channels"],
         gate: Float[Tensor, " batch"] | None = None,
     ) -> Bank:
@@ -144,13 +161,13 @@ class PolynomialBank(WithTables):
         batch = len(state)
         self._check_address("address", address, (batch,))
         self._check("value", value, (batch, self.channels))
-        gate = torch.ones_like(address) if gate is None else gate
+        gate = value.new_ones(batch) if gate is None else gate
         self._check("gate", gate, (batch,))
         within("gate", gate, 0.0, 1.0, what_to_do="0 leaves the bank alone, 1 writes in full.")
         return self._write(state, address, value, gate)
 
-    def read(self, state: Bank, address: Float[Tensor, "batch *points"]) -> Float[Tensor, "batch *points channels"]:
-        """What the bank holds at one address per item, or at several: (batch,) or (batch, points).
+    def read(self, state: Bank, address: Float[Tensor, "batch *address"]) -> Float[Tensor, "batch *points channels"]:
+        """What the bank holds at one address per item, or at several: (batch,) or (batch, points), and the dimensions.
 
         Examples
         --------
@@ -161,9 +178,11 @@ class PolynomialBank(WithTables):
         self.refresh_tables(self._home(address))
         self._check_state(state)
         self._check_address("address", address)
-        if address.ndim not in (1, 2) or len(address) != len(state):
+        if address.ndim - len(self._point) not in (1, 2) or len(address) != len(state):
+            more = "" if self.dimensions == 1 else f" and {self.dimensions} numbers for each address"
             raise ValueError(
-                f"address has shape {tuple(address.shape)}; pass (batch,) or (batch, points) with batch={len(state)}."
+                f"address has shape {tuple(address.shape)}; pass (batch,) or (batch, points) with "
+                f"batch={len(state)}{more}."
             )
         return self._read(state, address)
 
@@ -171,9 +190,9 @@ class PolynomialBank(WithTables):
 
     def forward(
         self,
-        write_address: Float[Tensor, "batch time"],
+        write_address: Float[Tensor, "batch time *dimensions"],
         value: Float[Tensor, "batch time channels"],
-        read_address: Float[Tensor, "batch time"],
+        read_address: Float[Tensor, "batch time *dimensions"],
         write_gate: Float[Tensor, "batch time"] | None = None,
         state: Bank | None = None,
     ) -> tuple[Float[Tensor, "batch time channels"], Bank]:
@@ -190,7 +209,7 @@ class PolynomialBank(WithTables):
         """
         self.refresh_tables(self._home(write_address))
         batch, n_steps = self._check_sequence(write_address, value, read_address)
-        write_gate = torch.ones_like(write_address) if write_gate is None else write_gate
+        write_gate = value.new_ones(batch, n_steps) if write_gate is None else write_gate
         self._check("write_gate", write_gate, (batch, n_steps))
         within("write_gate", write_gate, 0.0, 1.0, what_to_do="0 leaves the bank alone, 1 writes in full.")
         state = self.initial_state(batch) if state is None else state
@@ -199,7 +218,20 @@ class PolynomialBank(WithTables):
 
     # The layer has checked what it hands over, so these do not look again.
 
+    @property
+    def _point(self) -> tuple[int, ...]:
+        """The shape of one address."""
+        return () if self.dimensions == 1 else (self.dimensions,)
+
     def _features(self, address: Tensor) -> Tensor:
+        if self.dimensions == 1:
+            return self._along_one_axis(address)
+        features, *others = self._along_one_axis(address).unbind(-2)
+        for other in others:
+            features = (features[..., None] * other[..., None, :]).flatten(-2)
+        return features
+
+    def _along_one_axis(self, address: Tensor) -> Tensor:
         # Polynomials are cosine series of the angle: one product, accurate at the ends, and nothing to iterate.
         info = torch.finfo(address.dtype)
         # At 0 the angle has no derivative; one rounding inside, all derivatives are right. The way there is taken as a
@@ -231,7 +263,7 @@ class PolynomialBank(WithTables):
 
     def _read(self, state: Tensor, address: Tensor) -> Tensor:
         query = self._features(address)
-        return read_at(state, query) if address.ndim == 1 else query @ state.mT
+        return read_at(state, query) if query.ndim == 2 else query @ state.mT
 
     def _write_and_read(
         self, write_address: Tensor, value: Tensor, read_address: Tensor, gate: Tensor, state: Tensor
@@ -254,14 +286,18 @@ class PolynomialBank(WithTables):
     def _check_address(self, name: str, address: Tensor, shape: tuple[int, ...] | None = None) -> None:
         real_tensor(name, address, self.dtype)
         on_device(name, address, self._cosines.device)
-        if shape is not None and tuple(address.shape) != shape:
-            raise ValueError(f"{name} has shape {tuple(address.shape)}, expected {shape}.")
+        if shape is not None and tuple(address.shape) != shape + self._point:
+            raise ValueError(f"{name} has shape {tuple(address.shape)}, expected {shape + self._point}.")
+        if self.dimensions > 1 and address.shape[-1:] != self._point:
+            raise ValueError(
+                f"{name} has shape {tuple(address.shape)}; its last axis holds the {self.dimensions} coordinates."
+            )
         within(name, address, 0.0, 1.0, what_to_do="map scores through a sigmoid first.")
 
     def _check_state(self, state: Tensor, batch: int | None = None) -> None:
         real_tensor("state", state, self.dtype)
         on_device("state", state, self._cosines.device)
-        expected = self.channels, self.family.order
+        expected = self.channels, self.coefficients
         if state.ndim != 3 or tuple(state.shape[1:]) != expected or batch not in (None, len(state)):
             raise ValueError(
                 f"state has shape {tuple(state.shape)}, expected (batch, channels, coefficients) = "

@@ -46,15 +46,15 @@ class Signals(NamedTuple):
     Parameters
     ----------
     write_address, read_address
-        Where it writes and reads, between 0 and 1.
+        Where it writes and reads, between 0 and 1; with addresses of several dimensions their coordinates come last.
     write_gate, output_gate
         How far it writes, and how far it lets out what it read.
     value
         What it writes.
     """
 
-    write_address: Float[Tensor, "*moments"]
-    read_address: Float[Tensor, "*moments"]
+    write_address: Float[Tensor, "*address"]
+    read_address: Float[Tensor, "*address"]
     write_gate: Float[Tensor, "*moments"]
     output_gate: Float[Tensor, "*moments"]
     value: Float[Tensor, "*moments width"]
@@ -85,6 +85,9 @@ class AssociativeMemory(SequenceLayer):
     family
         The basis of the bank; by default ``Legendre(32)``. Its order is the number of coefficients, and the number of
         pairs that can be stored without interference (see `capacity`).
+    dimensions
+        Numbers in an address. With more than one, tokens have more room to be told apart; the bank has
+        ``family.order ** dimensions`` coefficients (see `PolynomialBank`).
     dt
         Time from one sample to the next, where a call does not say otherwise.
     hidden
@@ -130,6 +133,7 @@ class AssociativeMemory(SequenceLayer):
         hidden: int = 256,
         epsilon: float = 1e-6,
         start: Start = "previous",
+        dimensions: int = 1,
         dt: float = 1.0,
         generator: torch.Generator | None = None,
         device: torch.device | str | int | None = None,
@@ -146,10 +150,10 @@ class AssociativeMemory(SequenceLayer):
         made = torch.empty((), **self._place)
         system = LegT(order=32, timescale=2.0) if system is None else system
         self.memory = MemoryLayer(system, dt=dt, channels=self.width, **self._place)
-        self.bank = PolynomialBank(self.width, family, epsilon, **self._place)
+        self.bank = PolynomialBank(self.width, family, epsilon, **self._place, dimensions=dimensions)
         order = self.memory.system.order
         self.project = undrawn_linear(channels, self.width, made, bias=False)
-        self.addresses = undrawn_linear(self.width * order, 2, made)
+        self.addresses = undrawn_linear(self.width * order, 2 * self.dimensions, made)
         self.write_gate = Gate(self.width, order, self.hidden, generator, **self._place)
         self.output_gate = Gate(self.width, order, self.hidden, generator, **self._place)
         self.value = undrawn_linear(self.width, self.width, made, bias=False)
@@ -167,6 +171,11 @@ class AssociativeMemory(SequenceLayer):
     def family(self) -> OrthonormalFamily:
         """The basis of the bank."""
         return self.bank.family
+
+    @property
+    def dimensions(self) -> int:
+        """Numbers in an address."""
+        return self.bank.dimensions
 
     @property
     def dt(self) -> float:
@@ -190,12 +199,13 @@ class AssociativeMemory(SequenceLayer):
             gate.reset_parameters(newest, generator, bias=None if self.start == "random" else -3.0)
         if self.start != "random":
             previous = torch.from_numpy(sample_reader(self.system, self.dt, lag=1)).to(weight)
-            direction = torch.empty(self.width, 1, dtype=weight.dtype, device=weight.device)
-            direction.normal_(generator=generator)
+            # One direction for each coordinate of an address; the write's come first, then the read's.
+            directions = torch.empty(self.dimensions, self.width, 1, dtype=weight.dtype, device=weight.device)
+            directions.normal_(generator=generator)
+            lag = newest if self.start == "present" else previous
             with torch.no_grad():
-                weight.copy_((direction * previous).flatten())
-                if self.start == "present":
-                    weight[1].copy_((direction * newest).flatten())
+                weight[: self.dimensions].copy_((directions * previous).flatten(1))
+                weight[self.dimensions :].copy_((directions * lag).flatten(1))
                 self.addresses.bias.zero_()
 
     # -- the state in motion ---------------------------------------------------------------------------------
@@ -233,7 +243,11 @@ class AssociativeMemory(SequenceLayer):
         return joint, torch.stack([self.write_gate.lag_functional, self.output_gate.lag_functional])
 
     def _signals(self, answers: Answers, projected: Tensor) -> Signals:
-        write_address, read_address = torch.sigmoid(answers.joint + self.addresses.bias).unbind(-1)
+        addresses = torch.sigmoid(answers.joint + self.addresses.bias)
+        if self.dimensions == 1:
+            write_address, read_address = addresses.unbind(-1)
+        else:
+            write_address, read_address = addresses.chunk(2, -1)
         to_write, to_output = answers.lagged.unbind(0)
         return Signals(
             write_address, read_address, self.write_gate(to_write), self.output_gate(to_output), self.value(projected)

@@ -35,8 +35,8 @@ class AssociativeTrace(NamedTuple):
         ``banks[t + 1]`` after it.
     """
 
-    write_address: Float[np.ndarray, " time"]
-    read_address: Float[np.ndarray, " time"]
+    write_address: Float[np.ndarray, "time *dimensions"]
+    read_address: Float[np.ndarray, "time *dimensions"]
     write_gate: Float[np.ndarray, " time"]
     output_gate: Float[np.ndarray, " time"]
     values: Float[np.ndarray, "time width"]
@@ -110,6 +110,11 @@ def bank_functions(
     >>> address.shape, said.shape
     ((11,), (11, 3))
     """
+    if layer.dimensions != 1:
+        raise ValueError(
+            f"this layer has addresses of dimensions={layer.dimensions}; a curve can be drawn for one. "
+            "Read single addresses with layer.bank.read."
+        )
     address = np.linspace(0.0, 1.0, whole_number("points", points, minimum=2))
     project = layer.readout.weight.detach().double().cpu().numpy()
     return address, layer.family.values(address) @ bank.T @ project.T
