@@ -1,7 +1,9 @@
 """Studies beyond the paper: clock or comb, multi-query recall, systems whose form nobody names."""
 
+import numpy as np
 import pytest
 
+import hippozoo.experiments.cubic_kernels as cubic
 import hippozoo.experiments.multi_query_recall as recall
 import hippozoo.experiments.salience_start as start
 from hippozoo.experiments import over_seeds, reproduce
@@ -12,6 +14,7 @@ from hippozoo.experiments import over_seeds, reproduce
     [
         ("salience-start", "| token alone | random | 0.003 |"),
         ("multi-query-recall", "| Associative Memory |"),
+        ("cubic-kernels", "| rank 2 | 8 | 89 |"),
         ("unnamed-systems", "| tanks, seldom full | test |"),
     ],
 )
@@ -44,3 +47,18 @@ def test_associative_memory_is_judged_against_deltanet_once_all_is_run(ours, siz
     row = {"assoc": over_seeds([ours] * seeds), "deltanet": over_seeds([0.955] * seeds)}
     (claim,) = recall._claims(recall.Config(), {"accuracy": {f"size_{number}": row for number in range(sizes)}})
     assert claim.verdict == expected
+
+
+def test_the_cubic_system_is_its_kernels_applied_to_the_past(rng):
+    length = 9
+    signal, target = cubic.cubic_system(60, rng, length)
+    first, third = cubic.filters(length)[0], cubic.kernel_of(cubic.filters(length))
+    padded = np.concatenate([np.zeros(length - 1), signal])
+    past = np.lib.stride_tricks.sliding_window_view(padded, length)[:, ::-1]
+    expected = past @ first + np.einsum("ijk,ti,tj,tk->t", third, past, past, past)
+    np.testing.assert_allclose(target, expected, atol=1e-12)
+
+
+def test_two_products_of_functionals_can_be_the_third_kernel():
+    """At a high order nothing is lost: the least error of a kernel is rounding, at a low order it is not."""
+    assert cubic._least_kernel_error(64, 32.0) < 1e-12 < cubic._least_kernel_error(8, 32.0)

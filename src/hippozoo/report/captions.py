@@ -24,6 +24,7 @@ class Chapter(NamedTuple):
 
 CHAPTERS: dict[str, Chapter] = {
     "volterra": Chapter("Volterra HiPPO: a kernel learnt online", "figure 1A"),
+    "cubic-kernels": Chapter("Volterra HiPPO: cubic kernels of low rank", "beyond the paper"),
     "system-identification": Chapter("Volterra HiPPO on real systems", "beyond the paper"),
     "unnamed-systems": Chapter("Systems whose form nobody names", "beyond the paper"),
     "selective-copying": Chapter("Salience HiPPO: selective copying", "figures 1B and 2"),
@@ -35,6 +36,9 @@ CHAPTERS: dict[str, Chapter] = {
     "multiscale": Chapter("Multiscale HiPPO: variable horizons", "figures 4 and 7"),
     "forecasting": Chapter("Forecasting HiPPO: what an objective remembers", "figure 5"),
     "long-term-forecasting": Chapter("Forecasts of real series", "beyond the paper"),
+    "m4": Chapter("Forecasts on the M4 competition", "beyond the paper"),
+    "nab": Chapter("Alarms on the Numenta benchmark", "beyond the paper"),
+    "digits": Chapter("Stacks on digits, pixel by pixel and row by row", "beyond the paper"),
     "wikitext": Chapter("Characters of WikiText-2", "Table 4"),
     "salience-vs-mamba": Chapter("Salience beside Mamba's time steps", "appendix"),
 }
@@ -63,5 +67,7 @@ CAPTIONS: dict[tuple[str, str], str] = {
     ("forecasting", "c-geometry"): "Figure 5C: leading eigenfunctions at several ridges, with an exact delay.",
     ("forecasting", "c-geometry-endpoint"): "Figure 5C as printed.",
     ("forecasting", "c-history-kernel"): "The history kernels behind figure 5C.",
-    ("forecasting", "weights"): "Beyond the paper: predictive memories under a nonuniform weight of leads.",
+    ("forecasting", "d-weighted-horizons"): "Beyond the paper: predictive memories under a nonuniform weight of leads.",
+    ("cubic-kernels", "cost-and-kernel"): "Time per sample and error of the third kernel, full and of low rank.",
+    ("cubic-kernels", "slices"): "One slice of the third kernel: true, and as each readout has learnt it.",
 }

@@ -15,6 +15,7 @@ _NEEDED = {"name": str, "quick": bool, "metrics": dict, "claims": list, "seconds
 #: In the order of the paper; what is not named here follows.
 ORDER = (
     "volterra",
+    "cubic-kernels",
     "system-identification",
     "unnamed-systems",
     "selective-copying",
@@ -26,6 +27,9 @@ ORDER = (
     "multiscale",
     "forecasting",
     "long-term-forecasting",
+    "m4",
+    "nab",
+    "digits",
     "wikitext",
     "salience-vs-mamba",
 )
