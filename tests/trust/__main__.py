@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import sys
@@ -18,6 +19,7 @@ from hippozoo.experiments._framework.run import versions
 from trust.crashes import faults, kills
 from trust.fuzz import ENTRIES, draw, trouble
 from trust.jobs import JOBS
+from trust.soak import FORMS, soak
 
 
 def main() -> None:
@@ -27,6 +29,8 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=None, help="at most so many calls of each kind per job")
     parser.add_argument("--jobs", nargs="*", default=list(JOBS), choices=list(JOBS), help="which jobs")
     parser.add_argument("--fuzz-minutes", type=float, default=60.0, help="how long to fuzz")
+    parser.add_argument("--soak", type=float, default=1e8, help="samples through every streaming form; 0 for none")
+    parser.add_argument("--forms", nargs="*", default=list(FORMS), choices=list(FORMS), help="which streaming forms")
     parser.add_argument("--out", type=Path, default=Path("results") / "trust", help="folder of the results")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
@@ -34,6 +38,8 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     about = {"machine": platform.machine(), "cores": os.cpu_count(), "versions": versions()}
     mishaps = crash_matrix(options, about) + fuzz(options, about)
+    if options.soak:
+        soaks(options, about)
     sys.exit(1 if mishaps else 0)
 
 
@@ -52,6 +58,18 @@ def crash_matrix(options: argparse.Namespace, about: dict[str, Any]) -> int:
         sys.stderr.write(f"{name}: {found['kills']['kills']} kills, {found['faults']['faults']} faults, ")
         sys.stderr.write(f"{mishaps} mishaps so far\n")
     return mishaps
+
+
+def soaks(options: argparse.Namespace, about: dict[str, Any]) -> None:
+    """Feed every streaming form; what an earlier run has seen of other forms stays."""
+    path = options.out / "soak.json"
+    document = {"about": "a long stream: error against the plain definition, peak of memory, at some lengths", **about}
+    known = json.loads(path.read_text(encoding="utf-8"))["forms"] if path.exists() else {}
+    for name in options.forms:
+        known[name] = soak(name, int(options.soak))
+        document["forms"] = {form: known[form] for form in FORMS if form in known}
+        write_json(path, document)
+        sys.stderr.write(f"{name}: {known[name]['samples']:,} samples in {known[name]['minutes']} minutes\n")
 
 
 def fuzz(options: argparse.Namespace, about: dict[str, Any]) -> int:
