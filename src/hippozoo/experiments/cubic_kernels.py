@@ -79,8 +79,9 @@ def filters(length: int) -> Float[np.ndarray, "filters length"]:
 
 def kernel_of(rows: Float[np.ndarray, "filters length"]) -> Float[np.ndarray, "length length length"]:
     """The third kernel: the products of filters, symmetric."""
-    kernel = sum(np.einsum("i,j,k->ijk", *(rows[index] for index in product)) for product in PRODUCTS)
-    return sum(np.transpose(kernel, axes) for axes in permutations(range(DEGREE))) / 6
+    products = [np.einsum("i,j,k->ijk", *(rows[index] for index in product)) for product in PRODUCTS]
+    kernel = np.sum(products, axis=0)
+    return np.mean([np.transpose(kernel, axes) for axes in permutations(range(DEGREE))], axis=0)
 
 
 def cubic_system(
@@ -134,7 +135,6 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
     return {
         "relative_error": float(np.mean((predictions - target)[late] ** 2) / target.var()),
         "kernel_relative_error": float(np.linalg.norm(kernel - truth) / np.linalg.norm(truth)),
-        "least_kernel_error": _least_kernel_error(unit["order"], config.timescale),
         "parameters": readout.n_parameters,
         "seconds_per_million": 1e6 * seconds / config.n_steps,
         "slice": [float(f"{value:.4g}") for value in kernel[_shown_lag(truth)].ravel()] if unit["seed"] == 0 else None,
@@ -155,7 +155,7 @@ def _least_kernel_error(order: int, timescale: float) -> float:
     """With each filter as near as functionals of this memory come: what its order alone costs."""
     length = int(timescale)
     responses, rows = sample_responses(Memory(LegT(order, timescale)), length), filters(length)
-    nearest = rows @ responses @ np.linalg.pinv(responses.T @ responses) @ responses.T
+    nearest = (responses @ np.linalg.lstsq(responses, rows.T)[0]).T
     truth = kernel_of(rows)
     return float(np.linalg.norm(kernel_of(nearest) - truth) / np.linalg.norm(truth))
 
@@ -178,7 +178,7 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
                 rows = metrics.setdefault(name, {}).setdefault(model, {})
                 rows[order] = over_seeds(one.result[name] for one in found)
             metrics.setdefault("parameters", {}).setdefault(model, {})[order] = found[0].result["parameters"]
-            metrics.setdefault("least_kernel_error", {})[order] = found[0].result["least_kernel_error"]
+            metrics.setdefault("least_kernel_error", {})[order] = _least_kernel_error(order, config.timescale)
             drawn = [one.result["slice"] for one in found if one.result["slice"] is not None]
             if drawn:
                 slices.setdefault(model, {})[order] = drawn[0]
@@ -199,7 +199,8 @@ def _claims(metrics: dict[str, Any]) -> list[Claim]:
     growth, seconds = metrics["growth"], metrics["seconds_per_million"]
     order = max(set(seconds[FULL]) & set(seconds["rank 2"]))
     ratio = seconds[FULL][order]["mean"] / seconds["rank 2"][order]["mean"]
-    error = {model: metrics["kernel_relative_error"][model][order]["mean"] for model in (FULL, "rank 2")}
+    full, two = (metrics["kernel_relative_error"][model] for model in (FULL, "rank 2"))
+    better = {order: two[order]["mean"] <= full[order]["mean"] for order in two if order in full}
     quote = "low-rank tensor approximations could reduce this to O(kNr) while preserving interpretability"
     return [
         Claim(
@@ -209,11 +210,12 @@ def _claims(metrics: dict[str, Any]) -> list[Claim]:
             f"{order} a full tensor takes {ratio:.0f} times as long.",
             quote=quote,
         ),
-        Claim(
-            "the kernel can still be read: low rank finds it at least as well as full tensors do",
-            error["rank 2"] <= error[FULL],
-            f"Relative error of the third kernel at order {order}: {error['rank 2']:.3f} with two products, "
-            f"{error[FULL]:.3f} with the full tensor.",
+        Claim.judged(
+            "the kernel can still be read: two products find it at least as well as the full tensor does",
+            list(better.values()),
+            "Relative error of the third kernel, two products against the full tensor: "
+            + ", ".join(f"order {one}: {two[one]['mean']:.3f} against {full[one]['mean']:.3f}" for one in better)
+            + ".",
             quote=quote,
         ),
     ]
@@ -299,9 +301,9 @@ def _draw_slices(result: Result, folder: Path) -> None:
     figure = Figure(figsize=(2.5 * len(shown) + 0.6, 2.9), layout="constrained")
     axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for ax, (name, one) in zip(axes, shown.items(), strict=True):
-        picture = ax.imshow(one[:SHOWN, :SHOWN], origin="lower", cmap="RdBu_r", vmin=-limit, vmax=limit)
+        ax.imshow(one[:SHOWN, :SHOWN], origin="lower", cmap="RdBu_r", vmin=-limit, vmax=limit)
         ax.set(title=name, xlabel="lag 3 (samples)")
         ax.grid(visible=False)
     axes[0].set_ylabel("lag 2 (samples)")
-    figure.colorbar(picture, ax=axes, label=f"kernel at lag 1 = {lag}")
+    figure.colorbar(axes[0].images[0], ax=axes, label=f"kernel at lag 1 = {lag}")
     save_figure(figure, folder, "slices")
