@@ -81,7 +81,7 @@ def _explain(error: Exception, *, debug: bool, prefix: str = "") -> int:
         import traceback
 
         traceback.print_exception(error)
-    elif isinstance(error, (ValueError, RuntimeError, OSError)):  # ours: they say all there is to say
+    elif isinstance(error, (ValueError, RuntimeError, OSError)) or "pip install" in str(error):  # ours: all is said
         _complain(f"{prefix}{error}")
     else:
         _complain(f"{prefix}{type(error).__name__}: {error} (--debug shows where)")
@@ -124,6 +124,44 @@ def tour(
         import webbrowser
 
         webbrowser.open(page.resolve().as_uri())
+
+
+@app.command(epilog="Example: [bold]hippozoo explore load.csv --column load[/bold]")
+def explore(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="A .csv or .parquet file.", show_default="a built-in signal")
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its column to begin with.", show_default="the first of numbers")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=65_535, help="Where to serve the page.", show_default="a free one"),
+    ] = None,
+    browser: Annotated[bool, _flag("--browser/--no-browser", help="Open the page in a browser.")] = True,
+    debug: Debug = False,
+) -> None:
+    """Open a page on this machine that shows memory at work.
+
+    Nothing leaves the machine: the page is served to 127.0.0.1 only. Ctrl-C stops it.
+    """
+    _one_thread_unless_set()
+    from hippozoo.explore.server import demand_panel, serve
+
+    if column is not None and file is None:
+        raise UsageError(
+            f"--column {column} needs a file; pass one, as in hippozoo explore load.csv --column {column}."
+        )
+    demand_panel()
+
+    def report(address: str) -> None:
+        typer.echo(f"explorer at {address}")
+        _complain("stop with Ctrl-C.")
+
+    try:
+        serve(port or 0, file, column, browser=browser, report=report)
+    except KeyboardInterrupt:
+        _complain("stopped.")
 
 
 @app.command(epilog="Example: [bold]hippozoo reproduce multiscale --quick[/bold]")

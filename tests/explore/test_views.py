@@ -43,7 +43,8 @@ def test_the_code_of_a_memory_gives_what_is_shown(run, system):
     view = MemoryView(built_in("hourly load"), system, 12, 100.0)
     frame, names = view.frame(700), run(view.code(700))
     assert_allclose(names["state"], frame.coefficients, atol=1e-9)
-    assert_allclose(names["remembered"], frame.remembered, atol=1e-8)
+    assert_allclose(names["remembered"], frame.remembered[: view.inside], atol=1e-8)
+    assert np.isnan(frame.remembered[view.inside :]).all()
     assert_allclose(names["weight"], view.weight)
 
 

@@ -168,7 +168,9 @@ class Uploaded:
             raise TableError(str(error).replace(str(self._path), name)) from None
         self.columns, self.dates = table.columns, table.dates
         self._values = np.concatenate([one.values for one in rows])
-        self._times = None if rows[0].times is None else np.concatenate([one.times for one in rows if one.times is not None])
+        self._times = (
+            None if rows[0].times is None else np.concatenate([one.times for one in rows if one.times is not None])
+        )
 
     @classmethod
     def from_bytes(cls, name: str, content: bytes) -> Uploaded:
@@ -189,7 +191,8 @@ class Uploaded:
         present = np.isfinite(values)
         if present.sum() < FEWEST_SAMPLES:
             raise TableError(
-                f"column {column!r} of {self.name} has {present.sum()} numbers; to explore, pass {FEWEST_SAMPLES} at least."
+                f"column {column!r} of {self.name} has {present.sum()} numbers; to explore, pass "
+                f"{FEWEST_SAMPLES} at least."
             )
         values, times = values[present.argmax() :], None if self._times is None else self._times[present.argmax() :]
         if not np.isfinite(values).all():

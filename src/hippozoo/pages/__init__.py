@@ -5,8 +5,17 @@ no colours and no escaping of its own: it adds pieces to a `Page`.
 """
 
 from hippozoo.pages.page import Page
-from hippozoo.pages.pictures import bokeh_is_installed, colour, new_figure
+from hippozoo.pages.pictures import Painter, bokeh_is_installed, colour, new_figure
 from hippozoo.pages.tables import copyable_table
 from hippozoo.pages.text import json_for_script, shown
 
-__all__ = ["Page", "bokeh_is_installed", "colour", "copyable_table", "json_for_script", "new_figure", "shown"]
+__all__ = [
+    "Page",
+    "Painter",
+    "bokeh_is_installed",
+    "colour",
+    "copyable_table",
+    "json_for_script",
+    "new_figure",
+    "shown",
+]

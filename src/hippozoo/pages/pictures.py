@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from hippozoo.pages.look import ROLES
 
-__all__ = ["bokeh_is_installed", "colour", "demand_bokeh", "new_figure", "painted"]
+__all__ = ["Painter", "bokeh_is_installed", "colour", "demand_bokeh", "new_figure", "painted"]
 
 Axis = Literal["linear", "datetime"]
 
@@ -86,6 +86,42 @@ def colour(role: str) -> str:
     '#0072b2'
     """
     return ROLES["light"][role]
+
+
+class Painter:
+    """Figures that live in Python, turned light or dark there.
+
+    Examples
+    --------
+    >>> figure = new_figure("lag", "weight")
+    >>> glyph = figure.line([0, 1], [1.0, 0.5], line_color=colour("C0")).glyph
+    >>> painter = Painter()
+    >>> painter.add(figure)
+    >>> painter.turn("dark")
+    >>> glyph.line_color, figure.background_fill_color
+    ('#4aa8e8', '#14181d')
+    """
+
+    def __init__(self, theme: str = "light") -> None:
+        self.theme = theme
+        self._models: dict[str, Any] = {}
+        self._roles: list[tuple[str, str, str, bool]] = []
+
+    def add(self, *figures: Any) -> None:
+        """Take care of further figures, which were made in light colours."""
+        fresh = painted(list(figures))
+        self._models |= {one.id: one for figure in figures for one in figure.references()}
+        self._roles += fresh
+        self._put(fresh)
+
+    def turn(self, theme: str) -> None:
+        """Put the colours of a theme in, ``"light"`` or ``"dark"``."""
+        self.theme = theme
+        self._put(self._roles)
+
+    def _put(self, roles: list[tuple[str, str, str, bool]]) -> None:
+        for model, name, role, _ in roles:
+            setattr(self._models[model], name, ROLES[self.theme][role])
 
 
 def painted(figures: list[Any]) -> list[tuple[str, str, str, bool]]:

@@ -1,10 +1,26 @@
 """What each tab of the explorer shows, as plain data: made from settings, without a browser, and with its own code."""
 
-from hippozoo.explore.views.associative import AssociativeView
-from hippozoo.explore.views.forecasting import ForecastView
-from hippozoo.explore.views.memory import MemoryView
-from hippozoo.explore.views.multiscale import MultiscaleView
-from hippozoo.explore.views.salience import SalienceView
-from hippozoo.explore.views.volterra import VolterraView
+from typing import TYPE_CHECKING
+
+from hippozoo._lazy import fetched_from
+
+if TYPE_CHECKING:
+    from hippozoo.explore.views.associative import AssociativeView
+    from hippozoo.explore.views.forecasting import ForecastView
+    from hippozoo.explore.views.memory import MemoryView
+    from hippozoo.explore.views.multiscale import MultiscaleView
+    from hippozoo.explore.views.salience import SalienceView
+    from hippozoo.explore.views.volterra import VolterraView
 
 __all__ = ["AssociativeView", "ForecastView", "MemoryView", "MultiscaleView", "SalienceView", "VolterraView"]
+
+# The first view must not wait for what only the others need, torch above all.
+_HOMES = {
+    "AssociativeView": "associative",
+    "ForecastView": "forecasting",
+    "MemoryView": "memory",
+    "MultiscaleView": "multiscale",
+    "SalienceView": "salience",
+    "VolterraView": "volterra",
+}
+__getattr__ = fetched_from(__name__, {name: f"{__name__}.{module}" for name, module in _HOMES.items()})

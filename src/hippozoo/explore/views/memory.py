@@ -110,9 +110,9 @@ class MemoryView:
 
     @cached_property
     def span(self) -> float:
-        """The longest lag that is drawn."""
+        """The longest lag that is drawn: a little beyond a window, where nothing is remembered."""
         window = self.memory.system.window
-        return window if math.isfinite(window) else FADING_SPAN * self.timescale
+        return 1.25 * window if math.isfinite(window) else FADING_SPAN * self.timescale
 
     @cached_property
     def lags(self) -> Float[np.ndarray, " lags"]:
@@ -125,18 +125,30 @@ class MemoryView:
         return self.memory.system.weight(self.lags)
 
     @cached_property
+    def inside(self) -> int:
+        """How many of the lags, counted from the present, lie in the window."""
+        return int((self.lags <= self.memory.system.window).sum())
+
+    @cached_property
     def _basis(self) -> Float[np.ndarray, "lags order"]:
-        return self.memory.system.basis(self.lags)
+        return self.memory.system.basis(self.lags[: self.inside])
 
     @cached_property
     def _states(self) -> Float[np.ndarray, "time order"]:
         return self.memory.scan(self.loaded.values)
 
+    @cached_property
+    def largest(self) -> float:
+        """The largest coefficient, but for the first one where it would dwarf the others; for the axis."""
+        sizes = np.abs(self._states).max(axis=0)
+        return 1.1 * float(max(sizes[1:].max() if len(sizes) > 1 else sizes[0], 1e-12))
+
     def frame(self, now: int) -> Frame:
         """What is there to see once `now` samples have been taken in, 1 at least."""
         state = self._states[now - 1]
         truth = true_past(self.loaded.values, now, self.lags, self.loaded.dt)
-        remembered = self._basis @ state
+        remembered = np.full(LAGS, np.nan)
+        remembered[: self.inside] = self._basis @ state
         # Before the first sample there was nothing; that is no error of the memory.
         return Frame(truth, remembered, state, rms(remembered - truth))
 
@@ -153,7 +165,7 @@ from hippozoo.memory.plots import plot_memory, plot_weight
 memory = Memory({system!r}, dt={self.loaded.dt!r})
 state = memory.final(loaded.values[:{now}])  # the coefficients after {now} samples
 lags = np.linspace(0.0, {self.span!r}, {LAGS})
-remembered = memory.reconstruct(state, lags)
+remembered = memory.reconstruct(state, lags[lags <= memory.system.window])
 weight = memory.system.weight(lags)
 
 figure, (above, middle, below) = plt.subplots(3, figsize=(8, 8), layout="constrained")

@@ -1,0 +1,95 @@
+"""Serving the explorer: on this machine only, to pages of its own only."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hippozoo.explore.signals import SIGNALS, Uploaded, built_in
+
+__all__ = ["ADDRESS", "PortInUseError", "demand_panel", "make_server", "serve"]
+
+ADDRESS = "127.0.0.1"
+# What a browser may send at once; larger files are opened by `hippozoo explore FILE`.
+MOST_BYTES = 64 * 1024 * 1024
+
+
+class PortInUseError(OSError):
+    """Another program listens on the port."""
+
+
+def demand_panel() -> None:
+    """Say what to install where Panel is missing."""
+    if find_spec("panel") is None:
+        raise ImportError("the explorer is made with Panel, which is not installed; pip install 'hippozoo[explorer]'")
+
+
+def make_server(port: int = 0, file: Path | None = None, column: str | None = None) -> Any:
+    """A server that listens and is not started; port 0 takes any that is free."""
+    demand_panel()
+    uploaded = None if file is None else Uploaded(file.name, file)
+    loaded = built_in(SIGNALS[0]) if uploaded is None else uploaded.column(column)
+    import panel as pn
+    from panel.io.server import get_server
+
+    from hippozoo.explore.app import page
+
+    pn.extension(inline=True)
+    origins = [f"{name}:{port or '*'}" for name in (ADDRESS, "localhost")]
+    try:
+        server = get_server(
+            {"/": lambda: page(loaded, uploaded)},
+            port=port,
+            address=ADDRESS,
+            websocket_origin=origins,
+            title={"/": "hippozoo explore"},
+            websocket_max_message_size=MOST_BYTES * 3 // 2,
+            check_unused_sessions_milliseconds=5000,
+            unused_session_lifetime_milliseconds=15_000,
+        )
+    except OSError as error:
+        if error.errno in (errno.EADDRINUSE, errno.EACCES):
+            why = "is in use" if error.errno == errno.EADDRINUSE else "may not be used by you"
+            raise PortInUseError(
+                f"port {port} {why}; pass another with --port, or leave --port out to take a free one."
+            ) from None
+        raise
+    return server
+
+
+def serve(
+    port: int = 0,
+    file: Path | None = None,
+    column: str | None = None,
+    *,
+    browser: bool = True,
+    report: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Serve the explorer until Ctrl-C.
+
+    Parameters
+    ----------
+    port
+        Where; 0 takes any that is free.
+    file, column
+        What to begin with.
+    browser
+        Whether to open the page.
+    report
+        Called with the address of the page.
+    """
+    server = make_server(port, file, column)
+    address = f"http://{ADDRESS}:{server.port}/"
+    report(address)
+    server.start()
+    if browser:
+        import webbrowser
+
+        server.io_loop.add_callback(webbrowser.open, address)
+    try:
+        server.io_loop.start()
+    finally:
+        server.stop()
