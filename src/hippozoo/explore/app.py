@@ -24,6 +24,8 @@ _TABS = (
     ("Forecast", "forecasting", "ForecastTab"),
     ("Volterra", "volterra", "VolterraTab"),
 )
+_TABS_STYLE = """.bk-headers{flex-wrap:wrap;overflow:visible}.bk-header{height:auto}.bk-tab{color:var(--ink)}
+.bk-tab.bk-active{color:var(--ink);background:var(--paper);border-color:var(--ink);border-bottom-color:var(--paper)}"""
 _YOURS = "your file"
 _TEMPLATE = """{% extends base %}
 {% block title %}hippozoo explore{% endblock %}
@@ -55,10 +57,10 @@ class Explorer:
         self.uploaded = uploaded
         names = [*SIGNALS, *([_YOURS] if uploaded else [])]
         self.signal = pn.widgets.Select(
-            name="Signal", options=names, value=_YOURS if uploaded else loaded.name, width=170
+            label="Signal", options=names, value=_YOURS if uploaded else loaded.name, width=170
         )
-        self.file = pn.widgets.FileInput(accept=".csv,.tsv,.txt,.gz,.parquet,.pq", width=260, name="Your file (CSV)")
-        self.column = pn.widgets.Select(name="Column", options=[], visible=False, width=200)
+        self.file = pn.widgets.FileInput(accept=".csv,.tsv,.txt,.gz,.parquet,.pq", width=260, label="Your file (CSV)")
+        self.column = pn.widgets.Select(label="Column", options=[], visible=False, width=200)
         self.said = sentence(" ".join(loaded.notes))
         self.dark = Toggle(label="Light / dark", width=110)
         self._busy = False
@@ -73,7 +75,7 @@ class Explorer:
         self._places = [pn.Column(sentence("One moment …"), sizing_mode="stretch_width") for _ in _TABS]
         self._places[0][:] = [self.opened[0].layout]
         tabs = [(title, place) for (title, _, _), place in zip(_TABS, self._places, strict=True)]
-        self.tabs = pn.Tabs(*tabs, dynamic=True, sizing_mode="stretch_width")
+        self.tabs = pn.Tabs(*tabs, dynamic=True, sizing_mode="stretch_width", stylesheets=[_TABS_STYLE])
         self.tabs.param.watch(lambda event: self.open(event.new), "active")
         self.layout = pn.Column(
             controls(self.signal, self.column, self.file, pn.pane.Bokeh(self.dark, width=120)),
@@ -97,7 +99,11 @@ class Explorer:
         if number in self.opened:
             return
         _, module, name = _TABS[number]
-        self.opened[number] = getattr(import_module(f"hippozoo.explore.tabs.{module}"), name)(self.session)
+        try:
+            self.opened[number] = getattr(import_module(f"hippozoo.explore.tabs.{module}"), name)(self.session)
+        except ValueError as error:  # a signal that this member cannot take
+            self._places[number][:] = [sentence(f"{error}", "problem")]
+            return
         self._places[number][:] = [self.opened[number].layout]
 
     def _upload(self, content: bytes | None) -> None:

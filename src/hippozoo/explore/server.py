@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import logging
+import socket
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,26 +40,32 @@ def make_server(port: int = 0, file: Path | None = None, column: str | None = No
     from hippozoo.explore.app import page
 
     pn.extension(inline=True)
-    origins = [f"{name}:{port or '*'}" for name in (ADDRESS, "localhost")]
-    try:
-        server = get_server(
-            {"/": lambda: page(loaded, uploaded)},
-            port=port,
-            address=ADDRESS,
-            websocket_origin=origins,
-            title={"/": "hippozoo explore"},
-            websocket_max_message_size=MOST_BYTES * 3 // 2,
-            check_unused_sessions_milliseconds=5000,
-            unused_session_lifetime_milliseconds=15_000,
-        )
-    except OSError as error:
-        if error.errno in (errno.EADDRINUSE, errno.EACCES):
-            why = "is in use" if error.errno == errno.EADDRINUSE else "may not be used by you"
+    port = _free_port(port)  # the origins that may talk to the page are told by number
+    origins = [f"{name}:{port}" for name in (ADDRESS, "localhost")]
+    return get_server(
+        {"/": lambda: page(loaded, uploaded)},
+        port=port,
+        address=ADDRESS,
+        websocket_origin=origins,
+        title={"/": "hippozoo explore"},
+        websocket_max_message_size=MOST_BYTES * 3 // 2,
+        check_unused_sessions_milliseconds=5000,
+        unused_session_lifetime_milliseconds=15_000,
+    )
+
+
+def _free_port(port: int) -> int:
+    """The port, if nobody has it; any free one for 0."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server itself does
+        try:
+            probe.bind((ADDRESS, port))
+        except OSError as error:
+            why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
             raise PortInUseError(
                 f"port {port} {why}; pass another with --port, or leave --port out to take a free one."
             ) from None
-        raise
-    return server
+        return probe.getsockname()[1]
 
 
 def serve(
@@ -81,6 +89,8 @@ def serve(
     report
         Called with the address of the page.
     """
+    # A window that was closed in the middle of a frame is no news.
+    logging.getLogger("bokeh").setLevel(logging.ERROR)
     server = make_server(port, file, column)
     address = f"http://{ADDRESS}:{server.port}/"
     report(address)

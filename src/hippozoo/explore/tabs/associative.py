@@ -10,6 +10,8 @@ from bokeh.events import Tap
 from bokeh.models import BasicTicker, ColumnDataSource, LinearColorMapper, Range1d
 
 from hippozoo.explore.tabs.parts import (
+    BLUE_TO_RED,
+    OUTLINED,
     CodeBox,
     Session,
     choice,
@@ -42,12 +44,12 @@ class AssociativeTab:
         self.view = AssociativeView(16).write(0.2, 1.0).write(0.5, -0.6).write(0.8, 0.5)
         self.order = choice("Order of the bank", [4, 6, 8, 12, 16, 24, 32, 48, 64], 16)
         slider = {"sizing_mode": "stretch_width", "min_width": 150, "max_width": 250}
-        self.address = pn.widgets.FloatSlider(name="Address", start=0.0, end=1.0, step=0.005, value=0.35, **slider)
-        self.value = pn.widgets.FloatSlider(name="Value", start=-1.5, end=1.5, step=0.05, value=1.0, **slider)
-        self.gate = pn.widgets.FloatSlider(name="Gate", start=0.0, end=1.0, step=0.05, value=1.0, **slider)
-        self.write = pn.widgets.Button(name="Write", width=90, button_style="outline")
-        self.undo = pn.widgets.Button(name="Undo", width=90, button_style="outline")
-        self.clear = pn.widgets.Button(name="Clear", width=90, button_style="outline")
+        self.address = pn.widgets.FloatSlider(label="Address", start=0.0, end=1.0, step=0.005, value=0.35, **slider)
+        self.value = pn.widgets.FloatSlider(label="Value", start=-1.5, end=1.5, step=0.05, value=1.0, **slider)
+        self.gate = pn.widgets.FloatSlider(label="Gate", start=0.0, end=1.0, step=0.05, value=1.0, **slider)
+        self.write = pn.widgets.Button(label="Write", width=90, stylesheets=OUTLINED)
+        self.undo = pn.widgets.Button(label="Undo", width=90, stylesheets=OUTLINED)
+        self.clear = pn.widgets.Button(label="Clear", width=90, stylesheets=OUTLINED)
 
         self.curve = ColumnDataSource({"address": [], "held": [], "bump": []})
         self.points = ColumnDataSource({"address": [], "value": [], "read": []})

@@ -10,6 +10,7 @@ from bokeh.models import ColumnDataSource, Range1d
 
 from hippozoo.explore.signals import Loaded
 from hippozoo.explore.tabs.parts import (
+    OUTLINED,
     CodeBox,
     Player,
     Session,
@@ -42,7 +43,7 @@ class MemoryTab:
         self.session = session
         loaded = session.loaded
         self.system = pn.widgets.RadioButtonGroup(
-            options=list(SYSTEMS), value="Leg-T", name="System", margin=(18, 8, 5, 8)
+            options=list(SYSTEMS), value="Leg-T", label="System", margin=(18, 8, 5, 8), stylesheets=OUTLINED
         )
         self.order = choice("Order (numbers kept)", list(ORDERS), 64)
         self.timescale = choice("Timescale", *self._timescale_options(loaded))

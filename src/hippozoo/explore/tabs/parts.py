@@ -13,6 +13,7 @@ from hippozoo.explore.signals import Loaded
 from hippozoo.pages import Painter, new_figure, shown
 
 __all__ = [
+    "OUTLINED",
     "BLUE_TO_RED",
     "CodeBox",
     "Player",
@@ -35,6 +36,11 @@ def _between(dark: str, middle: str, light: str) -> list[str]:
     return ["#{:02x}{:02x}{:02x}".format(*one) for one in mixed]
 
 
+# Panel's buttons have no border on a page of our colours.
+OUTLINED = [
+    ".bk-btn{border:1px solid var(--ink) !important;opacity:.9}",
+    ".bk-btn.bk-active{background:var(--C0) !important;color:var(--paper) !important}",
+]
 # From what lowers to what raises; white is nothing.
 BLUE_TO_RED = [*_between("#053061", "#4393c3", "#f7f7f7"), *_between("#67001f", "#d6604d", "#f7f7f7")[::-1]]
 
@@ -97,7 +103,7 @@ def _paragraph(text: str, kind: str) -> str:
 def choice(label: str, options: Sequence[Any] | dict[str, Any], value: Any) -> Any:
     """A slider over given values; its `value_throttled` changes when it is let go."""
     return pn.widgets.DiscreteSlider(
-        name=label, options=options, value=value, sizing_mode="stretch_width", min_width=150, max_width=330
+        label=label, options=options, value=value, sizing_mode="stretch_width", min_width=150, max_width=330
     )
 
 
@@ -127,8 +133,8 @@ class CodeBox:
 
     def __init__(self, code: Callable[[], str]) -> None:
         self._code = code
-        self.button = pn.widgets.Toggle(name="Show the code", width=140, button_style="outline")
-        self.copy = pn.widgets.Button(name="Copy", width=80, visible=False, button_style="outline")
+        self.button = pn.widgets.Toggle(label="Show the code", width=140, stylesheets=OUTLINED)
+        self.copy = pn.widgets.Button(label="Copy", width=80, visible=False, stylesheets=OUTLINED)
         self.pane = pn.pane.HTML("", sizing_mode="stretch_width", visible=False, css_classes=["code"])
         self.copy.js_on_click(
             args={"text": self.pane, "button": self.copy},
@@ -144,7 +150,7 @@ said("Copied");""",
 
     def _turn(self, event: Any) -> None:
         self.pane.visible = self.copy.visible = bool(event.new)
-        self.button.name = "Hide the code" if event.new else "Show the code"
+        self.button.label = "Hide the code" if event.new else "Show the code"
         self.refresh()
 
     def refresh(self) -> None:

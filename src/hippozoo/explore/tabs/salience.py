@@ -12,6 +12,7 @@ from bokeh.models import ColumnDataSource, Range1d
 
 from hippozoo.explore.signals import Loaded, built_in
 from hippozoo.explore.tabs.parts import (
+    OUTLINED,
     CodeBox,
     Session,
     choice,
@@ -46,11 +47,11 @@ class SalienceTab:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.view = view = SalienceView(built_in(_BURSTS)).quiet_means_slow()
-        self.which = pn.widgets.Select(name="Signal", options=[_BURSTS, _ABOVE], value=_BURSTS, width=170)
+        self.which = pn.widgets.Select(label="Signal", options=[_BURSTS, _ABOVE], value=_BURSTS, width=170)
         self.order = choice("Order", list(ORDERS), view.order)
         self.timescale = choice("Window on the warped clock", *self._windows(view.loaded, view.timescale))
-        self.even = pn.widgets.Button(name="Even clock", width=120, button_style="outline")
-        self.waiting = pn.widgets.Button(name="Wait while it is quiet", width=190, button_style="outline")
+        self.even = pn.widgets.Button(label="Even clock", width=120, stylesheets=OUTLINED)
+        self.waiting = pn.widgets.Button(label="Wait while it is quiet", width=190, stylesheets=OUTLINED)
 
         self.knots = ColumnDataSource({"time": [], "salience": []})
         self.clock = ColumnDataSource({"time": [], "warped": []})

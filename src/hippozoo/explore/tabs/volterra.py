@@ -9,6 +9,8 @@ import panel as pn
 from bokeh.models import ColumnDataSource, LinearColorMapper, Range1d
 
 from hippozoo.explore.tabs.parts import (
+    BLUE_TO_RED,
+    OUTLINED,
     CodeBox,
     Session,
     choice,
@@ -42,10 +44,10 @@ class VolterraTab:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.task = pn.widgets.Select(name="System to be learnt", options=list(TASKS), width=270)
+        self.task = pn.widgets.Select(label="System to be learnt", options=list(TASKS), width=270)
         self.order = choice("Order of the memory", [8, 12, 16, 24, 32, 48], 32)
-        self.run = pn.widgets.Toggle(name="▶ Run the stream", width=150, button_style="outline")
-        self.again = pn.widgets.Button(name="Begin again", width=120, button_style="outline")
+        self.run = pn.widgets.Toggle(label="▶ Run the stream", width=150, stylesheets=OUTLINED)
+        self.again = pn.widgets.Button(label="Begin again", width=120, stylesheets=OUTLINED)
         self.view = VolterraView(self.task.value, self.order.value)
 
         self.stream = ColumnDataSource({"time": [], "target": [], "predicted": []})
@@ -61,17 +63,9 @@ class VolterraTab:
         self.colours = LinearColorMapper(BLUE_TO_RED, low=-largest, high=largest)
         self.maps = []
         for label, source in (("learnt", self.learnt), ("true", self.true)):
-            figure = picture(
-                session,
-                f"lag ({label})",
-                "lag",
-                300,
-                x_range=Range1d(0, LENGTH),
-                y_range=Range1d(0, LENGTH),
-                match_aspect=True,
-            )
+            figure = picture(session, f"lag ({label})", "lag", x_range=Range1d(0, LENGTH), y_range=Range1d(0, LENGTH))
+            figure.update(sizing_mode="fixed", width=320, height=310)
             figure.image("kernel", 0, 0, LENGTH, LENGTH, source=source, color_mapper=self.colours)
-            figure.min_width = 260
             self.maps.append(figure)
         session.painter.add(self.lines, self.falling, *self.maps)
 
@@ -90,14 +84,14 @@ class VolterraTab:
             ),
             controls(self.task, self.order, self.run, self.again),
             self.said,
-            controls(*(pn.Column(*shown_figures(one), width=330) for one in self.maps)),
+            controls(*(pn.pane.Bokeh(one, width=330, height=320) for one in self.maps)),
             *shown_figures(self.lines, self.falling),
             self.code.layout,
             sizing_mode="stretch_width",
         )
 
     def _turn(self, event: Any) -> None:
-        self.run.name = "⏸ Pause" if event.new else "▶ Run the stream"
+        self.run.label = "⏸ Pause" if event.new else "▶ Run the stream"
         if self._ticking is not None:
             self._ticking.stop()
             self._ticking = None
