@@ -30,23 +30,27 @@ def chromium():
 
 @pytest.fixture
 def opened(chromium):
-    """Open a file in a window of this width; what the page complains of is collected."""
+    """Open a file, or an address of this machine, in a window of this width; what it complains of is collected.
+
+    Pages of hippozoo.pages say when they are ready; for others, pass ready=False.
+    """
 
     @contextmanager
-    def open_page(path, width=1200, scheme="light"):
+    def open_page(path, width=1200, scheme="light", ready=True):
         context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         page = context.new_page()
         page.complaints = []
         page.on("console", lambda message: page.complaints.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        address = path if isinstance(path, str) else path.resolve().as_uri()
+        own = ("file:", "data:", "blob:", *([address] if address.startswith("http:") else []))
         page.on(
             "request",
-            lambda request: (
-                None if request.url.startswith(("file:", "data:", "blob:")) else page.complaints.append(request.url)
-            ),
+            lambda request: None if request.url.startswith(own) else page.complaints.append(request.url),
         )
-        page.goto(path.resolve().as_uri())
-        page.wait_for_selector(":root[data-ready]", state="attached")
+        page.goto(address)
+        if ready:
+            page.wait_for_selector(":root[data-ready]", state="attached")
         yield page
         context.close()
 

@@ -56,7 +56,12 @@ class AssociativeTab:
         self.reading = ColumnDataSource({"address": [], "read": []})
         self.cells = ColumnDataSource({"i": [], "j": [], "moved": []})
         self.bank = picture(
-            session, "address: click to write there", "value", 320, x_range=Range1d(-0.01, 1.01), y_range=Range1d(-2, 2)
+            session,
+            "address: click to write there",
+            "value",
+            320,
+            x_range=Range1d(start=-0.01, end=1.01),
+            y_range=Range1d(start=-2, end=2),
         )
         self.bank.line(
             "address", "bump", source=self.curve, line_color=colour("C2"), line_width=1.5, line_dash="dashed"
@@ -75,7 +80,7 @@ class AssociativeTab:
             axis.ticker = BasicTicker(min_interval=1, num_minor_ticks=0)
         self.heat.rect(
             "j", "i", 1, 1, source=self.cells, line_color=None,
-            fill_color={"field": "moved", "transform": LinearColorMapper(BLUE_TO_RED, low=-1, high=1)},
+            fill_color={"field": "moved", "transform": LinearColorMapper(palette=BLUE_TO_RED, low=-1, high=1)},
         )  # fmt: skip
         session.painter.add(self.bank, self.heat)
 

@@ -52,7 +52,9 @@ class MemoryTab:
         self.curves = ColumnDataSource({"lag": [], "true": [], "remembered": []})
         self.weights = ColumnDataSource({"lag": [], "weight": []})
         self.numbers = ColumnDataSource({"n": [], "value": []})
-        self.past = picture(session, "lag", "signal", 300, x_range=Range1d(1, 0), y_range=y_range(loaded.values))
+        self.past = picture(
+            session, "lag", "signal", 300, x_range=Range1d(start=1, end=0), y_range=y_range(loaded.values)
+        )
         self.past.step(
             "lag", "true", source=self.curves, mode="before", line_color=colour("ink"), line_width=2.5, line_alpha=0.5
         )
@@ -61,7 +63,7 @@ class MemoryTab:
         self.weight.varea("lag", 0, "weight", source=self.weights, fill_color=colour("C2"), fill_alpha=0.3)
         self.weight.line("lag", "weight", source=self.weights, line_color=colour("C2"), line_width=2)
         self.weight.y_range.start = 0
-        self.bars = picture(session, "coefficient", "value", 190, y_range=Range1d(-1, 1))
+        self.bars = picture(session, "coefficient", "value", 190, y_range=Range1d(start=-1, end=1))
         self.bars.vbar("n", 0.8, "value", source=self.numbers, fill_color=colour("C1"), line_color=None)
         session.painter.add(self.past, self.weight, self.bars)
 

@@ -41,7 +41,9 @@ class MultiscaleTab:
         self.order = choice("Order (numbers per window)", [4, 6, 8, 12, 16, 24, 32], 16)
         self.view = view = MultiscaleView(session.loaded, self.order.value)
         self.curves = ColumnDataSource({"lag": [], "true": [], "remembered": []})
-        self.past = picture(session, "lag", "signal", 320, x_range=Range1d(1, 0), y_range=y_range(view.loaded.values))
+        self.past = picture(
+            session, "lag", "signal", 320, x_range=Range1d(start=1, end=0), y_range=y_range(view.loaded.values)
+        )
         self.past.step(
             "lag", "true", source=self.curves, mode="before", line_color=colour("ink"), line_width=2.5, line_alpha=0.5
         )

@@ -82,7 +82,7 @@ def y_range(values: Any, margin: float = 0.08) -> Range1d:
     """A fixed range around values, so that a picture does not jump while it plays."""
     low, high = float(values.min()), float(values.max())
     room = margin * (high - low) or 1.0
-    return Range1d(low - room, high + room)
+    return Range1d(start=low - room, end=high + room)
 
 
 def sentence(text: str = "", kind: str = "told") -> Any:
@@ -159,8 +159,27 @@ said("Copied");""",
             self.pane.object = f"<pre><code>{shown(self._code())}</code></pre>"
 
 
+# At most three frames are on the way, so that a slow browser is never flooded, and at most forty a second are asked
+# for. A frame that never arrives is forgotten after a second.
+_PLAY = """
+button.label = button.active ? "⏸ Pause" : "▶ Play";
+if (!button.active || slider.playing) return;
+slider.playing = true; slider.on_the_way = 0; slider.asked = 0;
+const loop = (now) => {
+  if (!button.active) { slider.playing = false; return; }
+  requestAnimationFrame(loop);
+  if (now - slider.asked > 1000) slider.on_the_way = 0;
+  if (slider.on_the_way >= 3 || now - slider.asked < 25) return;
+  slider.asked = now; slider.on_the_way = Math.max(0, slider.on_the_way) + 1;
+  const next = slider.value + slider.tags[0];
+  slider.value = next > slider.end ? slider.start : next;
+};
+requestAnimationFrame(loop);
+"""
+
+
 class Player:
-    """A slider over moments that also plays; the browser asks for the next frame when it has the last one.
+    """A slider over moments that also plays; the browser asks for frames as fast as it can paint them.
 
     Bokeh's own widgets, since Panel waits 50 ms before it hears of a value, and a frame must not.
 
@@ -194,19 +213,8 @@ class Player:
         self.slider.tags = [max(1, end // frames)]
         self.slider.on_change("value", lambda _attribute, _old, new: self._show(int(new)))
         settings = {"slider": self.slider, "button": self.button}
-        advance = """
-if (!button.active || slider.waiting) return;
-slider.waiting = true;
-requestAnimationFrame(() => {
-  slider.waiting = false;
-  if (!button.active) return;
-  const next = slider.value + slider.tags[0];
-  slider.value = next > slider.end ? slider.start : next;
-});"""
-        self.button.js_on_change(
-            "active", CustomJS(args=settings, code='button.label = button.active ? "⏸ Pause" : "▶ Play";' + advance)
-        )
-        arrives.js_on_change("data", CustomJS(args=settings, code=advance))
+        self.button.js_on_change("active", CustomJS(args=settings, code=_PLAY))
+        arrives.js_on_change("data", CustomJS(args=settings, code="slider.on_the_way = 0 | slider.on_the_way - 1;"))
         self.layout = pn.Row(
             pn.pane.Bokeh(self.button, width=100),
             pn.pane.Bokeh(self.slider, sizing_mode="stretch_width", height=50),

@@ -56,9 +56,9 @@ class SalienceTab:
         self.knots = ColumnDataSource({"time": [], "salience": []})
         self.clock = ColumnDataSource({"time": [], "warped": []})
         self.curves = ColumnDataSource({"time": [], "true": [], "remembered": [], "measure": []})
-        span = Range1d(0, view.loaded.duration)
+        span = Range1d(start=0, end=view.loaded.duration)
         self.paper = picture(
-            session, "time: paint here", "salience g(t)", 180, x_range=span, y_range=Range1d(0, HIGHEST)
+            session, "time: paint here", "salience g(t)", 180, x_range=span, y_range=Range1d(start=0, end=HIGHEST)
         )
         self.paper.varea("time", 0, "salience", source=self.knots, fill_color=colour("C1"), fill_alpha=0.3)
         self.paper.line("time", "salience", source=self.knots, line_color=colour("C1"), line_width=2.5)

@@ -60,10 +60,16 @@ class VolterraTab:
         self.falling = picture(session, "samples", "error", 170, y_axis_type="log")
         self.falling.line("seen", "error", source=self.errors, line_color=colour("C0"), line_width=2)
         largest = float(np.abs(self.view.truth).max())
-        self.colours = LinearColorMapper(BLUE_TO_RED, low=-largest, high=largest)
+        self.colours = LinearColorMapper(palette=BLUE_TO_RED, low=-largest, high=largest)
         self.maps = []
         for label, source in (("learnt", self.learnt), ("true", self.true)):
-            figure = picture(session, f"lag ({label})", "lag", x_range=Range1d(0, LENGTH), y_range=Range1d(0, LENGTH))
+            figure = picture(
+                session,
+                f"lag ({label})",
+                "lag",
+                x_range=Range1d(start=0, end=LENGTH),
+                y_range=Range1d(start=0, end=LENGTH),
+            )
             figure.update(sizing_mode="fixed", width=320, height=310)
             figure.image("kernel", 0, 0, LENGTH, LENGTH, source=source, color_mapper=self.colours)
             self.maps.append(figure)
