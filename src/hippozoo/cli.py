@@ -38,6 +38,16 @@ def _flag(*names: str, **settings: Any) -> Any:
 Debug = Annotated[bool, _flag("--debug", help="Show the traceback of an error (also HIPPOZOO_DEBUG=1).")]
 
 
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Work on a Dask cluster, as tcp://10.0.0.5:8786, in place of --jobs.",
+        show_default=False,
+    ),
+]
+
+
 class UsageError(Exception):
     """The command line asks for something that cannot be; exit code 2."""
 
@@ -191,6 +201,7 @@ def reproduce(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Processes side by side, one thread each.")] = 1,
+    scheduler: Scheduler = None,
     so_far: Annotated[
         bool, _flag("--so-far", help="Run nothing: write metrics and figures of the units that are there.")
     ] = False,
@@ -215,6 +226,8 @@ def reproduce(
     from hippozoo import experiments
 
     chosen, is_all = _chosen(names or [])
+    if scheduler is not None and jobs != 1:
+        raise UsageError(f"--jobs {jobs} and --scheduler {scheduler} exclude each other; pass one of them.")
     if data is not None and not data.is_dir():
         raise UsageError(f"--data {data}: there is no such folder; pass the one that holds your data sets.")
     if check:
@@ -227,7 +240,7 @@ def reproduce(
     for name in chosen:
         try:
             documents.append(
-                _reproduce_one(name, quick, wanted, is_all, data, out, jobs, so_far=so_far, as_json=as_json)
+                _reproduce_one(name, quick, wanted, is_all, data, out, jobs, scheduler, so_far=so_far, as_json=as_json)
             )
         except Exception as error:
             if len(chosen) == 1 or isinstance(error, (UsageError, StoppedError)):
@@ -627,6 +640,7 @@ def _reproduce_one(
     data: Path | None,
     out: Path | None,
     jobs: int,
+    scheduler: str | None,
     *,
     so_far: bool,
     as_json: bool,
@@ -646,7 +660,15 @@ def _reproduce_one(
             seeds = None
         with redirect_stdout(sys.stderr):  # stdout belongs to the result
             document = experiments.reproduce(
-                name, quick=quick, seeds=seeds, data=data, out=out, jobs=jobs, progress=progress, so_far=so_far
+                name,
+                quick=quick,
+                seeds=seeds,
+                data=data,
+                out=out,
+                jobs=jobs,
+                scheduler=scheduler,
+                progress=progress,
+                so_far=so_far,
             )
     except experiments.Interrupted as interrupt:
         raise StoppedError(str(interrupt)) from None

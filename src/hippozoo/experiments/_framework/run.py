@@ -19,7 +19,6 @@ from hippozoo.experiments._framework.check import Checked, notes_on_code
 from hippozoo.experiments._framework.code import code_hash
 from hippozoo.experiments._framework.compute import (
     Failed,
-    OnProgress,
     Task,
     compute_here,
     compute_side_by_side,
@@ -55,6 +54,7 @@ def reproduce(
     data: str | Path | None = None,
     out: str | Path | None = None,
     jobs: int = 1,
+    scheduler: str | None = None,
     progress: Silence | None = None,
     so_far: bool = False,
 ) -> dict[str, Any]:
@@ -78,6 +78,9 @@ def reproduce(
         Results go to ``out/name``. The default is ``results``, and ``results-quick`` for quick runs.
     jobs
         Processes side by side, one thread each; 1 computes in this process.
+    scheduler
+        The address of a Dask scheduler, in place of `jobs`: units run on its workers, and this process writes them
+        down. A unit whose worker dies is run once more. It takes ``hippozoo[dask]``, here and there.
     progress
         Told how far the run is.
     so_far
@@ -101,6 +104,9 @@ def reproduce(
     make_folder(folder)
     for file in ("config.json", "metrics.json"):
         demand_writable(folder / file)
+    if scheduler is not None and jobs != 1:
+        raise ValueError(f"jobs={jobs} and scheduler={scheduler!r} exclude each other; pass one of them.")
+    workers = jobs if scheduler is None else scheduler
     told = progress or Silence()
     data_folder = None if data is None else Path(data)
     missing = 0
@@ -108,8 +114,10 @@ def reproduce(
         if so_far:
             result, seconds, missing = _units_so_far(experiment, chosen, folder)
         elif experiment.has_units:
-            result, seconds = _run_units(experiment, chosen, folder, data_folder, jobs, told)
+            result, seconds = _run_units(experiment, chosen, folder, data_folder, workers, told)
         else:
+            if scheduler is not None:
+                told.note("this experiment has no units to spread over a cluster; it runs here")
             result, seconds = _run_whole(experiment, chosen, folder, data_folder, jobs, told)
     finally:
         told.stop()
@@ -208,7 +216,7 @@ def _run_whole(
 
 
 def _run_units(
-    experiment: Experiment, config: Any, folder: Path, data: Path | None, jobs: int, told: Silence
+    experiment: Experiment, config: Any, folder: Path, data: Path | None, workers: int | str, told: Silence
 ) -> tuple[Any, float]:
     fingerprint = experiment.fingerprint(config)
     code = code_hash(experiment.module)
@@ -226,7 +234,7 @@ def _run_units(
             missing = [unit for unit in wanted if log.find(unit) is None]
             tasks = [Task(unit, _scratch(folder, fingerprint, unit)) for unit in missing]
             try:
-                _compute(experiment, config, tasks, data, jobs, log, told)
+                _compute(experiment, config, tasks, data, workers, log, told)
             except KeyboardInterrupt:
                 log.read()  # it may have come between writing a unit and counting it
                 done = sum(log.find(unit) is not None for unit in wanted)
@@ -286,12 +294,12 @@ def _compute(
     config: Any,
     tasks: Sequence[Task],
     data: Path | None,
-    jobs: int,
+    workers: int | str,
     log: UnitLog,
     told: Silence,
 ) -> None:
     failures: list[Failed] = []
-    outcomes = _outcomes(experiment, config, tasks, data, jobs, told.working)
+    outcomes = _outcomes(experiment, config, tasks, data, workers, told)
     scratch = {canonical(task.unit): task.scratch for task in tasks}
     try:
         for outcome in outcomes:
@@ -331,12 +339,17 @@ def _outcomes(
     config: Any,
     tasks: Sequence[Task],
     data: Path | None,
-    jobs: int,
-    on_progress: OnProgress,
+    workers: int | str,
+    told: Silence,
 ) -> Any:
-    if jobs == 1 or not tasks:
-        return compute_here(experiment, config, tasks, data, on_progress)
-    return compute_side_by_side(experiment, config, tasks, data, on_progress, jobs)
+    """By so many processes, or by those of the scheduler at this address."""
+    if workers == 1 or not tasks:
+        return compute_here(experiment, config, tasks, data, told.working)
+    if isinstance(workers, int):
+        return compute_side_by_side(experiment, config, tasks, data, told.working, workers)
+    from hippozoo.experiments._framework.on_cluster import compute_on_cluster
+
+    return compute_on_cluster(experiment, config, tasks, data, told.working, workers, told.note)
 
 
 def _scratch(folder: Path, fingerprint: str, unit: dict[str, Any]) -> Path:

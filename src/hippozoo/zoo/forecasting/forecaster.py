@@ -35,7 +35,7 @@ from hippozoo.zoo.forecasting.regression import ForecastMap
 from hippozoo.zoo.forecasting.small_sample import SmallSampleShrinkage
 from hippozoo.zoo.forecasting.state import ForecasterState, Learnt, Validation
 
-__all__ = ["Forecaster"]
+__all__ = ["Forecaster", "faded", "merged"]
 
 Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
 Delay = Literal["exact", "endpoint"]
@@ -419,12 +419,12 @@ class Forecaster(Immutable):
         mine, theirs = state.validation, other.validation
         validation = replace(
             mine,
-            learnt_then=_merged(mine.learnt_then, theirs.learnt_then),
-            learnt_before=_merged(mine.learnt_before, theirs.learnt_before),
+            learnt_then=merged(mine.learnt_then, theirs.learnt_then),
+            learnt_before=merged(mine.learnt_before, theirs.learnt_before),
             errors=mine.errors + theirs.errors,
             weight=mine.weight + theirs.weight,
         )
-        learnt, detail = _merged(state.learnt, other.learnt), state.detail.merge(other.detail)
+        learnt, detail = merged(state.learnt, other.learnt), state.detail.merge(other.detail)
         return replace(state, learnt=learnt, validation=validation, detail=detail)
 
     # -- forecasting ------------------------------------------------------------------------------------------------
@@ -634,7 +634,7 @@ class Forecaster(Immutable):
             grouped = group_pairs(self.together, x, y, weights, pairs.levels)
             for group, (xs, ys, w, levels) in zip(fresh, grouped, strict=True):
                 group.append(Moments.empty(xs.shape[1], ys.shape[1], levels.shape[1]).add(xs, ys, w, levels))
-        validation = replace(state.validation, stretch=_merged(_faded(state.validation.stretch, kept), fresh))
+        validation = replace(state.validation, stretch=merged(faded(state.validation.stretch, kept), fresh))
         content = np.concatenate([state.line.values, values])
         lengths = np.concatenate([state.line.durations, steps])
         # Only windows that were observed throughout can say what is missing from them.
@@ -642,7 +642,7 @@ class Forecaster(Immutable):
         missed = missed_detail(content, lengths, pairs.begins, self.dt, pairs.readings, whole)
         return replace(
             moved,
-            learnt=_merged(_faded(state.learnt, kept), fresh),
+            learnt=merged(faded(state.learnt, kept), fresh),
             validation=validation,
             detail=state.detail.merge(missed, kept),
         )
@@ -655,8 +655,8 @@ class Forecaster(Immutable):
         nothing = Detail(np.zeros_like(state.detail.squares), np.zeros_like(state.detail.weight))
         return replace(
             state,
-            learnt=_faded(state.learnt, kept),
-            validation=replace(state.validation, stretch=_faded(state.validation.stretch, kept)),
+            learnt=faded(state.learnt, kept),
+            validation=replace(state.validation, stretch=faded(state.validation.stretch, kept)),
             detail=state.detail.merge(nothing, kept),
         )
 
@@ -771,9 +771,11 @@ def _check_metric(metric: np.ndarray) -> None:
         )
 
 
-def _merged(left: Learnt, right: Any) -> Learnt:
+def merged(left: Learnt, right: Any) -> Learnt:
+    """The statistics of both, group by group and history by history."""
     return tuple(tuple(a.merge(b) for a, b in zip(one, two, strict=True)) for one, two in zip(left, right, strict=True))
 
 
-def _faded(learnt: Learnt, factor: float) -> Learnt:
+def faded(learnt: Learnt, factor: float) -> Learnt:
+    """The same statistics with `factor` of their weight."""
     return learnt if factor == 1 else tuple(tuple(one.faded(factor) for one in group) for group in learnt)

@@ -1,0 +1,194 @@
+"""Fitting a forecaster to many series, or to one long series in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from hippozoo._arguments import shorten
+from hippozoo.scale._dask import dask_module, is_a
+from hippozoo.scale.folder import PARTITION_BYTES
+from hippozoo.scale.long_series import fit_long_series
+from hippozoo.scale.reading import Reading, SeriesRows
+from hippozoo.scale.whole_series import half_of, tasks_of
+from hippozoo.zoo.forecasting import Forecaster, ForecasterState
+from hippozoo.zoo.forecasting.handover import cross_validated, pooled
+
+__all__ = ["fit_forecaster", "normalised", "side_by_side"]
+
+Validate = Literal["stretches", "series"]
+# How many results one task merges.
+_FAN_IN = 8
+# Numbers of states held at once where many series are learnt side by side.
+_HELD = 2**22
+
+
+def fit_forecaster(
+    forecaster: Forecaster,
+    series: Any,
+    *,
+    validate: Validate = "stretches",
+    normalise: bool = False,
+    id: str | None = None,
+    column: str | Sequence[str] | None = None,
+    time: str | None = None,
+    partition_bytes: int = PARTITION_BYTES,
+) -> ForecasterState:
+    """What many series, or the chunks of a long one, have taught; computed at once, on the present Dask scheduler.
+
+    *Many series*: equal to ``reduce(forecaster.merge, states)`` of the states of all series, to 1e-9, whatever the
+    partitions and workers. Statistics and the errors of validated stretches add up; the present, and the stretch that
+    is under way, are those of the first series.
+
+    *One long series in chunks*, a Dask array ``(time,)``: equal to learning it in one go, to 1e-9. A first pass finds
+    the present at the beginning of every chunk, by local passes and a prefix merge; a second one learns all chunks side
+    by side; then every stretch is validated in the order of time. With missing samples, a mixture or
+    ``delay="endpoint"`` the state goes from chunk to chunk instead, one after the other.
+
+    Parameters
+    ----------
+    forecaster
+        What to fit.
+    series
+        As of `states`; an array is ``(time,)``, ``(series, time)`` or ``(series, time, channels)``. A series that lies
+        in several partitions is brought together in one of them, and must fit into the memory of a worker.
+    validate
+        ``"stretches"``: every series validates the map that it has learnt by itself, on its own later stretches. Bands
+        of a map shared by all are then too wide. ``"series"``, for one map shared by a panel: the map of one half of
+        the series is scored on the other half. It needs no more passes, and a small part of the time.
+    normalise
+        Take each series relative to its own mean, in units of its own deviation: for panels of one kind and many sizes.
+    id, column, time, partition_bytes
+        As of `states`. Several columns are the channels of a series.
+
+    Examples
+    --------
+    >>> import dask, dask.bag
+    >>> from hippozoo.systems import LegT
+    >>> from functools import reduce
+    >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
+    >>> waves = [np.cos(np.arange(100) / k) for k in (3, 4, 5)]
+    >>> with dask.config.set(scheduler="synchronous"):
+    ...     state = fit_forecaster(forecaster, dask.bag.from_sequence(waves))
+    >>> here = reduce(forecaster.merge, [forecaster.learn(forecaster.initial_state(), wave) for wave in waves])
+    >>> bool(np.allclose(state.learnt[0][0].yx, here.learnt[0][0].yx, rtol=1e-9))
+    True
+    """
+    if not isinstance(forecaster, Forecaster):
+        raise TypeError(f"forecaster={shorten(forecaster)}: pass a Forecaster of hippozoo.zoo.forecasting.")
+    if validate not in ("stretches", "series"):
+        raise ValueError(f"validate={shorten(validate)} is unknown; pass 'stretches' or 'series'.")
+    if validate == "series" and (forecaster.mixture or forecaster.together == "joint"):
+        raise ValueError(
+            "validate='series' is for one map shared by a panel; pass a forecaster without mixture=True and "
+            "together='joint', or validate='stretches'."
+        )
+    dask = dask_module()
+    if is_a(series, "dask.array", "Array") and series.ndim == 1:
+        if normalise or validate == "series":
+            raise ValueError("one long series is no panel; leave normalise and validate out.")
+        return fit_long_series(forecaster, series)
+    results = tasks_of(_Fit(forecaster, validate, normalise), series, id, column, time, partition_bytes)
+    merged = dask.delayed(_merged)
+    while len(results) > 1:
+        results = [merged(forecaster, results[at : at + _FAN_IN]) for at in range(0, len(results), _FAN_IN)]
+    (found,) = dask.compute(results[0])
+    halves = [one for one in found if one is not None]
+    if not halves:
+        raise ValueError("there is no series to fit to; pass at least one.")
+    return halves[0] if len(halves) == 1 else cross_validated(forecaster, *halves)
+
+
+Halves = tuple[ForecasterState | None, ForecasterState | None]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Learn the series of a partition and merge them; two sums for a panel that is validated across series."""
+
+    forecaster: Forecaster
+    validate: Validate
+    normalise: bool
+
+    def __call__(self, series: Iterator[SeriesRows], reading: Reading | None, number: int) -> Halves:
+        given = (normalised(one)[0] for one in series) if self.normalise else series
+        if self.validate == "stretches":
+            total: Halves = (None, None)
+            for one in given:
+                total = _merged(self.forecaster, [total, (learnt_alone(self.forecaster, one, reading), None)])
+            return total
+        total = (None, None)
+        for batch in side_by_side(given, self.forecaster):
+            for half in (0, 1):
+                chosen = [one for one in batch if half_of(one) == half]
+                if chosen:
+                    state = _pooled(self.forecaster, chosen, reading)
+                    total = _merged(self.forecaster, [total, (state, None) if half == 0 else (None, state)])
+        return total
+
+
+def learnt_alone(forecaster: Forecaster, series: SeriesRows, reading: Reading | None) -> ForecasterState:
+    """The state after one series."""
+    single = series.values.shape[1] == 1
+    values = series.values[:, 0] if single else series.values
+    known = ~np.isnan(values)
+    state = forecaster.initial_state(None if single else values.shape[1])
+    mask = None if known.all() else known
+    return forecaster.learn(
+        state, values if mask is None else np.where(known, values, 0.0), _steps(forecaster, series, reading), mask
+    )
+
+
+def _pooled(forecaster: Forecaster, series: list[SeriesRows], reading: Reading | None) -> ForecasterState:
+    if any(one.values.shape[1] != 1 for one in series):
+        raise ValueError("validate='series' takes series of one column; name it with column=.")
+    values = np.concatenate([one.values for one in series], axis=1)
+    known = ~np.isnan(values)
+    mask = None if known.all() else known
+    steps = _steps(forecaster, series[0], reading)
+    return pooled(forecaster, values if mask is None else np.where(known, values, 0.0), mask, steps)
+
+
+def _steps(forecaster: Forecaster, series: SeriesRows, reading: Reading | None) -> np.ndarray | None:
+    if series.ticks is None or reading is None:
+        return None
+    return np.append(reading.durations(series.name, series.ticks), float(forecaster.dt))
+
+
+def side_by_side(series: Iterator[SeriesRows], forecaster: Forecaster) -> Iterator[list[SeriesRows]]:
+    """Series of one length, as many as may be learnt at once; those with times one by one."""
+    waiting: dict[int, list[SeriesRows]] = {}
+    width = sum(system.order for system in forecaster.histories) + forecaster.future.order
+    for one in series:
+        if one.ticks is not None:
+            yield [one]
+            continue
+        batch = waiting.setdefault(len(one.values), [])
+        batch.append(one)
+        if len(batch) * min(len(one.values), 4096) * width >= _HELD:
+            yield waiting.pop(len(one.values))
+    yield from waiting.values()
+
+
+def normalised(series: SeriesRows) -> tuple[SeriesRows, np.ndarray, np.ndarray]:
+    """A series relative to its mean, in units of its deviation; and both. One that stands still keeps its unit."""
+    known = ~np.isnan(series.values)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, series.values, 0.0).sum(axis=0) / count
+    size = np.sqrt((np.where(known, series.values - mean, 0.0) ** 2).sum(axis=0) / count)
+    size = np.where(size > 1e-12 * np.abs(mean), size, 1.0)
+    return SeriesRows(series.name, (series.values - mean) / size, series.ticks), mean, size
+
+
+def _merged(forecaster: Forecaster, results: Sequence[Halves]) -> Halves:
+    """Neighbours merged from the left, so that the present is that of the first."""
+    found: list[ForecasterState | None] = [None, None]
+    for result in results:
+        for half, state in enumerate(result):
+            before = found[half]
+            if state is not None:
+                found[half] = state if before is None else forecaster.merge(before, state)
+    return found[0], found[1]

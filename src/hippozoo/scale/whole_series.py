@@ -1,0 +1,138 @@
+"""Work on whole series: brought together, each in one task, from whatever they come in."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from hippozoo._arguments import shorten
+from hippozoo.scale._dask import dask_module, is_a
+from hippozoo.scale.folder import PARTITION_BYTES, Part, open_folder
+from hippozoo.scale.frames import read_unsorted
+from hippozoo.scale.reading import Reading, SeriesRows
+
+__all__ = ["Work", "half_of", "tasks_of", "whole_rows"]
+
+_PLACE = "_hippozoo_place"
+
+
+class Work(Protocol):
+    """What a task does with its series; `number` says which task it is."""
+
+    def __call__(self, series: Iterator[SeriesRows], reading: Reading | None, number: int) -> Any:
+        """Its result."""
+        ...
+
+
+def tasks_of(
+    work: Work,
+    series: Any,
+    id: str | None,
+    column: str | Sequence[str] | None,
+    time: str | None,
+    partition_bytes: int = PARTITION_BYTES,
+) -> list[Any]:
+    """One delayed result for each partition, of its whole series in the order of the collection."""
+    dask = dask_module()
+    if is_a(series, "dask.bag", "Bag") or is_a(series, "dask.array", "Array"):
+        for name, value in (("id", id), ("column", column), ("time", time)):
+            if value is not None:
+                raise ValueError(f"{name}={shorten(value)}: a bag or an array has no columns; leave it out.")
+        if is_a(series, "dask.array", "Array"):
+            blocks = series.rechunk(dict.fromkeys(range(1, series.ndim), -1)).to_delayed().ravel()
+        else:
+            blocks = series.to_delayed()
+        return [dask.delayed(_of_elements)(work, block, number) for number, block in enumerate(blocks)]
+    table = is_a(series, "dask.dataframe", "DataFrame")
+    if not table and not isinstance(series, (str, Path)):
+        raise TypeError(
+            f"series={shorten(series)}: pass a Dask bag, array or dataframe, or the path of a folder of Parquet files; "
+            f"a list becomes a bag by dask.bag.from_sequence."
+        )
+    if id is None:
+        raise ValueError("id=None: name the column that tells the series of a table apart.")
+    if not isinstance(series, (str, Path)):
+        return _of_table(work, series, Reading.of_frame(series._meta, id, column, time))
+    folder = open_folder(series, id)
+    reading = Reading.of_frame(folder.meta, id, column, time)
+    parts = folder.parts(id, partition_bytes)
+    if parts is None:
+        return _of_table(work, read_unsorted(folder.files, reading, partition_bytes), reading)
+    return [dask.delayed(_of_part)(work, part, reading) for part in parts]
+
+
+def whole_rows(frames: Iterator[Any], reading: Reading, *, ordered: bool) -> Iterator[SeriesRows]:
+    """The series of frames that follow each other; where they are ordered by series, only one is held at a time."""
+    waiting: dict[Any, list[SeriesRows]] = {}
+    for frame in frames:
+        found = list(reading.series(frame))
+        for one in found:
+            waiting.setdefault(one.name, []).append(one)
+        if ordered:
+            for name in [name for name in waiting if name != found[-1].name]:
+                yield _together(waiting.pop(name))
+    for parts in waiting.values():
+        yield _together(parts)
+
+
+def half_of(series: SeriesRows) -> int:
+    """0 or 1: in which half of a panel a series is, by its name or else by its values; the same wherever it lies."""
+    text = np.ascontiguousarray(series.values).tobytes() if series.name is None else str(series.name).encode()
+    return zlib.crc32(text) & 1
+
+
+def _together(parts: list[SeriesRows]) -> SeriesRows:
+    if len(parts) == 1:
+        return parts[0]
+    ticks = None if parts[0].ticks is None else np.concatenate([one.ticks for one in parts if one.ticks is not None])
+    return SeriesRows(parts[0].name, np.concatenate([one.values for one in parts]), ticks)
+
+
+def _of_part(work: Work, part: Part, reading: Reading) -> Any:
+    rows = whole_rows(part.frames(reading.wanted), reading, ordered=part.is_ordered())
+    return work(rows, reading, part.number)
+
+
+def _of_table(work: Work, frame: Any, reading: Reading) -> list[Any]:
+    dask = dask_module()
+    indexed = reading.id not in map(str, frame.columns)
+    if not (indexed and frame.known_divisions) and frame.npartitions > 1:
+        placed = frame.reset_index() if indexed else frame
+        placed = placed[reading.wanted]
+        meta = placed._meta.assign(**{_PLACE: np.zeros(0, np.int64)})
+        placed = placed.map_partitions(_with_place, meta=meta)
+        frame = placed.shuffle(reading.id, npartitions=frame.npartitions, ignore_index=True)
+    return [dask.delayed(_of_frame)(work, part, reading, number) for number, part in enumerate(frame.to_delayed())]
+
+
+def _with_place(frame: Any, partition_info: Any = None) -> Any:
+    """Shuffles keep no order, so that every row takes its place along."""
+    number = 0 if partition_info is None else partition_info["number"]
+    return frame.assign(**{_PLACE: np.arange(len(frame), dtype=np.int64) + (number << 40)})
+
+
+def _of_frame(work: Work, frame: Any, reading: Reading, number: int) -> Any:
+    if _PLACE in frame.columns:
+        by = [_PLACE] if reading.time is None else [reading.time, _PLACE]
+        frame = frame.sort_values(by)
+    return work(whole_rows(iter([frame] if len(frame) else []), reading, ordered=False), reading, number)
+
+
+def _of_elements(work: Work, elements: Any, number: int) -> Any:
+    return work(map(_element, elements), None, number)
+
+
+def _element(given: Any) -> SeriesRows:
+    name, values = given if isinstance(given, tuple) and len(given) == 2 else (None, given)
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu" or array.ndim not in (1, 2) or not array.size:
+        raise ValueError(
+            f"a series has shape {array.shape} and dtype {array.dtype}; pass real numbers, (time,) or "
+            f"(time, channels), with a sample at least."
+        )
+    rows = array.astype(float, copy=False)
+    return SeriesRows(name, rows[:, None] if rows.ndim == 1 else rows, None)

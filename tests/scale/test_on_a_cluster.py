@@ -1,0 +1,132 @@
+"""On a cluster of two workers, one of which is killed in the middle: nothing is lost, and nothing is there twice."""
+
+import json
+import logging
+import os
+import signal
+import threading
+import time
+from functools import reduce
+from pathlib import Path
+
+import dask.bag as db
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.toy_shop import TOYS, toys
+from hippozoo.experiments import UnitsFailedError, load, reproduce
+from hippozoo.memory import Memory
+from hippozoo.scale import connect, fit_forecaster, states
+from hippozoo.systems import LegT
+from hippozoo.zoo.forecasting import Forecaster
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+toys = toys  # the fixture: toy experiments, here and on the workers
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    distributed = pytest.importorskip("distributed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HIPPOZOO_EXPERIMENTS", str(TOYS))
+        patch.setenv("COUNTING_DIARY", str(tmp_path_factory.mktemp("diary") / "diary"))
+        patch.setenv("COUNTING_DIES", "13/0")
+        patch.setenv("COUNTING_SECONDS", "0.2")
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL
+        ) as found:
+            yield found
+
+
+@pytest.fixture
+def client(cluster):
+    with connect(cluster.scheduler_address) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
+def begun() -> list[tuple[str, int]]:
+    diary = Path(os.environ["COUNTING_DIARY"])
+    lines = diary.read_text().splitlines() if diary.exists() else []
+    return [(line.split()[0], int(line.split()[1])) for line in lines]
+
+
+def written(folder):
+    lines = [json.loads(line) for line in (folder / "counting" / "units.jsonl").read_text().splitlines()]
+    return sorted((line["unit"]["length"], line["unit"]["seed"]) for line in lines)
+
+
+def kill_a_worker_when(ready) -> threading.Thread:
+    def wait_and_kill() -> None:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if (process := ready()) is not None:
+                os.kill(process, signal.SIGKILL)
+                return
+            time.sleep(0.02)
+
+    thread = threading.Thread(target=wait_and_kill)
+    thread.start()
+    return thread
+
+
+def test_a_study_survives_the_death_of_a_worker(cluster, client, tmp_path):
+    before = len(begun())
+    killer = kill_a_worker_when(lambda: begun()[before + 2][1] if len(begun()) > before + 2 else None)
+    document = reproduce("counting", seeds=range(4), out=tmp_path, scheduler=cluster.scheduler_address)
+    killer.join()
+    units = sorted((length, seed) for length in (10, 1000) for seed in range(4))
+    assert written(tmp_path) == units  # each once
+    assert document["metrics"]["total"]["long"]["1000"]["seeds"] == [1000.0, 1001.0, 1002.0, 1003.0]
+    assert len(begun()) - before >= len(units)
+    after = len(begun())
+    reproduce("counting", seeds=range(5), out=tmp_path, scheduler=cluster.scheduler_address)
+    assert sorted(unit for unit, _ in begun()[after:]) == ["10/4", "1000/4"]  # only what was missing
+
+
+def slow(signal: np.ndarray) -> np.ndarray:
+    time.sleep(0.1)
+    return signal
+
+
+def test_states_and_fits_survive_the_death_of_a_worker(client):
+    rng = np.random.default_rng(0)
+    signals = [rng.normal(size=60 + k % 3) for k in range(40)]
+    memory, forecaster = Memory(LegT(8, 20.0)), Forecaster(LegT(8, 20.0), horizon=4.0)
+    bag = db.from_sequence(signals, npartitions=20).map(slow)
+    table = pd.DataFrame({"name": np.repeat(np.arange(40), 50), "x": rng.normal(size=2000)})
+    table = table.iloc[rng.permutation(2000)].reset_index(drop=True)
+    with client.as_current():
+        workers = client.run(os.getpid)
+        futures = client.compute(states(memory, bag))
+        time.sleep(0.5)
+        os.kill(next(iter(workers.values())), signal.SIGKILL)
+        found = futures.result(timeout=60)
+        state = fit_forecaster(forecaster, db.from_sequence(signals, npartitions=9))
+        frame = states(memory, dd.from_pandas(table, npartitions=5, sort=False), id="name", column="x").compute()
+    np.testing.assert_allclose(np.stack(found), [memory.final(one) for one in signals], rtol=0, atol=1e-12)
+    here = reduce(forecaster.merge, [forecaster.learn(forecaster.initial_state(), one) for one in signals])
+    np.testing.assert_allclose(state.learnt[0][0].yx, here.learnt[0][0].yx, rtol=1e-9, atol=1e-9)
+    assert sorted(frame.index) == list(range(40))
+    for name, rows in table.groupby("name"):
+        np.testing.assert_allclose(frame.loc[name], memory.final(rows["x"].to_numpy()), rtol=0, atol=1e-12)
+
+
+def test_no_scheduler_at_the_address_is_one_sentence(tmp_path):
+    with pytest.raises(ConnectionError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1; start"):
+        connect("tcp://127.0.0.1:1", timeout=0.3)
+    with pytest.raises(ValueError, match="exclude each other"):
+        reproduce("counting", jobs=2, scheduler="tcp://127.0.0.1:1", out=tmp_path)
+
+
+def test_a_unit_that_kills_its_workers_is_tried_twice_and_then_reported(cluster, client, tmp_path):
+    config = load("counting").module.Config(seeds=(0, 1), lengths=(13,))
+    before = len(begun())
+    with pytest.raises(
+        UnitsFailedError, match="1 of 2 units of counting failed, first length=13 seed=0: its worker died"
+    ):
+        reproduce("counting", config=config, out=tmp_path, scheduler=cluster.scheduler_address)
+    assert [unit for unit, _ in begun()[before:]].count("13/0") == 2
+    assert written(tmp_path) == [(13, 1)]
