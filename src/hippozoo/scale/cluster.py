@@ -6,10 +6,12 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
+from hippozoo import __version__
 from hippozoo._arguments import shorten
 from hippozoo.scale._dask import dask_module
 
@@ -103,6 +105,7 @@ def each_finished(
         future.add_done_callback(lambda done: news.put(("done", done)))
 
     futures: dict[int, Any] = {}
+    _demand_hippozoo(client)
     client.subscribe_topic(run, lambda event: news.put(("told", event[1])))
     try:
         for number in range(len(items)):
@@ -183,6 +186,17 @@ def _outcome(distributed: Any, future: Any) -> Any:
             return Died("its worker died; was the machine out of memory?")
         return error
     return Died(f"the cluster gave it up ({future.status})")
+
+
+def _demand_hippozoo(client: Any) -> None:
+    """Refuse workers without hippozoo, or with another version: they would close at the first task, without a word."""
+    found = client.run(metadata.version, "hippozoo", on_error="return")
+    wrong = {one for one in found.values() if one != __version__}
+    if wrong:
+        has = ", ".join("none" if isinstance(one, BaseException) else str(one) for one in sorted(wrong, key=str))
+        raise RuntimeError(
+            f"the workers need hippozoo {__version__}, as it is here, and have {has}; install the same on all machines."
+        )
 
 
 def _has_workers(client: Any) -> bool:
