@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hippozoo.memory import Memory
 from hippozoo.scale import fit_forecaster, forecast_panel
 from hippozoo.systems import LegT
 from hippozoo.zoo.forecasting import Forecaster, forecaster_for
 
-PLAIN = Forecaster(LegT(8, 20.0), horizon=4.0, ridge=(1e-4, 1e-1), anchor=("none", "last"))
+PLAIN = Forecaster(LegT(8, 20.0), horizon=4.0, ridge=1e-2, anchor=("none", "last"), future_order=8)
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +26,7 @@ def in_this_thread():
 
 def series(count=7, seed=0):
     rng = np.random.default_rng(seed)
-    lengths = [80 + 10 * (k % 3) for k in range(count)]
+    lengths = [40 + 10 * (k % 3) for k in range(count)]
     waves = [100.0 * rng.normal() + np.cos(np.arange(length) / rng.uniform(2, 5)) for length in lengths]
     return [wave + 0.1 * rng.normal(size=len(wave)) for wave in waves]
 
@@ -60,10 +61,10 @@ def agree(one, other, *, learnt_only=False, tolerance=1e-9):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * max(np.abs(b).max(initial=0.0), 1e-300))
 
 
-@pytest.mark.parametrize("partitions", [1, 3, 7])
+@pytest.mark.parametrize("partitions", [1, 3])
 def test_many_series_equal_merging_in_one_process(partitions):
-    signals = series(20)
-    signals[3][10:30] = np.nan
+    signals = series(9)
+    signals[3][10:20] = np.nan
     here = reduce(PLAIN.merge, [alone(PLAIN, one) for one in signals])
     found = fit_forecaster(PLAIN, db.from_sequence(signals, npartitions=partitions))
     agree(found, here)
@@ -100,11 +101,11 @@ def test_tables_and_folders_bring_whole_series_together(tmp_path):
         agree(found, here, learnt_only=True)
     timed = fit_forecaster(PLAIN, dd.from_pandas(table, npartitions=3, sort=False), id="name", column="x", time="when")
     agree(timed, here, learnt_only=True)
-    wide = da.from_array(np.stack([one[:80] for one in signals]), chunks=(2, 30))
-    agree(fit_forecaster(PLAIN, wide), reduce(PLAIN.merge, [alone(PLAIN, one[:80]) for one in signals]))
+    wide = da.from_array(np.stack([one[:40] for one in signals]), chunks=(2, 15))
+    agree(fit_forecaster(PLAIN, wide), reduce(PLAIN.merge, [alone(PLAIN, one[:40]) for one in signals]))
 
 
-@pytest.mark.parametrize("chunks", [(100, 900, 3, 997), 250, 7])
+@pytest.mark.parametrize("chunks", [(100, 200, 3, 297), 53])
 @pytest.mark.parametrize(
     "forecaster",
     [
@@ -115,9 +116,7 @@ def test_tables_and_folders_bring_whole_series_together(tmp_path):
     ids=["plain", "uneven", "mixture"],
 )
 def test_chunks_of_one_series_equal_learning_in_one_go(forecaster, chunks):
-    if forecaster.mixture and chunks == 7:
-        pytest.skip("a chain of many tasks that says nothing new")
-    signal = np.cos(np.arange(2000) / 5) + 0.01 * np.random.default_rng(0).normal(size=2000).cumsum() + 50.0
+    signal = np.cos(np.arange(600) / 5) + 0.01 * np.random.default_rng(0).normal(size=600).cumsum() + 50.0
     found = fit_forecaster(forecaster, da.from_array(signal, chunks=(chunks,)))
     agree(found, alone(forecaster, signal), tolerance=1e-7)
     assert found.single
@@ -149,15 +148,11 @@ def test_a_panel_is_validated_on_series_that_its_map_has_not_seen():
             fit_forecaster(PLAIN, db.from_sequence(mine), validate="stretches"), (candidate,)
         )
         for one in others:
-            state = PLAIN.initial_state()
-            for t, value in enumerate(one):
-                state = PLAIN.learn(state, np.array([value]))
-                if t >= 4:
-                    level = state.line.values[0] * 0 + one[t - 4]
-                    x, y = state.delayed[0][0].copy(), state.recent[0].copy()
-                    x[0], y[0] = x[0] - level[0], y[0] - level[0]
-                    error = y - fitted.forecast_map @ x - fitted.intercept
-                    total, weight = total + np.outer(error, error), weight + 1
+            # Before its first sample a series is taken to have been constant at it.
+            past, recent = (Memory(system).scan(one, one[0] * np.eye(8)[0]) for system in (PLAIN.history, PLAIN.future))
+            x, y, level = past[:-4], recent[4:], one[:-4, None] * np.eye(8)[0]
+            error = y - level - (x - level) @ fitted.forecast_map.T - fitted.intercept
+            total, weight = total + error.T @ error, weight + len(error)
     place = PLAIN.candidates.index(candidate)
     assert found.validation.weight[0] == pytest.approx(weight)
     np.testing.assert_allclose(found.validation.errors[0, place], total, rtol=1e-6, atol=1e-9 * np.abs(total).max())
@@ -204,26 +199,6 @@ def test_a_folder_of_dates_is_forecast_with_dates_and_a_strange_folder_is_refuse
     learnt = fit_forecaster(hourly, tmp_path / "in", validate="series", **where)
     forecast_panel(hourly, learnt, tmp_path / "in", tmp_path / "out", **where)
     found = pd.read_parquet(tmp_path / "out")
-    assert found[found["name"] == "s0"]["time"].tolist() == list(pd.date_range("1970-01-04 08:00", periods=4, freq="h"))
+    assert found[found["name"] == "s0"]["time"].tolist() == list(pd.date_range("1970-01-02 16:00", periods=4, freq="h"))
     with pytest.raises(OSError, match="not of this run"):
         forecast_panel(hourly, learnt, tmp_path / "in", tmp_path / "in", **where)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda bag: fit_forecaster(LegT(4), bag), "pass a Forecaster"),
-        (lambda bag: fit_forecaster(PLAIN, bag, validate="never"), "'stretches' or 'series'"),
-        (lambda bag: fit_forecaster(forecaster_for(4), bag, validate="series"), "one map shared by a panel"),
-        (lambda bag: fit_forecaster(PLAIN, [np.ones(9)]), "dask.bag.from_sequence"),
-        (lambda bag: fit_forecaster(PLAIN, bag, id="name"), "has no columns"),
-        (lambda bag: fit_forecaster(PLAIN, da.ones(90), normalise=True), "no panel"),
-        (lambda bag: fit_forecaster(PLAIN, db.from_sequence(["text"])), "pass real numbers"),
-        (lambda bag: forecast_panel(PLAIN, None, bag, "out"), "the state that it has learnt"),
-        (lambda bag: forecast_panel(forecaster_for(4), PLAIN.initial_state(), bag, "out"), "by one map"),
-        (lambda bag: forecast_panel(PLAIN, PLAIN.initial_state(), bag, "out", coverages=(80,)), "between 0 and 1"),
-    ],
-)
-def test_wrong_arguments_are_refused(call, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        call(db.from_sequence(series(2)))

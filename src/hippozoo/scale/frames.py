@@ -177,7 +177,10 @@ class FrameStates:
         else:
             ticks = pieces["_begin"].to_numpy(), pieces["_end"].to_numpy()
             found = np.stack(
-                [self._timed(name, table, *ticks, b, c) for name, b, c in zip(names, begins, counts, strict=True)]
+                [
+                    self._timed(name, table, *ticks, first, count)
+                    for name, first, count in zip(names, begins.tolist(), counts.tolist(), strict=True)
+                ]
             )
         if self.weights is not None:
             found = np.tensordot(found, self.weights, axes=len(shape))
@@ -209,7 +212,7 @@ class FrameStates:
             for length in np.unique(steps[rows]).tolist():
                 here = steps[rows] == length
                 at, row = going[here], rows[here]
-                left = Piece(_flat(state[at]), last[at].ravel(), waiting[at].ravel(), np.repeat(passed[at], channels))  # pyright: ignore[reportArgumentType]
+                left = Piece(_flat(state[at]), last[at].ravel(), waiting[at].ravel(), np.repeat(passed[at], channels))
                 right = Piece(_flat(table.state[row]), table.last[row].ravel(), table.waiting[row].ravel(), length)
                 both = join(self.memory, left, right)
                 state[at] = both.state.reshape(state[at].shape)

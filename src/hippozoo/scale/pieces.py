@@ -28,13 +28,13 @@ class Piece:
     waiting
         How many steps each stream waits for its first sample; all of them where there is none.
     steps
-        How many steps the piece has.
+        How many steps the piece has; one number for each stream where pieces of several lengths are gathered.
     """
 
     state: np.ndarray
     last: np.ndarray
     waiting: np.ndarray
-    steps: int
+    steps: int | np.ndarray
 
 
 def piece_of(memory: PureMemory, values: np.ndarray) -> Piece:
@@ -51,7 +51,8 @@ def piece_of(memory: PureMemory, values: np.ndarray) -> Piece:
 
 
 def join(memory: PureMemory, left: Piece, right: Piece) -> Piece:
-    """`left`, and then `right`; associative, so that pieces may join in any grouping."""
+    """`left`, then `right`; associative, so that pieces may join in any grouping; all of `right` is of one length."""
+    assert isinstance(right.steps, int)
     state = memory.merge(left.state, right.state, elapsed=right.steps * memory.dt)
     heard = ~np.isnan(left.last)
     for wait in np.unique(right.waiting[heard & (right.waiting > 0)]).tolist():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,8 @@ __all__ = ["Work", "half_of", "tasks_of", "whole_rows"]
 _PLACE = "_hippozoo_place"
 
 
-class Work(Protocol):
-    """What a task does with its series; `number` says which task it is."""
-
-    def __call__(self, series: Iterator[SeriesRows], reading: Reading | None, number: int) -> Any:
-        """Its result."""
-        ...
+# What a task does with its series: given those, how they were read, and the number of the task.
+Work = Callable[[Iterator[SeriesRows], Reading | None, int], Any]
 
 
 def tasks_of(
