@@ -5,14 +5,17 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 
 import hippozoo
+from hippozoo.cli import app
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted(
     path for pattern in ("*.md", "docs/**/*.md", "benchmarks/*.md", "examples/*.md") for path in ROOT.glob(pattern)
 )
 NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
+DIRECTIVE = re.compile(r"^```\{.*?^```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -26,10 +29,16 @@ def anchors(path):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def blocks(path):
+    """The code of a document: language, the line it starts at, text."""
+    # Directives of the site go, their lines stay.
+    text = DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), path.read_text(encoding="utf-8"))
+    return [(match[1], text[: match.start(2)].count("\n"), match[2]) for match in FENCE.finditer(text)]
+
+
 def python_blocks(path):
     """The code marked as Python, each with the line it starts at."""
-    text = path.read_text(encoding="utf-8")
-    return [(text[: match.start(2)].count("\n"), match[2]) for match in FENCE.finditer(text) if match[1] == "python"]
+    return [(line, code) for language, line, code in blocks(path) if language == "python"]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=NAMES)
@@ -55,6 +64,101 @@ def test_python_in_documents_runs(path, tmp_path, monkeypatch):
     names = {"__name__": "__document__"}
     for line, code in python_blocks(path):  # one after the other, as one reads them
         exec(compile("\n" * line + code, path, "exec"), names)
+
+
+# Why a block in this language is not run. Python has no entry: all of it runs.
+NOT_RUN = {
+    "sh": "commands of make, pip and others; what they name is looked up below",
+    "text": "a tree of files, a signature, or what a command prints",
+    "json": "what a command prints",
+    "ini": "a file of another program",
+    "toml": "a file of another program",
+    "yaml": "a file of another program",
+}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=NAMES)
+def test_every_block_of_code_runs_or_says_by_its_language_why_not(path):
+    for language, line, _ in blocks(path):
+        assert language == "python" or language in NOT_RUN, (
+            f"{path.name}:{line}: a block in {language or 'no language'!r}; mark code as python, so that it runs, "
+            f"and other blocks as one of {', '.join(NOT_RUN)}"
+        )
+    text = FENCE.sub("", DIRECTIVE.sub("", path.read_text(encoding="utf-8")))
+    indented = re.findall(r"\n\n((?: {4}|\t)(?![-*0-9 ]).*)", text)
+    assert not indented, (
+        f"{path.name}: indented code would not be run: {indented[0].strip()!r}; put it between ``` lines"
+    )
+
+
+def commands(path):
+    """Lines of shell, without prompts, comments and what pipes do with them."""
+    for language, line, code in blocks(path):
+        if language == "sh":
+            for number, text in enumerate(code.splitlines(), start=line + 1):
+                yield number, re.split(r" #|\||>>|;", text)[0].strip()
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=NAMES)
+def test_commands_in_documents_exist(path):
+    known = typer.main.get_command(app).commands
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for line, text in commands(path):
+        where = f"{path.name}:{line}: {text}"
+        if found := re.search(r"(?:^|/|\s)hippozoo (\w[\w-]*)(.*)", text):
+            assert found[1] in known, f"{where}: no such command"
+            options = {
+                one for parameter in known[found[1]].params for one in (*parameter.opts, *parameter.secondary_opts)
+            }
+            for option in re.findall(r"(?<=\s)(--?[a-z][\w-]*)", found[2]):
+                assert option in options | {"--help", "-h"}, f"{where}: no such option {option}"
+        if found := re.match(r"make (\w+)", text):
+            assert found[1] in targets, f"{where}: no such target"
+        if found := re.match(r"(?:\S*/)?python (examples/\w+\.py|docs/\w+\.py)", text):
+            assert (ROOT / found[1]).exists(), f"{where}: no such script"
+        if found := re.match(r"(?:\S*/)?python -m (benchmarks(?:\.\w+)?)(?: (\w+))?", text):
+            name = found[1].replace(".", "/") if "." in found[1] else "benchmarks/bench_" + (found[2] or "memory")
+            assert (ROOT / f"{name}.py").exists(), f"{where}: no such benchmark"
+
+
+def pages_of_the_site():
+    """The pages that the site's table of contents names, without the reference and the decisions."""
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    names = re.findall(
+        r"^([a-z][\w-]*)$", "\n".join(re.findall(r"```\{toctree\}\n(.*?)```", index, re.DOTALL)), re.MULTILINE
+    )
+    return [ROOT / "docs" / f"{name}.md" for name in names if name != "decisions"]
+
+
+def test_every_page_is_in_the_table_of_contents():
+    listed = {path.name for path in pages_of_the_site()} | {"index.md", "decisions.md"}
+    assert {path.name for path in (ROOT / "docs").glob("*.md")} <= listed
+
+
+WITHOUT_PICTURE = {
+    "characters.md": "its figures come with the study, which is not finished",
+    "appendix-small-samples.md": "a derivation",
+}
+
+
+@pytest.mark.parametrize("path", pages_of_the_site(), ids=lambda path: path.name)
+def test_every_page_has_a_picture(path):
+    pictures = re.findall(r"!\[([^\]]*)\]\(([^)]+\.(?:png|svg))\)", path.read_text(encoding="utf-8"))
+    assert pictures or path.name in WITHOUT_PICTURE, f"{path.name} has no picture"
+    for words, file in pictures:
+        assert words.strip(), f"{path.name}: {file} is not described for those who cannot see it"
+        assert (path.parent / file).stat().st_size < 500_000, f"{path.name}: {file} is large; see docs/pictures.py"
+
+
+def test_every_picture_of_the_documents_is_shown_and_can_be_made_again():
+    shown = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
+    script = (ROOT / "docs" / "pictures.py").read_text(encoding="utf-8")
+    by_hand = {"forecast-page"}  # a screenshot
+    for picture in (ROOT / "docs" / "images").glob("*.png"):
+        assert picture.name in shown, f"{picture.name} is on no page"
+        name = re.sub(r"-(light|dark)$", "", picture.stem)
+        made = f'"{name}"' in script or f'savefig("{name}.png"' in shown
+        assert made or name in by_hand, f"{picture.name} is made by no code"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=NAMES)

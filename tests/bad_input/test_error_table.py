@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "tour.md").read_text(encoding="utf-8")
-QUOTED = re.findall(r"^\| `([^`]+)` \| (.+) \|$", PAGE.partition("## 13. Errors")[2], re.MULTILINE)
+PAGE = (Path(__file__).parents[2] / "docs" / "memory.md").read_text(encoding="utf-8")
+QUOTED = re.findall(r"^\| `([^`]+)` \| (.+) \|$", PAGE.partition("## Errors")[2], re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
