@@ -155,23 +155,25 @@ def cost_per_sample() -> Figure:
 
 
 def estimators_measured() -> Figure:
-    """Errors of results/estimators, each relative to the simplest model of its table."""
+    """Errors of results/estimators."""
     tables = json.loads((RESULTS / "estimators" / "metrics.json").read_text(encoding="utf-8"))["tables"]
     shown = [name for name in tables if "forecast" in name or "Wray" in name]
     figure = Figure(figsize=(7, 4.6), layout="constrained")
     for ax, name in zip(figure.subplots(len(shown)), shown, strict=True):
         rows = tables[name]
         names = list(rows)[::-1]
+        short = [one.replace("(alpha=.05, beta=.01, gamma=.5, seasonality=24)", "") for one in names]
         errors = [rows[one]["error"] for one in names]
         colours = ["C1" if one.startswith(("Hippo", "RiverHippo", "Sklearn")) else "C0" for one in names]
         ax.barh(range(len(names)), errors, color=colours)
         for place, error in enumerate(errors):
             ax.text(error, place, f" {error:.3g}", va="center", fontsize=8)
         title, _, unit = name.partition(" (")
-        ax.set_yticks(range(len(names)), names, fontsize=8)
-        ax.set_title(title, fontsize=9)
-        ax.set_xlabel(unit.rstrip(")"), fontsize=8)
-        ax.margins(x=0.12)
+        ax.set_yticks(range(len(names)), short, fontsize=8)
+        ax.set_xlabel(f"{title.partition(': ')[2]}: {unit.rstrip(')')}", fontsize=8, loc="right")
+        ax.margins(x=0.15)
+        if min(errors) < 1e-3 * max(errors):
+            ax.set(xscale="log", xlim=(min(errors) / 100, 100 * max(errors)))
         ax.grid(False, axis="y")
     return figure
 
