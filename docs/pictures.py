@@ -202,19 +202,29 @@ def make_from_pages(names: set[str]) -> None:
                 keep(name, (Path(folder) / f"{name}.png").read_bytes())
 
 
+# Script in examples/, the picture that it writes, a file that it needs -> picture of the documents.
+EXAMPLES = {
+    "multiscale-ecg": ("ecg_in_one_state.py", "ecg.png", "ecg/100.dat"),
+    "early-beats": ("early_beats.py", "beats.png", "ecg/100.dat"),
+    "forecast-load": ("forecast_load.py", "load.png", "ett/ETTh1.csv"),
+    "nonlinear-circuit": ("nonlinear_circuit.py", "circuit.png", "silverbox/SNLS80mV.csv"),
+}
+
+
 def make_from_examples(names: set[str]) -> None:
-    """Run examples/ecg_in_one_state.py, where its data is."""
-    if "multiscale-ecg" not in names:
-        return
-    try:
-        data_file("ecg/100.dat")
-    except MissingDataError:
-        print("multiscale-ecg.png stays as it is: its data is not here")
-        return
-    with tempfile.TemporaryDirectory() as folder, chdir(folder), style():
-        sys.argv = ["ecg_in_one_state.py"]
-        runpy.run_path(str(DOCS.parent / "examples" / "ecg_in_one_state.py"), run_name="__main__")
-        keep("multiscale-ecg", Path("ecg.png").read_bytes())
+    """Run the examples whose data is here."""
+    for name, (script, picture, needed) in EXAMPLES.items():
+        if name not in names:
+            continue
+        try:
+            data_file(needed)
+        except MissingDataError:
+            print(f"{name}.png stays as it is: {needed} is not here")
+            continue
+        with tempfile.TemporaryDirectory() as folder, chdir(folder):
+            sys.argv = [script]
+            runpy.run_path(str(DOCS.parent / "examples" / script), run_name="__main__")
+            keep(name, Path(picture).read_bytes())
 
 
 def pictures_of_pages() -> set[str]:
@@ -225,7 +235,7 @@ def pictures_of_pages() -> set[str]:
 
 def main(asked: list[str]) -> None:
     """Make the pictures asked for, or all."""
-    every = {"a-readable-past", "multiscale-ecg", *SECTIONS.values(), *FUNCTIONS, *pictures_of_pages()}
+    every = {"a-readable-past", *EXAMPLES, *SECTIONS.values(), *FUNCTIONS, *pictures_of_pages()}
     names = set(asked) or every
     if unknown := names - every:
         sys.exit(f"no such picture: {', '.join(sorted(unknown))}; there are {', '.join(sorted(every))}")

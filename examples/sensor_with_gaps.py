@@ -33,17 +33,20 @@ lags = np.linspace(0.0, 24.0, 500)
 past = stream.reconstruct(lags)
 print(f"warmest of the last 24 h: {past.max():.1f} °C, {lags[past.argmax()]:.0f} h ago")
 
-# The state outlives the process: save it with the memory that it belongs to.
-checkpoint.save_state("thermometer.safetensors", stream.state, stream.memory)
-state = checkpoint.load_state("thermometer.safetensors", stream.memory)
-assert (state == stream.state).all()
+# The stream outlives the process: its state, the value it holds and its clock are saved together.
+checkpoint.save("thermometer.safetensors", stream)
+again = checkpoint.load("thermometer.safetensors")
+assert (again.state == stream.state).all()
+assert again.time == stream.time
+again.push(20.5, time=again.time + 0.25)  # goes on, a quarter of an hour later
+assert again.time > stream.time
 
 # Draw it: each reading lasted until the next, a lost one prolonged the one before.
 received = ~np.isnan(readings)
 durations = np.diff(times[received], append=stream.time)
 with style():
     figure = Figure(figsize=(7, 3.5), layout="constrained")
-    ax = plot_memory(stream.memory, state, readings[received], dt=durations, unit="h", ax=figure.subplots())
+    ax = plot_memory(stream.memory, stream.state, readings[received], dt=durations, unit="h", ax=figure.subplots())
     ax.set_ylabel("temperature (°C)")
     ax.legend()
     figure.savefig("thermometer.png", dpi=150)

@@ -35,6 +35,11 @@ def test_a_sensor_with_gaps(run, tmp_path):
     assert (tmp_path / "thermometer.png").stat().st_size > 10_000
 
 
+def test_a_sensor_goes_on_after_a_restart_with_its_clock(run):
+    names, _ = run("sensor_with_gaps.py")
+    assert names["again"].time == names["stream"].time + 0.25
+
+
 def test_a_torch_model_on_a_stream(run):
     names, said = run("torch_stream.py")
     assert "sample by sample or all at once" in said
@@ -101,6 +106,49 @@ def test_an_electrocardiogram_in_one_state(run, tmp_path):
     assert beat < 0.05 * np.ptp(names["signal"][:, 0])
     assert minute < 0.1 * np.ptp(names["signal"][-21_600:, 1])
     assert (tmp_path / "ecg.png").stat().st_size > 10_000
+
+
+@pytest.fixture
+def needs():
+    """Skip where a file of the data folder is not here."""
+
+    def needs(name):
+        try:
+            data_file(name)
+        except MissingDataError:
+            pytest.skip(f"{name} is not in HIPPOZOO_DATA")
+
+    return needs
+
+
+def test_a_heart_as_a_stream(run, needs, tmp_path):
+    pytest.importorskip("wfdb", reason="the record is read by wfdb, of the extra [data]")
+    needs("ecg/100.dat")
+    names, said = run("early_beats.py")
+    assert "33 of them premature" in said
+    # Half of the premature beats at least, and hardly a call that is wrong.
+    assert names["hits"] > 0.5 * names["wanted"]
+    assert names["hits"] > 0.8 * names["called"]
+    assert (tmp_path / "beats.png").stat().st_size > 10_000
+
+
+def test_a_forecast_of_a_load(run, needs, tmp_path):
+    needs("ett/ETTh1.csv")
+    names, said = run("forecast_load.py")
+    assert "periods found in the first 16700: 24 h" in said
+    assert names["means"]["forecast"] < min(names["means"]["yesterday"], names["means"]["last value"])
+    assert abs(names["covered"] - 0.9) < 0.07
+    assert (tmp_path / "load.png").stat().st_size > 10_000
+
+
+def test_a_nonlinear_circuit(run, needs, tmp_path):
+    needs("silverbox/SNLS80mV.csv")
+    names, said = run("nonlinear_circuit.py")
+    assert "33 numbers" in said
+    for name, (ours, linear) in names["errors"].items():
+        assert ours < 0.1 * linear
+        assert ours < names["circuit"].published[name]["lstm"]
+    assert (tmp_path / "circuit.png").stat().st_size > 10_000
 
 
 def test_every_example_is_tested():
