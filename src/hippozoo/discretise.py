@@ -127,7 +127,15 @@ def bilinear(system: HippoSystem, dt: Step) -> Update:
 
 
 def discretise(system: HippoSystem, dt: Step, method: Method = "zoh") -> Update:
-    """The update rule by the name of its method: ``"zoh"`` (exact) or ``"bilinear"``."""
+    """The update rule by the name of its method: ``"zoh"`` (exact) or ``"bilinear"``.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> A_d, b_d = discretise(LegT(order=4), 0.1, "bilinear")
+    >>> A_d.shape, b_d.shape
+    ((4, 4), (4,))
+    """
     if method not in get_args(Method):
         raise ValueError(f"method={method!r} is unknown; pass 'zoh' (exact) or 'bilinear'.")
     return zero_order_hold(system, dt) if method == "zoh" else bilinear(system, dt)

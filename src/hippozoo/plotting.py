@@ -68,12 +68,26 @@ def style(dark: bool = False) -> Iterator[None]:
 
 
 def ink() -> str:
-    """The colour of text in the active style, in which the truth is drawn beside what is remembered of it."""
+    """The colour of text in the active style, in which the truth is drawn beside what is remembered of it.
+
+    Examples
+    --------
+    >>> with style():
+    ...     print(ink())
+    #1c2126
+    """
     return str(mpl.rcParams["text.color"])
 
 
 def axes_or_new(ax: Axes | None) -> Axes:
-    """The axes given, or those of a new figure."""
+    """The axes given, or those of a new figure.
+
+    Examples
+    --------
+    >>> ax = Figure().subplots()
+    >>> axes_or_new(ax) is ax
+    True
+    """
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt  # here, because it picks a display and only this path needs one

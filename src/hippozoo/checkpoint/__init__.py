@@ -120,7 +120,14 @@ def dumps(thing: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """Read what `dumps` gave; as careful as `load`."""
+    """Read what `dumps` gave; as careful as `load`.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> loads(dumps(LegT(order=4))) == LegT(order=4)
+    True
+    """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"data={shorten(data)}: pass the bytes that dumps gave.")
     try:

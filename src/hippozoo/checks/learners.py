@@ -195,7 +195,15 @@ def check_learning_in_chunks_equals_one_call(member: Any, stream: Stream | None 
 
 
 def check_learning_one_by_one_equals_one_call(member: Any, stream: Stream | None = None) -> None:
-    """Sample by sample leaves what one call on the array leaves."""
+    """Sample by sample leaves what one call on the array leaves.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import Memory
+    >>> from hippozoo.systems import LegT
+    >>> from hippozoo.zoo.volterra import VolterraModel
+    >>> check_learning_one_by_one_equals_one_call(VolterraModel(Memory(LegT(order=3, timescale=5.0)), degree=2))
+    """
     learner = learner_of(member, stream)
     series = learner.stream.made()
     said, state = learner.learn(learner.start(series), series)
@@ -210,7 +218,15 @@ def check_learning_one_by_one_equals_one_call(member: Any, stream: Stream | None
 
 
 def check_learning_sees_no_future(member: Any, stream: Stream | None = None) -> None:
-    """Nothing that is said along a series depends on later samples, however large they are."""
+    """Nothing that is said along a series depends on later samples, however large they are.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import Memory
+    >>> from hippozoo.systems import LegT
+    >>> from hippozoo.zoo.volterra import VolterraModel
+    >>> check_learning_sees_no_future(VolterraModel(Memory(LegT(order=3, timescale=5.0)), degree=2))
+    """
     learner = learner_of(member, stream)
     series, n_steps = learner.stream.made(1), learner.stream.n_steps
     _, state = learner.learn(learner.start(series), learner.stream.made())
@@ -223,7 +239,15 @@ def check_learning_sees_no_future(member: Any, stream: Stream | None = None) -> 
 
 
 def check_learning_changes_no_state_in_place(member: Any, stream: Stream | None = None) -> None:
-    """A state stays what it is when one learns on from it, and asks it."""
+    """A state stays what it is when one learns on from it, and asks it.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import Memory
+    >>> from hippozoo.systems import LegT
+    >>> from hippozoo.zoo.volterra import VolterraModel
+    >>> check_learning_changes_no_state_in_place(VolterraModel(Memory(LegT(order=3, timescale=5.0)), degree=2))
+    """
     learner = learner_of(member, stream)
     series = learner.stream.made()
     _, state = learner.learn(learner.start(series), series)
@@ -236,7 +260,15 @@ def check_learning_changes_no_state_in_place(member: Any, stream: Stream | None 
 
 
 def check_learning_goes_on_after_loading(member: Any, stream: Stream | None = None) -> None:
-    """Saved and loaded by `hippozoo.checkpoint`, learner and state go on as if nothing had happened."""
+    """Saved and loaded by `hippozoo.checkpoint`, learner and state go on as if nothing had happened.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import Memory
+    >>> from hippozoo.systems import LegT
+    >>> from hippozoo.zoo.volterra import VolterraModel
+    >>> check_learning_goes_on_after_loading(VolterraModel(Memory(LegT(order=3, timescale=5.0)), degree=2))
+    """
     promise = "what is loaded goes on like what was saved"
     learner = learner_of(member, stream)
     series, later = learner.stream.made(), learner.stream.made(1)
@@ -256,7 +288,15 @@ def check_learning_goes_on_after_loading(member: Any, stream: Stream | None = No
 
 
 def check_learning_refuses_bad_input(member: Any, stream: Stream | None = None) -> None:
-    """NaN, infinity, wrong shapes and types are refused by ValueError or TypeError, and nothing has changed."""
+    """NaN, infinity, wrong shapes and types are refused by ValueError or TypeError, and nothing has changed.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import Memory
+    >>> from hippozoo.systems import LegT
+    >>> from hippozoo.zoo.volterra import VolterraModel
+    >>> check_learning_refuses_bad_input(VolterraModel(Memory(LegT(order=3, timescale=5.0)), degree=2))
+    """
     promise = "bad input is refused by ValueError or TypeError and changes nothing"
     learner = learner_of(member, stream)
     series, later = learner.stream.made(), learner.stream.made(1)
@@ -289,6 +329,12 @@ def check_learner_merges(member: Any, stream: Stream | None = None) -> None:
     """What was learnt from other series can be added, in any order; nothing learnt adds nothing.
 
     Skipped (by `unittest.SkipTest`) where the learner offers no `merge`.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> from hippozoo.zoo.forecasting import Forecaster
+    >>> check_learner_merges(Forecaster(LegT(order=4, timescale=8.0), horizon=2.0))
     """
     learner = learner_of(member, stream)
     if not hasattr(learner.member, "merge"):

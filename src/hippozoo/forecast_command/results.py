@@ -20,7 +20,19 @@ __all__ = ["Findings", "summarise", "verdicts", "write_csv"]
 
 
 def write_csv(run: ForecastRun, path: Path) -> None:
-    """One line per column and step: time, mean and bands."""
+    r"""One line per column and step: time, mean and bands.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from hippozoo.forecast_command import forecast_table
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "load.csv"
+    ...     _ = file.write_text("load\n" + "".join(f"{n % 7}\n" for n in range(200)))
+    ...     write_csv(forecast_table(file, horizon=3), Path(folder) / "forecast.csv")
+    ...     len((Path(folder) / "forecast.csv").read_text().splitlines())
+    4
+    """
     leads = run.forecast.leads()
     mean = run.forecast.mean(leads)
     bands = {share: run.forecast.band(leads, share) for share in run.backtest.coverages}
@@ -112,12 +124,36 @@ class Findings:
 
 
 def verdicts(run: ForecastRun) -> list[Verdict]:
-    """One verdict for each column."""
+    r"""One verdict for each column.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from hippozoo.forecast_command import forecast_table
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "load.csv"
+    ...     _ = file.write_text("load\n" + "".join(f"{n % 7}\n" for n in range(200)))
+    ...     run = forecast_table(file, horizon=3)
+    >>> len(verdicts(run))  # one for each column
+    1
+    """
     return Findings(run).verdicts
 
 
 def summarise(run: ForecastRun) -> dict[str, Any]:
-    """What was found, in numbers; None where a figure is unknown."""
+    r"""What was found, in numbers; None where a figure is unknown.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from hippozoo.forecast_command import forecast_table
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "load.csv"
+    ...     _ = file.write_text("load\n" + "".join(f"{n % 7}\n" for n in range(200)))
+    ...     run = forecast_table(file, horizon=3)
+    >>> summarise(run)["rows"]
+    200
+    """
     return Findings(run).summary
 
 

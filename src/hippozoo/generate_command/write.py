@@ -48,7 +48,12 @@ def load_characters(path: str | Path) -> SequenceModel:
 
 
 def demand_characters(prompt: str) -> None:
-    """Refuse a prompt that is empty or has characters outside the alphabet."""
+    """Refuse a prompt that is empty or has characters outside the alphabet.
+
+    Examples
+    --------
+    >>> demand_characters("The town of ")
+    """
     if not isinstance(prompt, str) or not prompt:
         raise ValueError(f"prompt={shorten(prompt)} holds no character; pass some text to go on from.")
     strangers = outside_alphabet(prompt)

@@ -13,7 +13,13 @@ Axis = Literal["linear", "datetime"]
 
 
 def bokeh_is_installed() -> bool:
-    """Whether interactive pictures can be made; if not, ``pip install 'hippozoo[pages]'``."""
+    """Whether interactive pictures can be made; if not, ``pip install 'hippozoo[pages]'``.
+
+    Examples
+    --------
+    >>> bokeh_is_installed() in (True, False)
+    True
+    """
     return find_spec("bokeh") is not None
 
 

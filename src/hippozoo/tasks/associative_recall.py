@@ -29,6 +29,12 @@ class TokenTable(NamedTuple):
         One row per token.
     n_keys, n_values
         How many A and how many B there are.
+
+    Examples
+    --------
+    >>> table = TokenTable(np.eye(5), n_keys=2, n_values=2)
+    >>> table.vectors.shape
+    (5, 5)
     """
 
     vectors: Float[np.ndarray, "tokens size"]
@@ -75,6 +81,12 @@ class Recall(NamedTuple):
         What is shown, as token numbers.
     answers
         What is to be said; -1 where silence is.
+
+    Examples
+    --------
+    >>> episodes = Recall(np.array([[0, 5, 0]]), np.array([[-1, -1, 5]]))
+    >>> episodes.tokens.shape
+    (1, 3)
     """
 
     tokens: Int[np.ndarray, "episodes time"]

@@ -27,6 +27,12 @@ class Digits:
         (images, time, numbers): 64 samples of one number, or 8 of eight; about zero, none beyond one.
     labels
         The digits, 0 to 9.
+
+    Examples
+    --------
+    >>> digits = Digits(np.zeros((10, 64, 1)), np.arange(10))
+    >>> digits.images.shape
+    (10, 64, 1)
     """
 
     images: Float[np.ndarray, "images time numbers"]

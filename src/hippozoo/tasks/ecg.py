@@ -34,6 +34,12 @@ class Ecg:
         The sample of each beat, rising.
     kinds
         What sort of beat each is: N normal, A premature atrial, V premature ventricular, …
+
+    Examples
+    --------
+    >>> record = Ecg(np.zeros((3600, 1)), ("MLII",), 360.0, np.array([300, 590]), ("N", "N"))
+    >>> float(np.diff(record.beats)[0] / record.rate)  # seconds from beat to beat
+    0.8055555555555556
     """
 
     voltage: Float[np.ndarray, "time leads"]
@@ -52,6 +58,11 @@ def load_ecg(record: str = "100", data: str | Path | None = None) -> Ecg:
         Its name; ``ecg/100.hea``, ``.dat`` and ``.atr`` are looked for.
     data
         The data folder, else that of the environment variable HIPPOZOO_DATA.
+
+    Examples
+    --------
+    >>> load_ecg("100", data="DIR").voltage.shape  # doctest: +SKIP
+    (650000, 2)
 
     References
     ----------

@@ -68,7 +68,14 @@ PUBLISHED: dict[str, dict[str, dict[str, float]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """One series: what may be learnt from, and what came after it."""
+    """One series: what may be learnt from, and what came after it.
+
+    Examples
+    --------
+    >>> series = Series("H1", np.arange(700.0), np.arange(700.0, 748.0))
+    >>> len(series.test)
+    48
+    """
 
     name: str
     train: Float[np.ndarray, " time"]
@@ -84,6 +91,12 @@ def load_m4(frequency: Frequency, data: str | Path | None = None) -> list[Series
         "hourly" or "weekly".
     data
         The folder with ``m4/hourly-train.csv`` and so on; by default the one of the environment.
+
+    Examples
+    --------
+    >>> series = load_m4("hourly", data="DIR")  # doctest: +SKIP
+    >>> len(series[0].test)  # doctest: +SKIP
+    48
     """
     if frequency not in FREQUENCIES:
         raise ValueError(f"frequency={shorten(frequency)} is unknown; pass one of {tuple(FREQUENCIES)}.")

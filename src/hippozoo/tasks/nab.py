@@ -116,7 +116,13 @@ def probation(rows: int) -> int:
 
 
 def stream_names(data: str | Path | None = None) -> list[str]:
-    """The streams that the labels speak of, in order."""
+    """The streams that the labels speak of, in order.
+
+    Examples
+    --------
+    >>> stream_names(data="DIR")[0]  # doctest: +SKIP
+    'artificialNoAnomaly/art_daily_no_noise.csv'
+    """
     return sorted(json.loads(data_file("nab/windows.json", data).read_text(encoding="utf-8")))
 
 
@@ -129,6 +135,12 @@ def load_stream(name: str, data: str | Path | None = None) -> LabelledStream:
         Folder and file, as in ``"realKnownCause/nyc_taxi.csv"``.
     data
         The data folder; HIPPOZOO_DATA by default.
+
+    Examples
+    --------
+    >>> stream = load_stream("realKnownCause/nyc_taxi.csv", data="DIR")  # doctest: +SKIP
+    >>> len(stream.values), len(stream.windows)  # doctest: +SKIP
+    (10320, 5)
     """
     labels = json.loads(data_file("nab/windows.json", data).read_text(encoding="utf-8"))
     if name not in labels:

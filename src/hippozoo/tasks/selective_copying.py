@@ -28,6 +28,12 @@ class Episodes(NamedTuple):
         Which informative token is wanted, (batch, time), counted from 0; -1 where nothing is.
     answering
         Where something is wanted, (batch, time).
+
+    Examples
+    --------
+    >>> episodes = SelectiveCopying().draw(4, np.random.default_rng(0))
+    >>> episodes.inputs.shape, episodes.targets.shape
+    ((4, 30, 32), (4, 30))
     """
 
     inputs: Float[np.ndarray, "batch time size"]

@@ -34,6 +34,12 @@ class Benchmark:
         So many samples of a test set start a simulation and do not count.
     published
         RMSE in mV of published models on each test set.
+
+    Examples
+    --------
+    >>> record = load_benchmark("silverbox", data="DIR")  # doctest: +SKIP
+    >>> record.target[record.tests["multisine"]].shape  # doctest: +SKIP
+    (21688,)
     """
 
     name: str

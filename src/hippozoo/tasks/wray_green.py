@@ -27,6 +27,12 @@ class WrayGreen(NamedTuple):
         What goes in.
     target
         What comes out: ``target[t]`` depends on ``signal[t - 49]`` to ``signal[t]``.
+
+    Examples
+    --------
+    >>> data = wray_green(100, np.random.default_rng(0))
+    >>> data.signal.shape, data.target.shape
+    ((100,), (100,))
     """
 
     signal: Float[np.ndarray, " time"]

@@ -35,6 +35,17 @@ def plot_forecast(
     """The forecast as a line with its bands, the past before it and the truth beside it; the present is at 0.
 
     Held samples are drawn as steps: the k-th sample to come from k - 1 to k.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from hippozoo.systems import LegT
+    >>> from hippozoo.zoo.forecasting import Forecaster, explain
+    >>> forecaster = Forecaster(LegT(order=8, timescale=16.0), horizon=4.0, rank=2)
+    >>> state = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(300) / 3))
+    >>> ax = plot_forecast(forecaster.forecast(state), ax=Figure().subplots())
+    >>> ax.get_xlabel()
+    'time from the present'
     """
     from hippozoo.plotting import axes_or_new, ink
 
@@ -62,7 +73,20 @@ def plot_predictive_memory(
     whole: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """What the forecast keeps of the past, and the whole of System 3's memory where `whole` asks for it."""
+    """What the forecast keeps of the past, and the whole of System 3's memory where `whole` asks for it.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from hippozoo.systems import LegT
+    >>> from hippozoo.zoo.forecasting import Forecaster, explain
+    >>> forecaster = Forecaster(LegT(order=8, timescale=16.0), horizon=4.0, rank=2)
+    >>> state = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(300) / 3))
+    >>> lags = np.linspace(0.0, 16.0, 50)
+    >>> ax = plot_predictive_memory(explain(forecaster, state), lags, ax=Figure().subplots())
+    >>> len(ax.lines) >= 1
+    True
+    """
     from hippozoo.plotting import axes_or_new
 
     ax = axes_or_new(ax)
@@ -76,7 +100,20 @@ def plot_predictive_memory(
 def plot_patterns(
     explanation: Explanation, lags: Float[np.ndarray, " lags"], count: int = 3, ax: Axes | None = None
 ) -> Axes:
-    """The leading parts of the past that the forecast looks for; these do not depend on the ridge."""
+    """The leading parts of the past that the forecast looks for; these do not depend on the ridge.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from hippozoo.systems import LegT
+    >>> from hippozoo.zoo.forecasting import Forecaster, explain
+    >>> forecaster = Forecaster(LegT(order=8, timescale=16.0), horizon=4.0, rank=2)
+    >>> state = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(300) / 3))
+    >>> lags = np.linspace(0.0, 16.0, 50)
+    >>> ax = plot_patterns(explain(forecaster, state), lags, 2, ax=Figure().subplots())
+    >>> len(ax.lines) >= 2
+    True
+    """
     from hippozoo.plotting import axes_or_new
 
     ax = axes_or_new(ax)
@@ -89,7 +126,20 @@ def plot_patterns(
 def plot_eigenfunctions(
     explanation: Explanation, lags: Float[np.ndarray, " lags"], count: int = 3, ax: Axes | None = None
 ) -> Axes:
-    """The leading eigenfunctions of the history metric Q, with the ridge that they depend on."""
+    """The leading eigenfunctions of the history metric Q, with the ridge that they depend on.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from hippozoo.systems import LegT
+    >>> from hippozoo.zoo.forecasting import Forecaster, explain
+    >>> forecaster = Forecaster(LegT(order=8, timescale=16.0), horizon=4.0, rank=2)
+    >>> state = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(300) / 3))
+    >>> lags = np.linspace(0.0, 16.0, 50)
+    >>> ax = plot_eigenfunctions(explain(forecaster, state), lags, 2, ax=Figure().subplots())
+    >>> len(ax.lines) >= 2
+    True
+    """
     from hippozoo.plotting import axes_or_new
 
     ax = axes_or_new(ax)
@@ -107,7 +157,19 @@ def plot_influence(
     unit: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """How much each of the last `count` samples moves the forecast at each lead."""
+    """How much each of the last `count` samples moves the forecast at each lead.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from hippozoo.systems import LegT
+    >>> from hippozoo.zoo.forecasting import Forecaster, explain
+    >>> forecaster = Forecaster(LegT(order=8, timescale=16.0), horizon=4.0, rank=2)
+    >>> state = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(300) / 3))
+    >>> ax = plot_influence(explain(forecaster, state), np.array([0.5, 3.5]), 16, ax=Figure().subplots())
+    >>> len(ax.lines) + len(ax.patches) > 0
+    True
+    """
     from hippozoo.plotting import axes_or_new
 
     ax = axes_or_new(ax)
@@ -121,7 +183,15 @@ def plot_influence(
 
 
 def plot_schematic(horizon: float, window: float, ax: Axes | None = None) -> Axes:
-    """Which stretch of time each of the three systems holds, and what is learnt from what."""
+    """Which stretch of time each of the three systems holds, and what is learnt from what.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_schematic(horizon=4.0, window=16.0, ax=Figure().subplots())
+    >>> len(ax.texts) > 0
+    True
+    """
     from hippozoo.plotting import axes_or_new, ink
 
     ax = axes_or_new(ax)

@@ -30,6 +30,15 @@ def sample_weights(
     Returns
     -------
     (batch, time, time), with an axis of channels behind it where every channel has its own clock.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from hippozoo.systems import LegT
+    >>> from hippozoo.zoo.salience import SalienceLayer
+    >>> layer = SalienceLayer(LegT(8, timescale=10.0), channels=2, outputs=1)
+    >>> tuple(sample_weights(layer, torch.randn(3, 20, 2)).shape)  # of each sample (last axis) in each output
+    (3, 20, 20)
     """
     layer = getattr(member, "layer", member)
     if layer.readout != "shared":

@@ -42,6 +42,15 @@ def plot_episode(
     Returns
     -------
     The axes.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from hippozoo.systems import LegT
+    >>> seen = SalienceTrace(LegT(8, 6.0), np.array([1.0, 0.1, 1.0, 1.0]), np.ones(4), np.ones(8))
+    >>> axes = plot_episode(seen, np.array([2, 1, 3, 0]), [3], axes=Figure().subplots(4))
+    >>> axes[3].get_xlabel()
+    'time (samples)'
     """
     import matplotlib as mpl
 
@@ -105,6 +114,15 @@ def plot_warp(seen: SalienceTrace, at: Sequence[float], *, axes: Any = None) -> 
     Returns
     -------
     The axes.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from hippozoo.systems import LegS
+    >>> seen = SalienceTrace(LegS(8, 6.0), np.array([1.0, 0.1, 1.0, 1.0]), np.ones(4))
+    >>> axes = plot_warp(seen, [2.0, 4.0], axes=Figure().subplots(2, 2))
+    >>> axes[1, 1].get_xlabel()
+    'real time'
     """
     axes = _axes_or_new(axes, (2, 2))
     (side, top), (corner, bottom) = axes
@@ -132,7 +150,7 @@ def plot_warp(seen: SalienceTrace, at: Sequence[float], *, axes: Any = None) -> 
 def plot_generalisation(
     trained: Mapping[str, Mapping[str, Any]], beyond: Mapping[str, Mapping[str, Any]], *, ax: Axes
 ) -> Axes:
-    """Accuracy as trained, and under every condition beyond it: a bar with its error for each model.
+    r"""Accuracy as trained, and under every condition beyond it: a bar with its error for each model.
 
     Parameters
     ----------
@@ -142,6 +160,14 @@ def plot_generalisation(
         By model and condition (``"distractors_100_delay_0"``): the same under ``"accuracy"``.
     ax
         Where to draw.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> beyond = {"salience": {"distractors_100_delay_0": {"accuracy": {"mean": 0.9, "sem": 0.01}}}}
+    >>> ax = plot_generalisation({"salience": {"mean": 1.0, "sem": 0.0}}, beyond, ax=Figure().subplots())
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['as trained', '100 distractors\ndelay 0']
     """
     names = list(trained)
     conditions = list(next(iter(beyond.values())))

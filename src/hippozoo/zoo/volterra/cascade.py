@@ -34,6 +34,12 @@ class CascadeWeights(NamedTuple):
         Coefficients of the nonlinearity.
     second
         The functional of the second memory's state: the second filter.
+
+    Examples
+    --------
+    >>> weights = CascadeWeights(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([1.0, 0.0]))
+    >>> weights.curve.shape
+    (2,)
     """
 
     first: Float[np.ndarray, " first_order"]

@@ -39,6 +39,12 @@ class FeedbackWeights(NamedTuple):
         The functional of the input's memory.
     feedback
         For each power of the output, the functional of its memory.
+
+    Examples
+    --------
+    >>> weights = FeedbackWeights(0.0, np.zeros(4), np.zeros((3, 4)))  # order 4, degree 3
+    >>> weights.feedback.shape
+    (3, 4)
     """
 
     constant: float

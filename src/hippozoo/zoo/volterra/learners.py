@@ -39,6 +39,15 @@ class LearntState(NamedTuple):
         How many samples have been learnt from.
     largest
         The largest target so far, in absolute value.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import Memory
+    >>> from hippozoo.systems import LegT
+    >>> from hippozoo.zoo.volterra import VolterraModel
+    >>> model = VolterraModel(Memory(LegT(order=3)), degree=2)
+    >>> model.learn(model.initial_state(), 1.0, target=0.5)[1].learnt.seen
+    1
     """
 
     parameters: Float[np.ndarray, " parameters"]

@@ -35,6 +35,14 @@ class VolterraState(NamedTuple):
         The state of the memory, (order,) or (channels, order).
     learnt
         Where learning stands.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import Memory
+    >>> from hippozoo.systems import LegT
+    >>> state = VolterraModel(Memory(LegT(order=3)), degree=2).initial_state()
+    >>> state.memory.shape, state.learnt.parameters.shape
+    ((3,), (10,))
     """
 
     memory: State

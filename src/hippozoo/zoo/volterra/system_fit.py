@@ -52,6 +52,11 @@ class Trial(NamedTuple):
     error
         Root mean squared error of simulations of blocks that were held out, in the unit of the output; None if it
         could not be fitted.
+
+    Examples
+    --------
+    >>> Trial("linear", "LegT(order=8, timescale=8.0)", 1e-3, 9, 0.25).form
+    'linear'
     """
 
     form: str

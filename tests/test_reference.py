@@ -1,0 +1,99 @@
+"""The reference of the site: every public function and class has an example, and says what its numbers are."""
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
+from api_reference import public_packages  # noqa: E402
+
+# What comes out of a function is shown in the example of that function.
+RESULTS = {
+    "Alarm": "hippozoo.zoo.forecasting.ForecastStream",
+    "Carriers": "hippozoo.generate_command",
+    "Detail": "hippozoo.zoo.forecasting.Forecaster",
+    "DetectorState": "hippozoo.zoo.forecasting.Detector",
+    "FittedSystem": "hippozoo.zoo.volterra.fit_system",
+    "ForecastRun": "hippozoo.forecast_command.forecast_table",
+    "ForecasterState": "hippozoo.zoo.forecasting.Forecaster",
+    "LabelledStream": "hippozoo.tasks.nab.load_stream",
+    "MixedForecast": "hippozoo.zoo.forecasting.forecaster_for",
+    "Mixer": "hippozoo.zoo.forecasting.forecaster_for",
+    "Mixture": "hippozoo.zoo.forecasting.forecaster_for",
+    "Outcome": "hippozoo.tasks.nab",
+    "PooledState": "hippozoo.layers.SequenceModel",
+    "Pushed": "hippozoo.zoo.forecasting.ForecastStream",
+    "Signals": "hippozoo.zoo.associative.AssociativeMemory",
+    "Split": "hippozoo.tasks.text",
+    "Staircase": "hippozoo.zoo.salience",
+    "Surprise": "hippozoo.zoo.forecasting.Detector",
+    "Validation": "hippozoo.zoo.forecasting.Forecaster",
+    "WikiText": "hippozoo.tasks.text",
+}
+# Abstract: the examples are those of the classes that stand on them.
+ABSTRACT = {"Construction", "Learner", "Readout", "ScaleExpansion"}
+# Made from a results folder or a file of weights, by a command; their tests have them.
+OF_COMMANDS = {
+    "Sentence",
+    "Study",
+    "Written",
+    "load_characters",
+    "report_text",
+    "sentences",
+    "write_markdown",
+    "write_page",
+}
+
+
+def public():
+    """Every public function and class of the library, once."""
+    seen = {}
+    for package in public_packages():
+        if package.startswith("hippozoo.experiments"):  # their names are what `hippozoo reproduce` calls
+            continue
+        module = importlib.import_module(package)
+        for name in module.__all__:
+            thing = getattr(module, name)
+            ours = getattr(thing, "__module__", "").startswith("hippozoo")
+            if ours and (inspect.isclass(thing) or inspect.isfunction(thing)):
+                seen.setdefault(id(thing), (f"{package}.{name}", thing))
+    return dict(seen.values())
+
+
+@pytest.fixture(scope="module")
+def names():
+    return public()
+
+
+def test_every_public_name_is_described(names):
+    assert not [name for name, thing in names.items() if not thing.__doc__]
+
+
+def test_every_public_name_has_an_example_that_runs(names):
+    without = [
+        name
+        for name, thing in names.items()
+        if ">>>" not in (thing.__doc__ or "")
+        and not (inspect.isclass(thing) and issubclass(thing, BaseException))
+        and thing.__name__ not in RESULTS.keys() | ABSTRACT | OF_COMMANDS
+    ]
+    assert not without
+
+
+def test_results_are_made_by_something_that_exists():
+    for name in RESULTS.values():
+        package, _, last = name.rpartition(".")
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError:
+            assert hasattr(importlib.import_module(package), last), name
+
+
+def test_public_names_have_their_source_in_the_library(names):
+    """So that the site links to it."""
+    for name, thing in names.items():
+        assert "hippozoo" in (inspect.getsourcefile(inspect.unwrap(thing)) or ""), name
