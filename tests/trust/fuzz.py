@@ -15,8 +15,12 @@ import torch
 
 from hippozoo.discretise import zero_order_hold
 from hippozoo.memory import GrowingMemory, Memory, MemoryLayer, Stream
+from hippozoo.polynomials import Legendre
 from hippozoo.systems import FouT, HippoSystem, LagT, LegS, LegT
+from hippozoo.zoo.associative import PolynomialBank, recall_matrix
+from hippozoo.zoo.forecasting import forecaster_for
 from hippozoo.zoo.multiscale import MultiscaleMemory
+from hippozoo.zoo.volterra import LowRankReadout, PolynomialReadout
 from oracles import roll, scaled_projection
 
 SYSTEMS = (LegT, LegS, LagT, FouT)
@@ -168,11 +172,61 @@ def multiscale(case: Case) -> tuple[np.ndarray, np.ndarray]:
     return _same_form(found[..., nearest], plain.reshape(states.shape), case)
 
 
+def bank(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """Writes and reads at addresses, against the exact matrix that says how much of each value is in each read."""
+    values = np.asarray(case.signal, float).reshape(len(case.signal), -1)
+    addresses = np.random.default_rng(case.number).uniform(size=len(values))
+    family = Legendre(min(case.system.order, 64))
+    stored = PolynomialBank(values.shape[1], family, epsilon=0.0, dtype=torch.float64)
+    where = torch.from_numpy(addresses)[None]
+    found, _ = stored(where, torch.from_numpy(values)[None], where)
+    rows = [recall_matrix(family, addresses[: t + 1])[-1] @ values[: t + 1] for t in range(len(values))]
+    return found[0].numpy(), np.array(rows)
+
+
+def polynomial(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """A readout of degree 2 against its tensors."""
+    return _read(PolynomialReadout(min(case.system.order, 5), 2), case)
+
+
+def products(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """A readout of low rank against its tensors."""
+    return _read(LowRankReadout(min(case.system.order, 5), 2, rank=2), case)
+
+
+def _read(readout: Any, case: Case) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(case.number)
+    parameters = rng.normal(size=readout.n_parameters)
+    # Squares of what is larger overflow for everyone.
+    size = np.asarray(case.signal, float).ravel()
+    states = rng.normal(size=(len(size), readout.inputs)) * np.where(np.abs(size) < 1e120, size, size / 1e180)[:, None]
+    zero, one, two = (readout.tensor(parameters, k) for k in range(3))
+    return readout.predict(parameters, states), zero + states @ one + np.einsum("ti,ij,tj->t", states, two, states)
+
+
+def forecast(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """Twice the series, twice the forecast, to the last bit; and ten times it nearly."""
+    rng = np.random.default_rng(case.number)
+    size = float(np.clip(np.abs(np.asarray(case.signal, float)).max(), 1e-90, 1e90))
+    series = size * (rng.normal(size=80).cumsum() + 3 * np.sin(np.arange(80) / 3))
+    if case.spoilt:
+        series[rng.integers(80)] = np.inf
+    model = forecaster_for(int(rng.integers(1, 7)))
+
+    def ahead(values: np.ndarray) -> np.ndarray:
+        return np.asarray(model.forecast(model.learn(model.initial_state(), values)).samples(), float)
+
+    found, expected = ahead(2 * series), 2 * ahead(series)
+    assert np.array_equal(found, expected), "twice the series is not twice the forecast"
+    return ahead(10 * series), 10 * ahead(series)
+
+
 ENTRIES: dict[str, Callable[[Case], tuple[np.ndarray, np.ndarray]]] = {
     one.__name__: one
     for one in (
         *(scan, scan_unevenly, final, step, merge, readout, stream),
         *(layer, layer_unevenly, growing, multiscale),
+        *(bank, polynomial, products, forecast),
     )
 }
 
