@@ -43,6 +43,30 @@ def test_the_backward_pass_is_the_derivative_of_outputs_and_last_state(n_steps):
     assert torch.autograd.gradcheck(selective_scan, arguments)
 
 
+@pytest.mark.parametrize("n_steps", [1, STRETCH + 3])
+def test_the_compiled_scan_says_what_the_plain_one_says(n_steps):
+    arguments = scan_arguments(n_steps, batch=3, channels=21, order=5)
+    arguments[1][:, ::4] = 0.0  # no time passes
+    arguments[1][:, 1::7] = 300.0  # all is forgotten
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        given = [part.to(dtype).requires_grad_() for part in arguments]
+        y, after = selective_scan(*given)
+        weights = torch.linspace(-1, 1, y.numel(), dtype=torch.float64).view(y.shape).to(dtype)
+        found.append((y, after, *torch.autograd.grad((y * weights).sum() + after.square().sum(), given)))
+    for single, double in zip(*found, strict=True):
+        assert single.dtype == torch.float32
+        torch.testing.assert_close(single.double(), double, rtol=2e-5, atol=2e-5 * double.abs().max().item())
+
+
+def test_the_compiled_scan_hides_nothing_that_is_no_number():
+    arguments = [part.float() for part in scan_arguments(3)]
+    arguments[2][0, 0] = torch.nan
+    y, _ = selective_scan(*arguments)
+    assert y[..., 0].isnan().all()
+    assert y[..., 1:].isfinite().all()
+
+
 def test_the_short_convolution_is_torchs_and_its_gradients_are_right():
     layer = ShortConvolution(5, taps=4, device=torch.device("cpu"), dtype=torch.float64)
     x = torch.randn(2, 9, 5, dtype=torch.float64, requires_grad=True)
