@@ -13,6 +13,7 @@ from rich.console import Console
 from hippozoo.experiments import Context, Finished, reproduce
 from hippozoo.experiments import wikitext as study
 from hippozoo.experiments._character_models import ABLATIONS, ROWS, STACKS, build_explicit, build_row, build_stack
+from hippozoo.experiments._character_study import recipe
 from hippozoo.experiments._characters import CharacterModel, Reading, score
 from hippozoo.experiments._framework.summary import summary
 from hippozoo.generate_command import load_characters
@@ -130,22 +131,40 @@ def finish(config, perplexity):
 
 
 def test_rates_depth_and_tying_are_chosen_on_validation_and_the_winner_starts_anew():
-    config = study.Config(rows=("lstm", "s4d"), families=("gru",), sizes=(25_000,), seeds=(0, 1), ablations=())
+    config = study.Config(
+        rows=("lstm", "s4d"), families=("gru", "explicit"), sizes=(25_000, 43_000), seeds=(0, 1), ablations=("no bank",)
+    )
+    best = {"lstm": 1.6e-2, "s4d": 2e-3, "gru": 4e-3, "explicit": 8e-3}
 
     def perplexity(unit):
         tied = 0.0 if unit["tied"] else 1.0
-        best = {"lstm": 8e-3, "s4d": 1e-3}.get(unit.get("model"), 2e-3)
-        return 5 + tied + abs(math.log(unit["rate"] / best)) + abs(unit.get("layers", 3) - 3)
+        name = unit.get("model", unit.get("family"))
+        form = 0.1 if unit.get("around") else 0.0
+        return 5 + tied + form + abs(math.log(unit["rate"] / best[name])) + abs(unit.get("layers", 3) - 3)
 
     units = finish(config, perplexity)
     whole = [unit for unit in units if unit["stage"] in ("row", "contest")]
     assert all(unit["tied"] for unit in units if unit["stage"] != "tying")
     rows = {(unit["model"], unit["rate"], unit["seed"]) for unit in whole if unit["stage"] == "row"}
-    assert rows == {("lstm", 8e-3, 0), ("s4d", 1e-3, 0)}
-    contest = [unit for unit in whole if unit["stage"] == "contest"]
-    assert [(unit["layers"], unit["rate"], unit["seed"]) for unit in contest] == [(3, 2e-3, 0), (3, 2e-3, 1)]
-    tried = {unit["rate"] for unit in units if unit["stage"] == "rate" and unit.get("model") == "s4d"}
-    assert tried == {1e-3, 2e-3, 4e-3}  # the largest was not best, so no larger one is tried
+    assert rows == {("lstm", 1.6e-2, 0), ("s4d", 2e-3, 0)}
+    grus = [unit for unit in whole if unit.get("family") == "gru"]
+    assert [(unit["size"], unit["layers"], unit["rate"], unit["seed"]) for unit in grus] == [
+        (size, 3, 4e-3, seed) for size in config.sizes for seed in config.seeds
+    ]
+    assert {(unit["recipe"], unit["around"]) for unit in grus} == {(recipe("gru"), False)}
+
+    def tried(**wanted):
+        of = [unit for unit in units if unit["stage"] == "trial" and wanted.items() <= unit.items()]
+        return [(unit["rate"], unit.get("layers")) for unit in of]
+
+    assert tried(model="s4d") == [(8e-3, None), (1.6e-2, None), (4e-3, None), (2e-3, None), (1e-3, None)]
+    # Rates at two layers first, then depths at the best rate; the larger size begins where the smaller one ended.
+    assert tried(family="gru", size=25_000) == [
+        *((rate, 2) for rate in (8e-3, 1.6e-2, 4e-3, 2e-3)),
+        *((4e-3, layers) for layers in (3, 4, 3)),  # three layers once more, with no way around them
+    ]
+    assert set(tried(family="gru", size=43_000)) == {(rate, 3) for rate in (2e-3, 4e-3, 8e-3)} | {(4e-3, 2), (4e-3, 4)}
+    assert [unit["rate"] for unit in units if unit["stage"] == "ablation"] == [8e-3]
 
 
 def test_untied_embeddings_win_where_they_are_better():
@@ -156,7 +175,7 @@ def test_untied_embeddings_win_where_they_are_better():
 
 def test_a_diverged_rate_is_not_chosen():
     config = study.Config(rows=("lstm",), families=(), sizes=(), ablations=())
-    units = finish(config, lambda unit: None if unit["rate"] > 1e-3 and unit["stage"] == "rate" else 5.0)
+    units = finish(config, lambda unit: None if unit["rate"] > 1e-3 and unit["stage"] == "trial" else 5.0)
     assert [unit["rate"] for unit in units if unit["stage"] == "row"] == [1e-3]
 
 
@@ -173,7 +192,7 @@ def test_a_quick_study_runs_resumes_and_shows_what_is_there_so_far(texts, tmp_pa
     assert load_characters(out / "wikitext" / "explicit-25000.safetensors").tokens == 96
     assert "| LSTM |" in (out / "wikitext" / "table.md").read_text()
     lines = (out / "wikitext" / "units.jsonl").read_text().splitlines()
-    trials = [json.loads(line) for line in lines if '"rate"' in line and json.loads(line)["unit"]["stage"] == "rate"]
+    trials = [json.loads(line) for line in lines if '"rate"' in line and json.loads(line)["unit"]["stage"] == "trial"]
     assert trials
     assert not any("test_perplexity" in trial["result"] for trial in trials)  # no choice has seen the test split
 
@@ -182,7 +201,7 @@ def test_a_quick_study_runs_resumes_and_shows_what_is_there_so_far(texts, tmp_pa
     (out / "wikitext" / "units.jsonl").write_text("\n".join(lines[:-2]) + "\n")
     part = reproduce("wikitext", quick=True, out=out, so_far=True)
     assert part["metrics"]["not_yet"]
-    assert part["metrics"]["trials"]["LSTM stack, at most 25,000, 1 layers"]["0.004"] > 1
+    assert part["metrics"]["trials"]["LSTM stack, at most 25,000, 2 layers"]["0.008"] > 1
     Console(file=StringIO()).print(summary(part, out))  # as the command shows it
     assert len((out / "wikitext" / "units.jsonl").read_text().splitlines()) == len(lines) - 2
 

@@ -91,3 +91,71 @@ def scan_back(steps, pushes, A, B, C, state, of_y, carried, of_steps, of_pushes,
                     of_step[e] += felt * A[n, e]
                 of_B[item, t, n] = of_b
                 of_C[item, t, n] = of_c
+
+
+@compiled(fastmath=_SUMS, inline="always")
+@no_type_check
+def _sigmoid(x):
+    # What is cut off is below the last place.
+    x = np.float32(30.0) if x > np.float32(30.0) else x
+    x = np.float32(-30.0) if x < np.float32(-30.0) else x
+    return np.float32(1.0) / (np.float32(1.0) + _exponential(-x))
+
+
+@compiled(fastmath=_SUMS, error_model="numpy")
+@no_type_check
+def gru(entered, by_hidden, bias, state, gates, old, y):
+    """A GRU from what the samples bring to its gates, (batch, time, 3 width): hidden states into `y`.
+
+    `by_hidden` is (width, 3 width). Gates and proposals, and what the hidden state brought to the proposals, are kept
+    for the way back.
+    """
+    batch, n_steps, _ = entered.shape
+    width = len(by_hidden)
+    brought = np.empty(3 * width, np.float32)
+    for item in range(batch):
+        hidden = state[item]
+        for t in range(n_steps):
+            brought[:] = bias
+            for j in range(width):
+                value = hidden[j]
+                for k in range(3 * width):
+                    brought[k] += value * by_hidden[j, k]
+            here, gate, out = entered[item, t], gates[item, t], y[item, t]
+            for k in range(2 * width):
+                gate[k] = _sigmoid(here[k] + brought[k])
+            for k in range(width):
+                old[item, t, k] = brought[2 * width + k]
+                raw = here[2 * width + k] + gate[k] * brought[2 * width + k]
+                gate[2 * width + k] = np.float32(2.0) * _sigmoid(np.float32(2.0) * raw) - np.float32(1.0)
+            for k in range(width):
+                out[k] = gate[2 * width + k] + gate[width + k] * (hidden[k] - gate[2 * width + k])
+            hidden = out
+
+
+@compiled(fastmath=_SUMS, error_model="numpy")
+@no_type_check
+def gru_back(by_gate, state, gates, old, y, of_y, carried, of_entered, of_brought):
+    """Gradients of what entered and of what the hidden state brought; in `carried` that of the hidden state.
+
+    `by_gate` is (3 width, width).
+    """
+    batch, n_steps, width = y.shape
+    for item in range(batch):
+        g = carried[item]
+        for t in range(n_steps - 1, -1, -1):
+            gate, hidden = gates[item, t], state[item] if t == 0 else y[item, t - 1]
+            entered, brought, of_out = of_entered[item, t], of_brought[item, t], of_y[item, t]
+            for k in range(width):
+                here = g[k] + of_out[k]
+                reset, update, new = gate[k], gate[width + k], gate[2 * width + k]
+                of_new = here * (np.float32(1.0) - update) * (np.float32(1.0) - new * new)
+                of_update = here * (hidden[k] - new) * update * (np.float32(1.0) - update)
+                of_reset = of_new * old[item, t, k] * reset * (np.float32(1.0) - reset)
+                entered[k], entered[width + k], entered[2 * width + k] = of_reset, of_update, of_new
+                brought[k], brought[width + k], brought[2 * width + k] = of_reset, of_update, of_new * reset
+                g[k] = here * update
+            for k in range(3 * width):
+                value = brought[k]
+                for j in range(width):
+                    g[j] += value * by_gate[k, j]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from hippozoo.baselines import LSTM, S4D, Mamba, VanillaHippo, VanillaMLP, parameter_count
+from hippozoo.baselines._gru_scan import CompiledGRU
 from hippozoo.experiments._characters import CharacterModel
 from hippozoo.layers import SequenceModel
 from hippozoo.models import explicit_characters
@@ -18,44 +20,37 @@ from hippozoo.tasks.text import ALPHABET
 from hippozoo.zoo.associative import AssociativeMemory
 from hippozoo.zoo.salience import SalienceLayer
 
-# What a stack's last norm starts with: at one, a tied embedding would begin by saying every character twice.
-LAST_NORM = 0.25
-
 
 class RecurrentStack(nn.Module):
-    """Thin recurrent layers, each with a norm before it and a way around it, and a norm behind the last.
+    """Thin recurrent layers, each with a norm before it, and a norm behind the last.
 
     Parameters
     ----------
     cell
-        ``nn.LSTM`` or ``nn.GRU``.
+        What makes a recurrent layer, ``cell(inputs, width)``.
     width
         Channels, everywhere.
     layers
         One after the other.
+    around
+        Whether there is a way around every layer.
     """
 
-    def __init__(self, cell: type[nn.LSTM] | type[nn.GRU], width: int, layers: int) -> None:
+    def __init__(self, cell: Callable[[int, int], nn.Module], width: int, layers: int, around: bool = True) -> None:
         super().__init__()
+        self.adds_to_input = around
         self.norms = nn.ModuleList(nn.RMSNorm(width, eps=1e-5) for _ in range(layers))
-        self.cells = nn.ModuleList(cell(width, width, batch_first=True) for _ in range(layers))
-        self.norm = last_norm(nn.RMSNorm(width, eps=1e-5))
+        self.cells = nn.ModuleList(cell(width, width) for _ in range(layers))
+        self.norm = nn.RMSNorm(width, eps=1e-5)
 
     def forward(self, x: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """Outputs at every sample, and the state after the last."""
         after = []
         for norm, cell, before in zip(self.norms, self.cells, state or [None] * len(self.cells), strict=True):
             y, here = cell(norm(x), before)
-            x = x + y
+            x = x + y if self.adds_to_input else y
             after.append(here)
         return self.norm(x), after
-
-
-def last_norm(norm: nn.RMSNorm) -> nn.RMSNorm:
-    """The same norm, starting small."""
-    with torch.no_grad():
-        norm.weight.fill_(LAST_NORM)
-    return norm
 
 
 def bare(model: nn.Module) -> nn.Module:
@@ -66,8 +61,8 @@ def bare(model: nn.Module) -> nn.Module:
 
 def mamba_stack(width: int, layers: int, **options: Any) -> nn.Module:
     """Mamba's blocks, each with a norm before it and a way around it, and a norm behind the last."""
-    model = Mamba(width, width, width, layers, **options)
-    last_norm(cast(nn.RMSNorm, model.norm))
+    model: Any = Mamba(width, width, width, layers, **options)
+    model.adds_to_input = True
     return bare(model)
 
 
@@ -117,11 +112,13 @@ ROWS = {
     "assoc": Row("Assoc. Memory HiPPO", 25_000, lambda size: (32, AssociativeMemory(32, hidden=size))),
 }
 
-STACKS: dict[str, Callable[[int, int], nn.Module]] = {
-    "lstm": lambda width, layers: RecurrentStack(nn.LSTM, width, layers),
-    "gru": lambda width, layers: RecurrentStack(nn.GRU, width, layers),
-    "mamba": lambda width, layers: mamba_stack(width, layers),
+STACKS: dict[str, Callable[..., nn.Module]] = {
+    "lstm": partial(RecurrentStack, partial(nn.LSTM, batch_first=True)),
+    "gru": partial(RecurrentStack, CompiledGRU),
+    "mamba": mamba_stack,
 }
+#: Those that may do without ways around their layers; a block of Mamba has one by definition.
+PLAIN_TOO = ("lstm", "gru")
 
 
 #: One mechanism of our stack taken away or changed, at equal size.
@@ -157,11 +154,11 @@ def build_row(name: str, tied: bool) -> CharacterModel:
     return make(min((below, below + 1), key=lambda size: abs(count(make, size) - row.params)))
 
 
-def build_stack(family: str, layers: int, params: int, tied: bool) -> CharacterModel:
+def build_stack(family: str, layers: int, params: int, tied: bool, **options: Any) -> CharacterModel:
     """A stack of a family for the contest: the widest of at most so many parameters."""
 
     def make(width: int) -> CharacterModel:
-        return CharacterModel(STACKS[family](width, layers), width, tied)
+        return CharacterModel(STACKS[family](width, layers, **options), width, tied)
 
     return make(largest_within(make, params))
 

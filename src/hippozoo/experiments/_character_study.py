@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hippozoo.experiments import Finished, select
-from hippozoo.experiments._character_models import ABLATIONS, ROWS, STACKS
+from hippozoo.experiments._character_models import ABLATIONS, PLAIN_TOO, ROWS, STACKS
 from hippozoo.experiments._characters import Protocol
 from hippozoo.experiments._two_tasks import check_names
-from hippozoo.training import best_rate
 
 OURS = "explicit"
-#: The recipe of our stack; a unit names it, so that a better recipe leaves the old lines standing.
-RECIPE = 1
+#: How the stacks of the contest are made: ours, and the others. A unit names it, so that lines of an older recipe are
+#: never taken for lines of this one.
+RECIPES = {"ours": 1, "others": 2}
 # The cheapest model decides whether embeddings are tied.
 DECIDERS = ("lstm",)
 # Entries of the agenda that are open at the same time, so that two processes have work.
@@ -37,14 +38,15 @@ class Config(Protocol):
         "mamba_2",
         "salience",
     )
-    families: tuple[str, ...] = (OURS, "lstm", "gru", "mamba")
+    families: tuple[str, ...] = ("lstm", OURS, "gru", "mamba")
     sizes: tuple[int, ...] = (25_000, 43_000)
+    # A search begins with the first rate and depth, and goes on to neighbours as long as that helps on validation.
+    rates: tuple[float, ...] = (1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2)
+    first_rate: float = 8e-3
     layers: tuple[int, ...] = (1, 2, 3, 4)
-    # The rate at which depths are compared.
-    depth_rate: float = 4e-3
+    first_layers: int = 2
     tying_rate: float = 2e-3
     ablations: tuple[str, ...] = tuple(ABLATIONS)
-    ablation_passes: int = 3
 
 
 QUICK = Config(
@@ -53,13 +55,12 @@ QUICK = Config(
     batch=4,
     length=32,
     passes=1,
-    rates=(2e-3, 4e-3),
+    rates=(4e-3, 8e-3),
     rows=("lstm", "vanilla_mlp"),
     families=("lstm", OURS),
     sizes=(25_000,),
     layers=(1, 2),
     ablations=("no bank",),
-    ablation_passes=1,
 )
 
 Unit = dict[str, Any]
@@ -112,16 +113,17 @@ class Done:
 
 def agenda(config: Config) -> Iterator[Any]:
     """Functions of configuration and finished units that list the units of one row as far as they are known."""
-    cheap, rest = config.rows[:2], config.rows[2:]
     for size in config.sizes[:1]:
-        yield from (_entrant(family, size, trials_only=True) for family in config.families)
-    yield from (_row(name) for name in cheap)
-    for size in config.sizes[:1]:
-        yield from (_entrant(family, size) for family in config.families)
-    yield from (_row(name) for name in rest)
+        yield from (_entrant(family, size, seed) for seed in config.seeds for family in config.families)
+    yield from (_row(name) for name in config.rows)
     yield from (_ablation(name) for name in config.ablations)
     for size in config.sizes[1:]:
-        yield from (_entrant(family, size) for family in config.families)
+        yield from (_entrant(family, size, seed) for seed in config.seeds for family in config.families)
+
+
+def recipe(family: str) -> int:
+    """The number of the recipe by which the stacks of a family are made."""
+    return RECIPES["ours" if family == OURS else "others"]
 
 
 def tied(done: Done) -> bool:
@@ -136,68 +138,119 @@ def tied(done: Done) -> bool:
     return means[True] <= means[False]
 
 
-def _trials(config: Config, done: Done, key: Unit) -> tuple[list[Unit], float | None]:
-    """One pass at every rate, one more if the largest is best; and the chosen rate, once all are there."""
-    seed = config.seeds[0]
-    trials = [{**key, "stage": "rate", "rate": rate, "seed": seed} for rate in sorted(config.rates, reverse=True)]
-    found = {unit["rate"]: done.perplexity(unit) for unit in trials}
-    if None in found.values():
-        return trials, None
-    if best_rate(found) == max(config.rates) and config.one_more_rate not in found:
-        trials.append({**key, "stage": "rate", "rate": config.one_more_rate, "seed": seed})
-        found[config.one_more_rate] = done.perplexity(trials[-1])
-        if found[config.one_more_rate] is None:
-            return trials, None
-    return trials, best_rate(found)
+def walk(values: Sequence[Any], first: Any, found: Callable[[Any], float | None]) -> tuple[list[Any], Any]:
+    """From the first value to its neighbours, upwards and then downwards, as long as they are better.
+
+    What has to be tried, in this order, and the best, once both its neighbours are known to be worse.
+
+    Parameters
+    ----------
+    values
+        From the smallest to the largest.
+    first
+        Where the search begins.
+    found
+        What came of a value, the smaller the better; None if it has not been tried.
+
+    Examples
+    --------
+    >>> known = {8: 5.0, 16: 5.2, 4: 4.9, 2: 4.95}
+    >>> walk([1, 2, 4, 8, 16], 8, {8: 5.0, 16: 5.2}.get)
+    ([8, 16, 4], None)
+    >>> walk([1, 2, 4, 8, 16], 8, known.get)
+    ([8, 16, 4, 2], 4)
+    """
+    values, tried = list(values), [first]
+    best = first
+    if found(first) is None:
+        return tried, None
+    for direction in (1, -1):
+        if direction == -1 and best != first:
+            break  # going up helped: what lies below the first is behind a worse one
+        place = values.index(best) + direction
+        while 0 <= place < len(values):
+            tried.append(values[place])
+            value, so_far = found(values[place]), found(best)
+            if value is None or so_far is None:
+                return tried, None
+            if value >= so_far and not (direction < 0 and math.isinf(so_far)):  # from what diverged only down
+                break
+            best = values[place]
+            place += direction
+    return tried, best
+
+
+def _trials(config: Config, done: Done, key: Unit, first: float) -> tuple[list[Unit], float | None]:
+    """Passes at the rates of a search, and the rate that it found."""
+
+    def trial(rate: float) -> Unit:
+        return {**key, "stage": "trial", "rate": rate, "seed": config.seeds[0]}
+
+    rates, best = walk(sorted(config.rates), first, lambda rate: done.perplexity(trial(rate)))
+    return [trial(rate) for rate in rates], best
 
 
 def _row(name: str) -> Any:
     def entry(config: Config, done: Done) -> list[Unit]:
         key = {"model": name, "tied": tied(done)}
-        trials, rate = _trials(config, done, key)
+        trials, rate = _trials(config, done, key, config.first_rate)
         whole = [] if rate is None else [{**key, "stage": "row", "rate": rate, "seed": config.seeds[0]}]
         return trials + whole
 
     return entry
 
 
-def _entrant(family: str, size: int, trials_only: bool = False) -> Any:
+def _entrant(family: str, size: int, seed: int) -> Any:
     def entry(config: Config, done: Done) -> list[Unit]:
-        key: Unit = {"family": family, "size": size, "tied": tied(done)}
-        depths: list[Unit] = []
-        if family == OURS:
-            key["recipe"] = RECIPE
-        else:
-            depths = [
-                {**key, "layers": layers, "stage": "depth", "rate": config.depth_rate, "seed": config.seeds[0]}
-                for layers in config.layers
-            ]
-            best = _deepest(done, depths)
-            if best is None:
-                return depths
-            key["layers"] = best
-        trials, rate = _trials(config, done, key)
-        seeds = (
-            [] if rate is None else [{**key, "stage": "contest", "rate": rate, "seed": seed} for seed in config.seeds]
-        )
-        return depths + trials + seeds
+        trials, chosen = search(config, done, family, size)
+        return trials if chosen is None else [*trials, {**chosen, "stage": "contest", "seed": seed}]
 
     return entry
 
 
-def _deepest(done: Done, depths: Sequence[Unit]) -> int | None:
-    """The number of layers with the smallest validation perplexity, once all have been tried."""
-    found = {unit["layers"]: done.perplexity(unit) for unit in depths}
-    known = {layers: value for layers, value in found.items() if value is not None}
-    return min(known, key=known.__getitem__) if len(known) == len(found) else None
+def search(config: Config, done: Done, family: str, size: int) -> tuple[list[Unit], Unit | None]:
+    """Trials of one pass, and the stack that they choose: rates at one depth, then depths at the best rate.
+
+    In the end recurrent layers are tried without ways around them.
+    """
+    key: Unit = {"family": family, "size": size, "tied": tied(done), "recipe": recipe(family)}
+    first_rate, first_layers = config.first_rate, config.first_layers
+    before = [one for one in config.sizes if one < size]
+    if before:  # of a smaller size it is known where to begin
+        _, smaller = search(config, done, family, max(before))
+        if smaller is not None:
+            first_rate, first_layers = smaller["rate"], smaller.get("layers", first_layers)
+    if family == OURS:
+        trials, rate = _trials(config, done, key, first_rate)
+        return trials, None if rate is None else {**key, "rate": rate}
+    around = {"around": True} if family in PLAIN_TOO else {}
+    trials, rate = _trials(config, done, {**key, "layers": first_layers, **around}, first_rate)
+    if rate is None:
+        return trials, None
+
+    def stack(layers: int, around: Unit) -> Unit:
+        return {**key, "layers": layers, **around, "rate": rate}
+
+    def trial(layers: int, around: Unit) -> Unit:
+        return {**stack(layers, around), "stage": "trial", "seed": config.seeds[0]}
+
+    depths, layers = walk(sorted(config.layers), first_layers, lambda one: done.perplexity(trial(one, around)))
+    trials += [unit for unit in (trial(one, around) for one in depths) if unit not in trials]
+    if layers is None:
+        return trials, None
+    ways = [around, {"around": False}] if around else [around]
+    found = [done.perplexity(trial(layers, way)) for way in ways]
+    trials += [trial(layers, way) for way in ways[1:]]
+    known = [value for value in found if value is not None]
+    return trials, stack(layers, ways[found.index(min(known))]) if len(known) == len(ways) else None
 
 
 def _ablation(name: str) -> Any:
     def entry(config: Config, done: Done) -> list[Unit]:
-        own = select(done.finished, stage="contest", family=OURS, size=config.sizes[0], recipe=RECIPE)
-        if not own:
+        _, own = search(config, done, OURS, config.sizes[0])
+        # As it is, the stack has been trained for the contest, in the same way.
+        if own is None or not ABLATIONS[name]:
             return []
-        key = {"ablation": name, "size": config.sizes[0], "recipe": RECIPE, "tied": tied(done)}
-        return [{**key, "stage": "ablation", "rate": own[0].unit["rate"], "seed": config.seeds[0]}]
+        return [{**own, "ablation": name, "stage": "ablation", "seed": config.seeds[0]}]
 
     return entry

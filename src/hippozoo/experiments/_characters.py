@@ -36,12 +36,9 @@ class Protocol:
     characters: int | None = None
     batch: int = 32
     length: int = 128
-    passes: int = 12
+    passes: int = 3
     looks_per_pass: int = 2
     patience: int = 5
-    rates: tuple[float, ...] = (1e-3, 2e-3, 4e-3)
-    # Tried only if the largest of the others is the best.
-    one_more_rate: float = 8e-3
     warm_up: int = 200
     weight_decay: float = 1e-4
     clip: float = 1.0
@@ -85,7 +82,8 @@ class CharacterModel(nn.Module):
     Parameters
     ----------
     core
-        What turns embedded characters into what is compared with every symbol.
+        What turns embedded characters into what is compared with every symbol. If it adds to what enters, and says so
+        by ``adds_to_input = True``, characters enter as vectors of length one, and else with numbers of size one.
     width
         Numbers in an embedded character.
     tied
@@ -107,8 +105,10 @@ class CharacterModel(nn.Module):
 
     def embedded(self, codes: Tensor) -> Tensor:
         """What the core is given."""
-        # Rows have length one; what goes in has numbers of size one.
-        return math.sqrt(self.width) * self.embedding[codes]
+        # The cells of a recurrent network say numbers below one. Where these are added to the character itself, one of
+        # numbers of size one would drown them, and a tied readout would hear little else.
+        size = 1.0 if getattr(self.core, "adds_to_input", False) else math.sqrt(self.width)
+        return size * self.embedding[codes]
 
     def forward(self, codes: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """Scores of every symbol as the next one, at every character; and the state."""

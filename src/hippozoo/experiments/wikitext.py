@@ -17,16 +17,16 @@ from typing import Any
 from hippozoo import checkpoint
 from hippozoo._files import write_whole
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_seeds, select
-from hippozoo.experiments._character_models import ROWS, build_explicit, build_row, build_stack
+from hippozoo.experiments._character_models import ABLATIONS, ROWS, build_explicit, build_row, build_stack
 from hippozoo.experiments._character_study import (
     DECIDERS,
     OURS,
     QUICK,
-    RECIPE,
     Config,
     Done,
     Unit,
     more_units,
+    recipe,
     tied,
     units,
 )
@@ -78,8 +78,8 @@ def run_unit(config: Config, unit: Unit, context: Context = QUIET) -> dict[str, 
     text = config.text(context)
     with seeded(unit["seed"]):
         model = build(unit)
-    passes = {"row": config.passes, "contest": config.passes, "ablation": config.ablation_passes}
-    plan = config.plan(text, unit["rate"], unit["seed"], passes.get(unit["stage"], 1))
+    passes = 1 if unit["stage"] in ("tying", "trial") else config.passes
+    plan = config.plan(text, unit["rate"], unit["seed"], passes)
     found = learn(model, text, config, plan, context, test=unit["stage"] in ("row", "contest"))
     if unit["stage"] == "contest" and unit["family"] == OURS and unit["seed"] == config.seeds[0] and context.folder:
         checkpoint.save(context.folder / f"{OURS}-{unit['size']}.safetensors", model)
@@ -94,7 +94,8 @@ def build(unit: Unit) -> Any:
         return build_explicit(unit["size"], unit["tied"], unit["ablation"])
     if unit["family"] == OURS:
         return build_explicit(unit["size"], unit["tied"])
-    return build_stack(unit["family"], unit["layers"], unit["size"], unit["tied"])
+    options = {"around": unit["around"]} if "around" in unit else {}
+    return build_stack(unit["family"], unit["layers"], unit["size"], unit["tied"], **options)
 
 
 # -- what came of it -------------------------------------------------------------------------------------------------
@@ -122,12 +123,12 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
             name: round(found["mean"] / lstm["mean"], 4) for name, found in metrics["test_perplexity"].items()
         }
     metrics["contest"] = {size: _contest(config, done, size) for size in config.sizes}
-    metrics["depth"] = {size: _depths(config, done, size) for size in config.sizes}
     metrics["ablations"] = _ablations(config, done)
     trials = _trial_rows(finished)
     metrics["trials"] = {}
     for one in trials:
         name = one["model"] + (f", {one['layers']} layers" if one["layers"] else "")
+        name += ", no way around" if one["around"] is False else ""
         metrics["trials"].setdefault(name, {})[one["rate"]] = one["validation_perplexity"]
     metrics["tying"] = {
         name: {
@@ -155,8 +156,7 @@ def _contest(config: Config, done: Done, size: int) -> dict[str, Any]:
     """Each family's stack of one size, over the seeds that are there."""
     entrants = {}
     for family in config.families:
-        recipe = {"recipe": RECIPE} if family == OURS else {}
-        rows = select(done.finished, stage="contest", family=family, size=size, **recipe)
+        rows = select(done.finished, stage="contest", family=family, size=size, recipe=recipe(family))
         rows = [one for one in rows if one.result["validation_perplexity"] is not None]
         if rows:
             first = rows[0]
@@ -164,6 +164,7 @@ def _contest(config: Config, done: Done, size: int) -> dict[str, Any]:
                 **{key: over_seeds(one.result[key] for one in rows) for key in SINGLE},
                 "params": first.result["parameters"],
                 "layers": first.unit.get("layers"),
+                "around": first.unit.get("around"),
                 "width": first.result["width"],
                 "rate": first.unit["rate"],
                 "characters_seen": first.result["characters_seen"],
@@ -175,11 +176,12 @@ def _contest(config: Config, done: Done, size: int) -> dict[str, Any]:
 
 def _trial_rows(finished: Sequence[Finished]) -> list[dict[str, Any]]:
     """Every trial of one pass: which model, how deep, at which rate, and how it did on validation."""
-    trials = [one for one in finished if one.unit["stage"] in ("rate", "depth")]
+    trials = [one for one in finished if one.unit["stage"] == "trial"]
     return [
         {
             "model": _named(one.unit),
             "layers": one.unit.get("layers"),
+            "around": one.unit.get("around"),
             "rate": one.unit["rate"],
             "params": one.result["parameters"],
             "validation_perplexity": one.result["validation_perplexity"],
@@ -195,22 +197,13 @@ def _named(unit: Unit) -> str:
     return f"{STACK_TITLES[unit['family']]}, at most {unit['size']:,}"
 
 
-def _depths(config: Config, done: Done, size: int) -> dict[str, Any]:
-    """Validation perplexity of each family by its number of layers, after one pass."""
-    return {
-        family: {
-            one.unit["layers"]: one.result["validation_perplexity"]
-            for one in select(done.finished, stage="depth", family=family, size=size)
-        }
-        for family in config.families
-        if select(done.finished, stage="depth", family=family, size=size)
-    }
-
-
 def _ablations(config: Config, done: Done) -> dict[str, Any]:
+    """What is left of the stack with one mechanism changed; as it is, it is that of the contest."""
     found = {}
+    key = {"size": config.sizes[0] if config.sizes else None, "recipe": recipe(OURS), "seed": config.seeds[0]}
     for name in config.ablations:
-        rows = select(done.finished, stage="ablation", ablation=name, recipe=RECIPE)
+        here = {"stage": "ablation", "ablation": name} if ABLATIONS[name] else {"stage": "contest", "family": OURS}
+        rows = select(done.finished, **here, **key)
         if rows:
             found[name] = {
                 "validation_perplexity": rows[0].result["validation_perplexity"],
@@ -228,14 +221,7 @@ def not_yet(config: Config, done: Done, metrics: dict[str, Any]) -> list[str]:
         for size in config.sizes
         for family in config.families
         for seed in config.seeds
-        if not select(
-            done.finished,
-            stage="contest",
-            family=family,
-            size=size,
-            seed=seed,
-            **({"recipe": RECIPE} if family == OURS else {}),
-        )
+        if not select(done.finished, stage="contest", family=family, size=size, seed=seed, recipe=recipe(family))
     ]
     ablations = [f"ablation {name}" for name in config.ablations if name not in metrics["ablations"]]
     return rows + missing + ablations
