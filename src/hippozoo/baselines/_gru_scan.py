@@ -35,6 +35,12 @@ class CompiledGRU(nn.GRU):
     True
     """
 
+    # What torch's class makes, but does not declare.
+    weight_ih_l0: Tensor
+    weight_hh_l0: Tensor
+    bias_ih_l0: Tensor
+    bias_hh_l0: Tensor
+
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__(inputs, width, batch_first=True)
 
