@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks.timing import row, seconds  # first: it sets one thread  # isort: skip
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from torch.nn import functional
 
 from hippozoo._nests import map_leaves
 from hippozoo.baselines import LSTM, Mamba, parameter_count
-from hippozoo.experiments._character_models import STACKS, build_stack
+from hippozoo.experiments._character_models import STACKS, RecurrentStack, build_stack
 from hippozoo.experiments._characters import CharacterModel
 from hippozoo.generate_command.fast import FastSteps
 from hippozoo.models import explicit_characters
@@ -72,6 +73,9 @@ def run() -> list[dict[str, Any]]:
     explicit = explicit_characters(PARAMS)
     stacks: dict[str, nn.Module] = {"explicit stack, four blocks": explicit}
     stacks |= {f"{family} stack, {n} layers": build_stack(family, n, PARAMS, True) for family in STACKS for n in (2, 4)}
+    width = build_stack("gru", 2, PARAMS, True).width
+    cells = RecurrentStack(partial(nn.GRU, batch_first=True), width, 2)
+    stacks["torch's GRU in such a stack, 2 layers"] = CharacterModel(cells, width, tied=True)
     width = build_stack("mamba", 2, PARAMS, True).width
     stacks["mambapy, 2 layers"] = CharacterModel(PlainMambaPy(width, 2), width, tied=True)
     taken = {name: seconds(training(model, codes), 8) for name, model in stacks.items()}
