@@ -21,6 +21,7 @@ from hippozoo._lazy import fetched_from
 
 if TYPE_CHECKING:
     from hippozoo.memory import Memory, MemoryLayer, Stream
+    from hippozoo.suggestion import suggest
     from hippozoo.systems import FouT, LagT, LegS, LegT
     from hippozoo.zoo.associative import AssociativeMemory
     from hippozoo.zoo.forecasting import Forecaster, forecaster_for
@@ -39,6 +40,7 @@ __all__ = [
     "Memory",
     "Stream",
     "MemoryLayer",
+    "suggest",
     "Forecaster",
     "forecaster_for",
     "MultiscaleMemory",
@@ -53,6 +55,7 @@ __all__ = [
 _HOMES = {
     "hippozoo.systems": ("LegT", "LegS", "LagT", "FouT"),
     "hippozoo.memory": ("Memory", "Stream", "MemoryLayer"),
+    "hippozoo.suggestion": ("suggest",),
     "hippozoo.zoo.forecasting": ("Forecaster", "forecaster_for"),
     "hippozoo.zoo.multiscale": ("MultiscaleMemory", "MultiscaleLayer"),
     "hippozoo.zoo.volterra": ("VolterraModel", "VolterraLayer"),

@@ -1,0 +1,145 @@
+"""What was found, why, and a picture of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hippozoo._immutable import Immutable
+from hippozoo.memory import Memory
+from hippozoo.suggestion.measure import Question, power_below
+from hippozoo.systems import HippoSystem
+from hippozoo.zoo.multiscale import MultiscaleMemory, smallest_memory
+
+__all__ = ["Suggestion", "Trial"]
+
+_NAMES = {"LegT": "Leg-T", "LegS": "Leg-S", "LagT": "Lag-T", "FouT": "Fou-T"}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A memory that was tried.
+
+    Parameters
+    ----------
+    system
+        Which.
+    error
+        Root mean square error of its reconstructions, in units of the signal's standard deviation.
+    """
+
+    system: HippoSystem
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Suggestion(Immutable):
+    """A memory for a signal, with what was tried on the way.
+
+    Parameters
+    ----------
+    system
+        The system, with order and timescale.
+    error
+        Its error on the signal: root mean square, in units of the signal's standard deviation.
+    met
+        Whether that is as accurate as was asked.
+    wanted
+        The error that was allowed; None if only a budget was given.
+    budget
+        How many numbers there may be; None for no limit.
+    question
+        Signal, horizon, and how much each lag counts.
+    trials
+        Every memory that was tried.
+
+    Examples
+    --------
+    >>> from hippozoo import suggest
+    >>> found = suggest(np.sin(np.arange(3000) / 10), horizon=100.0, budget=24)
+    >>> found.system.order <= 24
+    True
+    >>> found.report().splitlines()[0].startswith("Take")
+    True
+    """
+
+    system: HippoSystem
+    error: float
+    met: bool
+    wanted: float | None
+    budget: int | None
+    question: Question
+    trials: tuple[Trial, ...]
+
+    @property
+    def memory(self) -> Memory:
+        """The memory, ready to run."""
+        return Memory(self.system, dt=self.question.dt)
+
+    def over_horizons(self, longest: float, excess: float = 0.05) -> MultiscaleMemory:
+        """One memory for all horizons from this one to `longest`, each about as accurate for its own scale.
+
+        The smallest bank whose errors are at most `excess` above those of plain memories of the suggested order
+        (`hippozoo.zoo.multiscale.smallest_memory`).
+        """
+        return smallest_memory(replace(self.system, timescale=self.question.horizon), longest, excess, self.question.dt)
+
+    def report(self) -> str:
+        """The answer and its reasons, in sentences."""
+        question, name = self.question, _NAMES.get(type(self.system).__name__, type(self.system).__name__)
+        samples = question.horizon / question.dt
+        lines = [
+            f"Take {self.system!r}: {self.system.order} numbers for the last {question.horizon:g} "
+            f"({samples:.0f} samples).",
+            f"Its rms error is {self.error:.3g} of the signal's standard deviation, measured on the signal.",
+        ]
+        if self.wanted is not None and not self.met:
+            lines.append(
+                f"That is more than the {self.wanted:g} that was asked for: the signal is too fine for "
+                f"{self._limit}. Ask for a shorter horizon, smooth the signal, or allow more."
+            )
+        frequency, share = power_below(question.signal, question.dt)
+        fine = float(frequency[min(np.searchsorted(share, 0.95), len(frequency) - 1)])
+        lines.append(
+            f"95 % of the signal's variance lies below {fine:.3g} cycles per unit of time: "
+            f"{fine * question.horizon:.1f} waves in the horizon. A window needs about three numbers for each."
+        )
+        rivals = self._smallest_of_each()
+        told = ", ".join(
+            f"{_NAMES.get(kind, kind)} {what}" for kind, what in rivals.items() if _NAMES.get(kind) != name
+        )
+        if told:
+            lines.append(f"The others: {told}.")
+        return "\n".join(lines)
+
+    @property
+    def _limit(self) -> str:
+        return f"{self.budget} numbers" if self.budget is not None else "256 numbers"
+
+    def _smallest_of_each(self) -> dict[str, str]:
+        """By kind: the smallest order that does, or the best error."""
+        found: dict[str, str] = {}
+        for kind in dict.fromkeys(type(one.system).__name__ for one in self.trials):
+            mine = [one for one in self.trials if type(one.system).__name__ == kind]
+            good = [one.system.order for one in mine if self.wanted is not None and one.error <= self.wanted]
+            best = min(mine, key=lambda one: one.error)
+            found[kind] = f"needs {min(good)}" if good else f"{best.error:.2g} with {best.system.order}"
+        return found
+
+    def plot(self, axes: Any = None) -> Any:
+        """Why: errors by order for each system, the error at each lag, and where the signal's variance lies.
+
+        Parameters
+        ----------
+        axes
+            Three of them; new ones by default.
+
+        Returns
+        -------
+        The axes.
+        """
+        from hippozoo.suggestion.plots import plot_suggestion
+
+        return plot_suggestion(self, axes)
