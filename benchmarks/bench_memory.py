@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import expm
 
 from hippozoo.discretise import zero_order_hold
-from hippozoo.memory import Memory
+from hippozoo.memory import Memory, Stream
 from hippozoo.systems import HippoSystem, LegS, LegT
 
 __all__ = ["growth", "run"]
@@ -154,6 +154,61 @@ def run() -> list[dict[str, Any]]:
                 peak=peak_megabytes(lambda memory=memory: memory.scan(signal[:some], dt=steps[:some])),
             )
         )
+    return rows + one_by_one()
+
+
+def one_by_one() -> list[dict[str, Any]]:
+    """Samples as they come, with all checks: at most 10 µs each is asked for, 33 with uneven times."""
+    rng = np.random.default_rng(2)
+    values = rng.normal(size=5_000).tolist()
+    times = np.cumsum(rng.uniform(0.2, 2.0, len(values))).tolist()
+    rows, few = [], 100
+    for order in (8, 64):
+        memory = Memory(LegT(order, TIMESCALE))
+        A_d, b_d = zero_order_hold(memory.system, 1.0)
+
+        def steps(memory: Memory = memory) -> np.ndarray:
+            state = memory.initial_state()
+            for value in values:
+                state = memory.step(state, value)
+            return state
+
+        def uneven(memory: Memory = memory) -> np.ndarray:
+            state = memory.initial_state()
+            for value, before, now in zip(values, [0.0, *times], times, strict=False):
+                state = memory.step(state, value, now - before)
+            return state
+
+        def pushes(memory: Memory = memory) -> np.ndarray:
+            stream = Stream(memory)
+            for value in values:
+                stream.push(value)
+            return stream.state
+
+        def timed(memory: Memory = memory) -> np.ndarray:
+            stream = Stream(memory)
+            for value, time in zip(values, times, strict=True):
+                stream.push(value, time)
+            return stream.state
+
+        plain = loop_final(A_d, b_d, np.array(values))
+        assert all(np.abs(work() - plain).max() < 1e-11 for work in (steps, pushes))
+        held = memory.final(np.array(values), dt=np.diff(times, prepend=0.0))
+        assert np.abs(uneven() - held).max() < 1e-11
+        later = memory.final(np.array(values[:-1]), dt=np.diff(times))
+        assert np.abs(timed() - later).max() < 1e-11
+        loop = seconds(lambda A_d=A_d, b_d=b_d: loop_final(A_d, b_d, np.array(values)))
+        exponentials = seconds(
+            lambda memory=memory: expm_final(memory.system, np.array(values[:few]), np.diff(times[: few + 1])), 2
+        )
+        for name, work, reference, against in (
+            ("Memory.step", steps, loop, "NumPy loop without checks"),
+            ("Stream.push", pushes, loop, "NumPy loop without checks"),
+            ("Memory.step, uneven dt", uneven, exponentials * len(values) / few, "one scipy expm per sample"),
+            ("Stream.push, uneven times", timed, exponentials * len(values) / few, "one scipy expm per sample"),
+        ):
+            title = f"one call of {name}, N = {order}"
+            rows.append(row(title, seconds(work), reference, against=against, samples=len(values)))
     return rows
 
 

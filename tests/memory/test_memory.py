@@ -313,3 +313,33 @@ def test_arguments_are_left_as_they_were(rng):
     memory.readout(signal, np.ones(7), state)
     for now, before in zip((signal, state, durations), copies, strict=True):
         assert np.array_equal(now, before)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dt", [None, 0.5, 0.07, 1e300])
+def test_the_short_way_of_a_number_is_the_long_way_of_an_array(dtype, dt, rng):
+    memory = Memory(LegT(9, 20.0), 0.5, dtype=dtype)
+    state = memory.final(rng.normal(size=30).astype(dtype))
+    short, long = (
+        memory.step(state, 0.3, dt),
+        memory.step(state, np.array(0.3), None if dt is None else np.array(dt)[()]),
+    )
+    assert short.dtype == dtype
+    assert np.array_equal(short, long)
+    assert np.array_equal(short, memory.step(state.tolist(), 0.3, dt))
+
+
+@pytest.mark.parametrize("dt", [0.0, -1.0, np.inf, np.nan, "1"])
+def test_the_short_way_takes_no_time_that_the_long_way_refuses(dt):
+    memory = Memory(LegT(4, 5.0))
+    with pytest.raises((ValueError, TypeError), match="dt="):
+        memory.step(memory.initial_state(), 1.0, dt)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_one_spoilt_coefficient_is_seen(bad):
+    memory = Memory(LegT(64, 5.0))
+    state = memory.initial_state()
+    state[-1] = bad
+    with pytest.raises(ValueError, match=r"state\[63\]"):
+        memory.step(state, 1.0)

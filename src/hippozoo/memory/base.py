@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any
@@ -109,9 +110,11 @@ class PureMemory(Immutable, ABC):
         True
         """
         # What a stream does all day, without the general way's conversions; NaN compares as false.
-        usual = dt is None and isinstance(sample, float) and abs(sample) <= self._largest
-        if usual and self._is_ready(state, self._shape):
-            return self._step(state, np.array(sample, self.dtype), None)
+        usual = isinstance(sample, float) and abs(sample) <= self._largest
+        lasting = dt is None or (isinstance(dt, float) and 0 < dt < math.inf)
+        if usual and lasting and self._is_ready(state, self._shape):
+            duration = None if dt is None or dt == self.dt else float(dt)
+            return self._step(state, np.array(sample, self._precision), duration)
         value = checked_sample(sample, self.dtype)
         before = self._checked_state(state, value.shape)
         duration = None if dt is None else positive_number("dt", dt, why="time only runs forwards")
@@ -252,6 +255,11 @@ class PureMemory(Immutable, ABC):
         object.__setattr__(self, "dtype", name)
 
     @cached_property
+    def _precision(self) -> np.dtype:
+        """`dtype` as NumPy compares it fastest."""
+        return np.dtype(self.dtype)
+
+    @cached_property
     def _largest(self) -> float:
         """What the state's precision can hold; no infinity and no NaN is at most that."""
         return float(np.finfo(self.dtype).max)
@@ -277,9 +285,9 @@ class PureMemory(Immutable, ABC):
         return (
             type(state) is np.ndarray
             and state.shape == expected
-            and state.dtype == self.dtype
+            and state.dtype == self._precision
             and state.flags.c_contiguous
-            and bool(np.isfinite(state).all())
+            and 0 not in np.isfinite(state).tobytes()  # a third of the time of `all`
         )
 
     def _checked_state(self, state: Any, leading: tuple[int, ...], name: str = "state") -> np.ndarray:

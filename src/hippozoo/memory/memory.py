@@ -131,9 +131,9 @@ class Memory(PureMemory):
     def _step(self, state: np.ndarray, sample: np.ndarray, duration: float | None) -> np.ndarray:
         if duration is None:
             return self._constant.step(state, sample)
-        rows, _ = as_channels(sample[None])
-        after = self._varying.scan(rows, self._in_timescales(np.array([duration])), np.atleast_2d(state))[0]
-        return after.astype(self.dtype).reshape(state.shape)
+        steps = np.array([min(duration / self.system.timescale, LONGEST_STEP)])
+        after = self._varying.scan(sample.reshape(1, -1), steps, state.reshape(-1, self.system.order))
+        return after.astype(self.dtype, copy=False).reshape(state.shape)
 
     def _scan(self, values: np.ndarray, state: np.ndarray, durations: np.ndarray | None) -> np.ndarray:
         channels = values.shape[1] if values.ndim == 2 else 1

@@ -84,7 +84,9 @@ class Stream:
         self._memory = memory
         self._shape = () if channels is None else (whole_number("channels", channels),)
         self._state: np.ndarray = memory.initial_state(channels)
-        self._held = np.zeros(self._shape)
+        # A single number is held as one: steps of numbers are the fast ones.
+        self._held: float | np.ndarray = 0.0 if channels is None else np.zeros(self._shape)
+        self._largest = float(_ROOM * np.finfo(memory.dtype).max)
         self._time: float | None = None
         self._timed: bool | None = None
         self._advanced = False
@@ -107,7 +109,7 @@ class Stream:
     @property
     def held(self) -> Float[np.ndarray, "*channels"]:
         """The last value seen, which holds until the next one; 0 before the first."""
-        return self._held.copy()
+        return np.array(self._held)
 
     def push(self, value: Any, time: float | None = None) -> None:
         """Take in one value, or None for a missing one; `time` says when it came."""
@@ -171,7 +173,7 @@ class Stream:
             )
         time = None if known["time"] is None else float(real_array("time", known["time"]))
         timed = None if known["timed"] is None else bool(known["timed"])
-        self._state, self._held, self._time, self._timed = state.copy(), held.copy(), time, timed
+        self._state, self._held, self._time, self._timed = state.copy(), self._kept(held), time, timed
         self._advanced = bool(known["advanced"])
 
     def _after(self, present: float) -> np.ndarray:
@@ -180,7 +182,10 @@ class Stream:
         return self._memory.step(self._state, self._held, dt=present - self._time)
 
     def _checked_time(self, time: Any, *, now_is_free: bool = False) -> float:
-        present = float(real_array("time", time).reshape(())) if np.ndim(time) == 0 else math.nan
+        if isinstance(time, float) and math.isfinite(time):
+            present = float(time)
+        else:
+            present = float(real_array("time", time).reshape(())) if np.ndim(time) == 0 else math.nan
         if math.isnan(present):
             raise ValueError(f"time={shorten(time)}; pass one finite number, in the unit of the timescale.")
         if self._time is None or present > self._time or (now_is_free and present == self._time):
@@ -195,10 +200,13 @@ class Stream:
             f"sort the values and keep one per time."
         )
 
-    def _checked_value(self, value: Any) -> np.ndarray:
+    def _checked_value(self, value: Any) -> float | np.ndarray:
         """The value with its gaps filled by what is held."""
         if value is None:
             return self._held
+        # The usual case; NaN compares as false.
+        if not self._shape and isinstance(value, float) and abs(value) <= self._largest:
+            return float(value)
         if isinstance(value, np.ma.MaskedArray) and value.dtype.kind in "iufb":
             value = np.ma.filled(value.astype(float), np.nan)
         try:
@@ -214,15 +222,18 @@ class Stream:
             )
         if np.isinf(given).any():
             raise ValueError(f"value={shorten(value)} is infinite; pass finite numbers, or None if it is missing.")
-        return self._storable("value", np.where(np.isnan(given), self._held, given))
+        return self._kept(self._storable("value", np.where(np.isnan(given), self._held, given)))
+
+    def _kept(self, value: np.ndarray) -> float | np.ndarray:
+        """A copy that nobody else writes into."""
+        return value.copy() if self._shape else float(value)
 
     def _storable(self, name: str, value: np.ndarray) -> np.ndarray:
         """The value itself, if sums over it stay within the precision of the memory: once held, it stays for good."""
-        largest = _ROOM * np.finfo(self._memory.dtype).max
-        if np.abs(value).max(initial=0.0) > largest:
+        if np.abs(value).max(initial=0.0) > self._largest:
             raise ValueError(
                 f"{name}={shorten(value.tolist())} is too large for a memory of {self._memory.dtype}, which takes up "
-                f"to {largest:.0e}; scale the values down"
+                f"to {self._largest:.0e}; scale the values down"
                 + (", or build the memory with dtype='float64'." if self._memory.dtype != "float64" else ".")
             )
         return value

@@ -57,6 +57,10 @@ class ExactStep:
         return generators(self.system)
 
     @cached_property
+    def _A_T(self) -> np.ndarray:
+        return np.ascontiguousarray(self.system.A.T)
+
+    @cached_property
     def norm(self) -> float:
         """The largest factor by which A lengthens a vector."""
         return float(np.linalg.norm(self.system.A, 2))
@@ -99,7 +103,7 @@ class ExactStep:
             self.table_T,
             self.unit,
             self.base,
-            np.ascontiguousarray(self.system.A.T),
+            self._A_T,
             self.parts,
             self.norm,
             states,
