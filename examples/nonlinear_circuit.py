@@ -32,14 +32,14 @@ weights = loop.fit(signal, target, warm_up=200, iterations=20)
 
 # The best linear model with a long memory, for comparison.
 linear = VolterraModel(Memory(LegT(order=64, timescale=140.0)), degree=1, learner=RidgeRLS(1e-6))
-_, learnt = linear.learn_many(signal, target)
+_, learnt = linear.learn(linear.initial_state(), signal, target)
 
 errors = {}
 for name, rows in circuit.tests.items():
     u, y = circuit.signal[rows], circuit.target[rows]
     simulated = loop.simulate(weights, u, known=y[: circuit.known])
     begun = learnt._replace(memory=linear.memory.initial_state())
-    straight, _ = linear.predict_many(u, begun)
+    straight, _ = linear.predict(begun, u)
     errors[name] = rmse_mv(simulated, y), rmse_mv(straight, y)
     print(
         f"{name.replace('_', ' ')}: loop {errors[name][0]:.2f} mV, linear {errors[name][1]:.2f} mV, "
@@ -49,7 +49,7 @@ for name, rows in circuit.tests.items():
 rows = circuit.tests["arrow_full"]  # its amplitude grows; the end is larger than anything that was learnt
 u, y = circuit.signal[rows], circuit.target[rows]
 simulated = loop.simulate(weights, u, known=y[: circuit.known])
-straight, _ = linear.predict_many(u, learnt._replace(memory=linear.memory.initial_state()))
+straight, _ = linear.predict(learnt._replace(memory=linear.memory.initial_state()), u)
 seconds = np.arange(len(y)) / circuit.rate
 
 # What input holds the output at a level? For a linear spring this is a straight line.

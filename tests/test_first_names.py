@@ -8,6 +8,7 @@ import pytest
 import hippozoo
 
 NEEDS_NO_TORCH = ["LegT", "LegS", "LagT", "FouT", "Memory", "Stream", "Forecaster", "MultiscaleMemory", "VolterraModel"]
+NEEDS_NO_TORCH += ["forecaster_for", "ForecastStream", "Detector"]
 
 
 def loaded_by(statement: str) -> set[str]:

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 from hippozoo._lazy import fetched_from
 
 if TYPE_CHECKING:
+    from hippozoo.layers import SequenceModel
     from hippozoo.memory import Memory, MemoryLayer, Stream
     from hippozoo.suggestion import suggest
     from hippozoo.systems import FouT, LagT, LegS, LegT
     from hippozoo.zoo.associative import AssociativeMemory
-    from hippozoo.zoo.forecasting import Forecaster, forecaster_for
+    from hippozoo.zoo.forecasting import Detector, Forecaster, ForecastStream, forecaster_for
     from hippozoo.zoo.multiscale import MultiscaleLayer, MultiscaleMemory
     from hippozoo.zoo.salience import SalienceLayer, SalienceModel
     from hippozoo.zoo.volterra import VolterraLayer, VolterraModel
@@ -43,6 +44,8 @@ __all__ = [
     "suggest",
     "Forecaster",
     "forecaster_for",
+    "ForecastStream",
+    "Detector",
     "MultiscaleMemory",
     "MultiscaleLayer",
     "VolterraModel",
@@ -50,13 +53,15 @@ __all__ = [
     "SalienceLayer",
     "SalienceModel",
     "AssociativeMemory",
+    "SequenceModel",
 ]
 
 _HOMES = {
     "hippozoo.systems": ("LegT", "LegS", "LagT", "FouT"),
+    "hippozoo.layers": ("SequenceModel",),
     "hippozoo.memory": ("Memory", "Stream", "MemoryLayer"),
     "hippozoo.suggestion": ("suggest",),
-    "hippozoo.zoo.forecasting": ("Forecaster", "forecaster_for"),
+    "hippozoo.zoo.forecasting": ("Forecaster", "forecaster_for", "ForecastStream", "Detector"),
     "hippozoo.zoo.multiscale": ("MultiscaleMemory", "MultiscaleLayer"),
     "hippozoo.zoo.volterra": ("VolterraModel", "VolterraLayer"),
     "hippozoo.zoo.salience": ("SalienceLayer", "SalienceModel"),

@@ -9,6 +9,29 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 Constructor = TypeVar("Constructor", bound=Callable[..., None])
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def warn_of(old: str, new: str, stacklevel: int = 3) -> None:
+    """Say that one name has taken another's place."""
+    text = f"{old} is now {new}; the old name works until hippozoo 0.2."
+    warnings.warn(text, DeprecationWarning, stacklevel=stacklevel)
+
+
+def once_called(**renamed: str) -> Callable[[Method], Method]:
+    """A method whose arguments had other names before, given as old=new."""
+
+    def decorate(method: Method) -> Method:
+        @functools.wraps(method)
+        def wrapped(self: Any, *given: Any, **named: Any) -> Any:
+            for old in renamed.keys() & named.keys():
+                warn_of(f"the argument {old} of {method.__name__}", renamed[old])
+                named[renamed[old]] = named.pop(old)
+            return method(self, *given, **named)
+
+        return wrapped  # pyright: ignore[reportReturnType]
+
+    return decorate
 
 
 def once_by_position(order: str) -> Callable[[Constructor], Constructor]:

@@ -31,6 +31,7 @@ from hippozoo.zoo.volterra.plots import plot_kernel
 
 MEMORY = Memory(LegT(order=4, timescale=8.0))
 MODEL = VolterraModel(MEMORY)
+STATE = MODEL.initial_state()
 CASCADE = Cascade(MEMORY, MEMORY, BoundedPolynomial(3))
 WEIGHTS = CascadeWeights(np.ones(4), np.ones(4), np.ones(4))
 LOOP = FeedbackLoop(MEMORY)
@@ -73,11 +74,20 @@ NOISE = np.random.default_rng(0).normal(size=300)
         (lambda: VolterraModel(MEMORY, channels=0), r"channels=0"),
         (lambda: VolterraModel(MEMORY, directions=np.zeros((3, 2))), r"directions has shape \(3, 2\).*\(4, count\)"),
         (lambda: VolterraModel(MEMORY, rank=2, learner=RidgeRLS()), r"not linear in its parameters"),
-        (lambda: MODEL.learn_many(np.zeros(5), np.zeros(4)), r"targets has shape \(4,\).*one target per sample"),
-        (lambda: MODEL.learn_many(np.array([0.0, np.nan]), np.zeros(2)), r"signal\[1\] is nan"),
-        (lambda: MODEL.learn_many(np.zeros(2), np.array([0.0, np.inf])), r"targets\[1\] is inf"),
-        (lambda: MODEL.learn_many(np.zeros(9000), np.zeros(9000), dt=np.ones(5)), r"dt has shape \(5,\)"),
-        (lambda: MODEL.learn(MODEL.initial_state(), 1.0, np.zeros(2)), r"target has shape \(2,\).*learn_many"),
+        (
+            lambda: MODEL.learn(STATE, np.zeros(5), np.zeros(4)),
+            r"targets has shape \(4,\).*one target per sample",
+        ),
+        (lambda: MODEL.learn(STATE, np.array([0.0, np.nan]), np.zeros(2)), r"signal\[1\] is nan"),
+        (lambda: MODEL.learn(STATE, np.zeros(2), np.array([0.0, np.inf])), r"targets\[1\] is inf"),
+        (
+            lambda: MODEL.learn(STATE, np.zeros(9000), np.zeros(9000), dt=np.ones(5)),
+            r"dt has shape \(5,\)",
+        ),
+        (
+            lambda: MODEL.learn_one(STATE, 1.0, np.zeros(2)),
+            r"target has shape \(2,\).*use learn for arrays",
+        ),
         (lambda: MODEL.kernel(MODEL.initial_state(), 3), r"k=3.*degree 0 to 2"),
         (lambda: MODEL.kernel(MODEL.initial_state(), 2, length=0), r"length=0"),
         (lambda: MODEL.kernel(MODEL.initial_state(), 2, length=50_000), r"pass a smaller length"),
@@ -150,10 +160,10 @@ def test_errors_say_what_was_given_and_what_to_do(call, words):
 
 def test_a_refused_sample_leaves_the_state_as_it_was():
     state = MODEL.initial_state()
-    _, state = MODEL.learn(state, 1.0, 2.0)
+    _, state = MODEL.learn_one(state, 1.0, 2.0)
     kept = state.memory.copy(), state.learnt.parameters.copy()
     for sample, target in ((np.nan, 1.0), (1.0, np.nan), (np.zeros(2), 1.0)):
         with pytest.raises(ValueError, match=r"sample|target|state"):
-            MODEL.learn(state, sample, target)
+            MODEL.learn_one(state, sample, target)
     np.testing.assert_array_equal(state.memory, kept[0])
     np.testing.assert_array_equal(state.learnt.parameters, kept[1])

@@ -49,11 +49,11 @@ def test_the_regressor_is_the_model_of_the_zoo(rng):
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
     ours = SklearnVolterraRegressor(order=3, timescale=5.0, ridge=0.1).fit(X, y)
     model = VolterraModel(Memory(LegT(3, 5.0)), degree=2, learner=RidgeRLS(0.1), channels=2)
-    _, state = model.learn_many(X, y)
+    _, state = model.learn(model.initial_state(), X, y)
     assert_allclose(ours.state_.learnt.parameters, state.learnt.parameters)
     assert_allclose(ours.kernel(2, 6), model.kernel(state, 2, 6))
-    assert_allclose(ours.predict_next(X[:5]), model.predict_many(X[:5], state)[0])
-    assert_allclose(ours.predict(X), model.predict_many(X, state._replace(memory=np.zeros((2, 3))))[0])
+    assert_allclose(ours.predict_next(X[:5]), model.predict(state, X[:5])[0])
+    assert_allclose(ours.predict(X), model.predict(state._replace(memory=np.zeros((2, 3))), X)[0])
 
 
 def test_learning_in_parts_is_learning_at_once(rng):
@@ -78,8 +78,8 @@ def test_every_pass_begins_with_an_empty_memory_and_what_was_learnt(rng):
     X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
     ours = SklearnVolterraRegressor(order=3, timescale=5.0, learner="nlms", passes=2).fit(X, y)
     model = VolterraModel(Memory(LegT(3, 5.0)), degree=2, learner=NLMS(), channels=2)
-    _, first = model.learn_many(X, y)
-    _, second = model.learn_many(X, y, first._replace(memory=np.zeros((2, 3))))
+    _, first = model.learn(model.initial_state(), X, y)
+    _, second = model.learn(first._replace(memory=np.zeros((2, 3))), X, y)
     assert_allclose(ours.state_.learnt.parameters, second.learnt.parameters)
     assert_allclose(ours.state_.memory, second.memory)
 

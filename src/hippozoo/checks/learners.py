@@ -136,21 +136,20 @@ class SeriesLearner(Learner):
 
 
 class TargetLearner(Learner):
-    """Learns a target from a signal: ``predictions, state = learn_many(signal, targets, state)``."""
+    """Learns a target from a signal: ``predictions, state = learn(state, signal, targets)``."""
 
     def start(self, series: np.ndarray) -> Any:
         return self.member.initial_state()
 
     def learn(self, state: Any, series: Any) -> tuple[Any, Any]:
-        return self.member.learn_many(series, _target(series), state)
+        return self.member.learn(state, series, _target(series))
 
     def learn_one(self, state: Any, sample: Any) -> tuple[Any, Any]:
-        one = getattr(self.member, "learn_one", self.member.learn)
-        said, state = one(state, sample, float(_target(np.asarray(sample)[None])[0]))
+        said, state = self.member.learn_one(state, sample, float(_target(np.asarray(sample)[None])[0]))
         return np.array([said]), state
 
     def says(self, state: Any) -> Any:
-        return self.member.predict_many(self.stream.made(9), state)[0]
+        return self.member.predict(state, self.stream.made(9))[0]
 
     def along(self, state: Any, series: np.ndarray) -> np.ndarray:
         return self.learn(state, series)[0]
@@ -162,15 +161,13 @@ def learner_of(member: Any, stream: Stream | None) -> Learner:
     stream = stream or Stream()
     if hasattr(made, "learn") and hasattr(made, "forecast"):
         return SeriesLearner(made, stream)
-    if hasattr(made, "learn_many") and hasattr(made, "predict_many"):
+    if hasattr(made, "learn") and hasattr(made, "predict"):
         return TargetLearner(made, stream)
-    raise TypeError(
-        f"{shorten(made)} is no learner: it needs initial_state, learn and forecast, or learn_many and predict_many."
-    )
+    raise TypeError(f"{shorten(made)} is no learner: it needs initial_state, learn and forecast, or learn and predict.")
 
 
 def check_learning_in_chunks_equals_one_call(member: Any, stream: Stream | None = None) -> None:
-    """A series learnt in chunks, the state handed on, leaves what one call leaves.
+    """A series learnt in chunks, the state handed on, leaves what one call leaves; an empty chunk changes nothing.
 
     Examples
     --------
@@ -183,7 +180,8 @@ def check_learning_in_chunks_equals_one_call(member: Any, stream: Stream | None 
     promise = "chunks with the state handed on equal one call"
     said, state = learner.learn(learner.start(series), series)
     n_steps = len(series)
-    for cuts in ([1], [n_steps // 2], [n_steps // 7, n_steps // 3, n_steps - 1]):
+    # Cut twice at one place: between lies a chunk in which nothing came.
+    for cuts in ([1], [n_steps // 2] * 2, [n_steps // 7, n_steps // 3, n_steps - 1]):
         pieces, now = [], learner.start(series)
         for begin, end in pairwise([0, *cuts, n_steps]):
             piece, now = learner.learn(now, series[begin:end])
@@ -372,8 +370,8 @@ def check_learner(
     """Run every check on something that learns from a stream: on one of ours, or on one of your own.
 
     A learner of a series has ``initial_state()``, ``state = learn(state, signal)``, ``state = learn_one(state, value)``
-    and ``forecast(state)``; one of a target has ``predictions, state = learn_many(signal, targets, state)``,
-    ``learn_one(state, sample, target)`` (or ``learn``) and ``predict_many``.
+    and ``forecast(state)``; one of a target has ``predictions, state = learn(state, signal, targets)``,
+    ``learn_one(state, sample, target)`` and ``predict(state, signal)``.
 
     Parameters
     ----------

@@ -25,9 +25,9 @@ def grown_state(old: VolterraModel, state: VolterraState, new: VolterraModel, be
     >>> from hippozoo.systems import LegT
     >>> memory = Memory(LegT(order=2, timescale=2.0))
     >>> one, two = VolterraModel(memory, channels=1), VolterraModel(memory, channels=2)
-    >>> _, state = one.learn(one.initial_state(), np.array([1.0]), 3.0)
+    >>> _, state = one.learn_one(one.initial_state(), np.array([1.0]), 3.0)
     >>> grown = grown_state(one, state, two, two.initial_state())
-    >>> one.predict(state, np.array([0.5]))[0] == two.predict(grown, np.array([0.5, 0.0]))[0]
+    >>> one.predict_one(state, np.array([0.5]))[0] == two.predict_one(grown, np.array([0.5, 0.0]))[0]
     True
     """
     places = _places(old.readout, new.readout)

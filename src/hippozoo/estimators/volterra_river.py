@@ -104,7 +104,7 @@ class VolterraRegressor(base.Regressor):
         names, held, model, state = self._prepared(x)
         if model is None:
             return
-        _, state = model.learn(state, held, target, self._duration(t))
+        _, state = model.learn_one(state, held, target, self._duration(t))
         self._names, self._held, self._model, self._state = names, held, model, state
         self._time = t if t is not None else self._time
 
@@ -114,7 +114,7 @@ class VolterraRegressor(base.Regressor):
         _, held, model, state = self._prepared(x)
         if model is None:
             return 0.0
-        return model.predict(state, held, self._duration(t))[0]
+        return model.predict_one(state, held, self._duration(t))[0]
 
     def kernel(self, k: int, length: int | None = None) -> dict[tuple[Any, ...], np.ndarray]:
         """The kernels of degree k at sample lags, by the names of the features they multiply."""

@@ -100,13 +100,13 @@ class VolterraRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         empty = self.state_._replace(memory=self.model_.memory.initial_state(self.n_features_in_))
-        return self.model_.predict_many(X, empty)[0]
+        return self.model_.predict(empty, X)[0]
 
     def predict_next(self, X: Any) -> np.ndarray:
         """The targets of rows that follow those learnt from; the memory goes on from there."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.model_.predict_many(X, self.state_)[0]
+        return self.model_.predict(self.state_, X)[0]
 
     def kernel(self, k: int, length: int | None = None) -> np.ndarray:
         """The kernel of degree k at sample lags, (inputs, length) * k."""
@@ -125,7 +125,7 @@ class VolterraRegressor(RegressorMixin, BaseEstimator):
         for number in range(passes):
             if number:
                 state = state._replace(memory=memory.initial_state(X.shape[1]))
-            _, state = model.learn_many(X, y.astype(np.float64), state)
+            _, state = model.learn(state, X, y.astype(np.float64))
         self.model_ = model
         self.state_ = state
         return self

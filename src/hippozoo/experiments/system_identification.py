@@ -246,7 +246,7 @@ class _Readout:
     state: Any
 
     def simulate(self, signal: np.ndarray, known: np.ndarray) -> np.ndarray:
-        return self.model.predict_many(signal, self.state._replace(memory=self.model.memory.initial_state()))[0]
+        return self.model.predict(self.state._replace(memory=self.model.memory.initial_state()), signal)[0]
 
     @property
     def unknowns(self) -> int:
@@ -338,7 +338,7 @@ def _fit(
         loop = FeedbackLoop(memory, settings["degree"])
         return _Loop(loop, loop.fit(signal, target, config.warm_up, config.iterations, progress=progress))
     linear = VolterraModel(memory, 1, learner=RidgeRLS(config.ridge))
-    learnt = linear.learn_many(signal, target)[1]
+    learnt = linear.learn(linear.initial_state(), signal, target)[1]
     if model == "linear":
         return _Readout(linear, learnt)
     # The best linear functional, and with it the directions in which this input moves the state most.
@@ -347,7 +347,7 @@ def _fit(
     leading = leading_directions(memory, signal, settings["directions"] - 1)
     directions = np.column_stack([functional / spread, leading])
     readout = VolterraModel(memory, settings["degree"], learner=RidgeRLS(config.ridge), directions=directions)
-    return _Readout(readout, readout.learn_many(signal, target)[1])
+    return _Readout(readout, readout.learn(readout.initial_state(), signal, target)[1])
 
 
 def _error(model: Any, benchmark: Benchmark, rows: slice) -> float | None:

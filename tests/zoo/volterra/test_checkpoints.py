@@ -27,11 +27,11 @@ from hippozoo.zoo.volterra import (
 def test_a_saved_model_goes_on_learning(rng, tmp_path, settings):
     model = VolterraModel(Memory(LegT(5, 9.0)), **{"learner": NLMS(), **settings})
     signal, target = rng.normal(size=(2, 60))
-    _, state = model.learn_many(signal[:30], target[:30])
+    _, state = model.learn(model.initial_state(), signal[:30], target[:30])
     save(tmp_path / "model.safetensors", {"model": model, "state": state})
     found = load(tmp_path / "model.safetensors")
-    expected, _ = model.learn_many(signal[30:], target[30:], state)
-    again, _ = found["model"].learn_many(signal[30:], target[30:], found["state"])
+    expected, _ = model.learn(state, signal[30:], target[30:])
+    again, _ = found["model"].learn(found["state"], signal[30:], target[30:])
     assert_array_equal(again, expected)
 
 

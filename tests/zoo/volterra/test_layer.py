@@ -47,11 +47,11 @@ def test_plain_gradient_steps_are_those_of_the_full_tensor(rng):
 def test_what_was_learnt_online_goes_on_inside_a_network(rng):
     system, signal = LegT(order=4, timescale=6.0), rng.normal(size=80)
     model = VolterraModel(Memory(system))
-    _, state = model.learn_many(signal, signal**2)
+    _, state = model.learn(model.initial_state(), signal, signal**2)
     layer = VolterraLayer(system, dtype=torch.float64)
     layer.readout.set_parameters(state.learnt.parameters)
     y, _ = layer(torch.from_numpy(signal)[None, :, None])
-    expected, _ = model.predict_many(signal, state._replace(memory=np.zeros(4)))
+    expected, _ = model.predict(state._replace(memory=np.zeros(4)), signal)
     assert_allclose(y[0, :, 0].detach().numpy(), expected, atol=1e-9)
 
 

@@ -1,5 +1,7 @@
 """Memory and readout together: modes agree, kernels are exact, identification tells what is known."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -29,7 +31,7 @@ def learnt_model(rng, **settings):
     model = VolterraModel(MEMORY, **settings)
     signal = rng.normal(size=(300, 2) if settings.get("channels") else 300)
     first = signal if signal.ndim == 1 else signal[:, 0]
-    _, state = model.learn_many(signal, first**2 - np.roll(first, 1))
+    _, state = model.learn(model.initial_state(), signal, first**2 - np.roll(first, 1))
     return model, state
 
 
@@ -38,7 +40,7 @@ def test_the_output_is_the_volterra_series_of_the_kernels(rng, settings):
     model, state = learnt_model(rng, **settings)
     signal = rng.normal(size=12)
     fresh = state._replace(memory=MEMORY.initial_state())
-    predictions, _ = model.predict_many(signal, fresh)
+    predictions, _ = model.predict(fresh, signal)
     kernels = [model.kernel(state, k, length=12) for k in (1, 2, 3)]
     assert_allclose(predictions, model.tensor(state, 0) + oracles.volterra_series(kernels, signal), atol=1e-10)
 
@@ -46,7 +48,7 @@ def test_the_output_is_the_volterra_series_of_the_kernels(rng, settings):
 def test_kernels_of_several_inputs_carry_their_channels(rng):
     model, state = learnt_model(rng, degree=2, channels=2)
     signal = rng.normal(size=(11, 2))
-    predictions, _ = model.predict_many(signal, state._replace(memory=MEMORY.initial_state(2)))
+    predictions, _ = model.predict(state._replace(memory=MEMORY.initial_state(2)), signal)
     linear, quadratic = model.kernel(state, 1, 11), model.kernel(state, 2, 11)
     assert linear.shape == (2, 11)
     assert quadratic.shape == (2, 11, 2, 11)
@@ -101,10 +103,10 @@ def test_learning_sample_by_sample_equals_learning_the_array(rng, learner, setti
     model = VolterraModel(MEMORY, learner=learner, **settings)
     signal = rng.normal(size=(80, 2) if settings else 80)
     targets = rng.normal(size=80)
-    predictions, final = model.learn_many(signal, targets)
+    predictions, final = model.learn(model.initial_state(), signal, targets)
     state, single = model.initial_state(), []
     for sample, target in zip(signal, targets, strict=True):
-        prediction, state = model.learn(state, sample, target)
+        prediction, state = model.learn_one(state, sample, target)
         single.append(prediction)
     assert_allclose(predictions, single, rtol=1e-7, atol=1e-9)
     assert_allclose(final.memory, state.memory, atol=1e-12)
@@ -113,12 +115,12 @@ def test_learning_sample_by_sample_equals_learning_the_array(rng, learner, setti
 
 def test_predicting_learns_nothing_and_moves_the_memory_alike(rng):
     model, state = learnt_model(rng)
-    predicted, moved = model.predict(state, 0.7)
-    learnt, changed = model.learn(state, 0.7, 3.0)
+    predicted, moved = model.predict_one(state, 0.7)
+    learnt, changed = model.learn_one(state, 0.7, 3.0)
     assert predicted == learnt
     assert_array_equal(moved.memory, changed.memory)
     assert moved.learnt is state.learnt
-    many, after = model.predict_many(np.array([0.7]), state)
+    many, after = model.predict(state, np.array([0.7]))
     assert_allclose(many[0], predicted, rtol=1e-12)
     assert_allclose(after.memory, moved.memory, atol=1e-13)
 
@@ -127,22 +129,22 @@ def test_blocks_leave_no_trace(rng, monkeypatch):
     signal, targets, steps = rng.normal(size=100), rng.normal(size=100), rng.uniform(0.5, 2.0, size=100)
     mask = rng.random(100) > 0.2
     model = VolterraModel(MEMORY)
-    whole = model.learn_many(signal, targets, dt=steps, mask=mask, held=0.4)
-    told = model.predict_many(signal, whole[1], dt=steps, mask=mask)
+    whole = model.learn(model.initial_state(), signal, targets, dt=steps, mask=mask, held=0.4)
+    told = model.predict(whole[1], signal, dt=steps, mask=mask)
     monkeypatch.setattr(model_module, "_BLOCK", 17)
-    pieces = model.learn_many(signal, targets, dt=steps, mask=mask, held=0.4)
+    pieces = model.learn(model.initial_state(), signal, targets, dt=steps, mask=mask, held=0.4)
     assert_allclose(pieces[0], whole[0], rtol=1e-8, atol=1e-10)
     assert_allclose(pieces[1].learnt.parameters, whole[1].learnt.parameters, rtol=1e-7, atol=1e-9)
-    assert_allclose(model.predict_many(signal, whole[1], dt=steps, mask=mask)[0], told[0], rtol=1e-8, atol=1e-10)
+    assert_allclose(model.predict(whole[1], signal, dt=steps, mask=mask)[0], told[0], rtol=1e-8, atol=1e-10)
 
 
 def test_irregular_samples_hold_for_their_own_time(rng):
     model = VolterraModel(MEMORY)
     signal, targets, steps = rng.normal(size=30), rng.normal(size=30), rng.uniform(0.2, 3.0, size=30)
-    predictions, _ = model.learn_many(signal, targets, dt=steps)
+    predictions, _ = model.learn(model.initial_state(), signal, targets, dt=steps)
     state, single = model.initial_state(), []
     for sample, target, dt in zip(signal, targets, steps, strict=True):
-        prediction, state = model.learn(state, sample, target, dt=float(dt))
+        prediction, state = model.learn_one(state, sample, target, dt=float(dt))
         single.append(prediction)
     assert_allclose(predictions, single, rtol=1e-7, atol=1e-9)
 
@@ -154,7 +156,7 @@ def test_directions_confine_the_readout_to_a_subspace(rng):
     across = np.eye(5) - columns @ columns.T
     assert_allclose(across @ tensor, 0, atol=1e-12)
     signal = rng.normal(size=9)
-    predictions, _ = model.predict_many(signal, state._replace(memory=MEMORY.initial_state()))
+    predictions, _ = model.predict(state._replace(memory=MEMORY.initial_state()), signal)
     kernels = [model.kernel(state, k, length=9) for k in (1, 2)]
     assert_allclose(predictions, model.tensor(state, 0) + oracles.volterra_series(kernels, signal), atol=1e-10)
 
@@ -164,7 +166,7 @@ def test_a_run_away_names_the_sample_of_the_whole_array(rng, monkeypatch):
     model = VolterraModel(MEMORY, learner=SGD(rate=30.0))
     signal = np.concatenate([np.zeros(40), 3 * rng.normal(size=400)])
     with pytest.raises(DivergenceError, match="learning diverged at sample") as caught:
-        model.learn_many(signal, signal**2)
+        model.learn(model.initial_state(), signal, signal**2)
     assert caught.value.sample >= 40
     assert f"sample {caught.value.sample}" in str(caught.value)
 
@@ -188,7 +190,7 @@ def test_a_band_limited_input_leaves_kernel_directions_undetermined(rng):
     memory = Memory(LegT(order=12, timescale=24.0))
     signal = np.convolve(rng.normal(size=8000), np.hanning(40), "valid")
     model = VolterraModel(memory)
-    _, state = model.learn_many(signal, signal**2)
+    _, state = model.learn(model.initial_state(), signal, signal**2)
     found = model.identification(state, signal)
     assert found.count < 12
     assert 0 <= found.share[1] <= 1
@@ -211,3 +213,30 @@ def test_leading_directions_have_unit_variance_and_are_uncorrelated(rng):
     columns = leading_directions(MEMORY, signal, 3)
     reduced = MEMORY.scan(signal) @ columns
     assert_allclose(reduced.T @ reduced / len(signal), np.eye(3), atol=1e-9)
+
+
+def test_old_names_and_orders_warn_and_do_the_same(rng):
+    model = VolterraModel(MEMORY)
+    signal, targets = rng.normal(size=20), rng.normal(size=20)
+    whole, state = model.learn(model.initial_state(), signal, targets)
+    with pytest.warns(DeprecationWarning, match=r"learn_many.*learn\(state, signal, targets\)") as seen:
+        assert_array_equal(model.learn_many(signal, targets)[0], whole)
+    assert seen[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match=r"predict_many.*predict\(state, signal\)"):
+        assert_array_equal(model.predict_many(signal, state)[0], model.predict(state, signal)[0])
+    with pytest.warns(DeprecationWarning, match="is now predict_one") as seen:
+        assert model.predict(state, 0.7)[0] == model.predict_one(state, 0.7)[0]
+    assert seen[0].filename == __file__
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert model.learn(state, 0.7, target=1.0)[0] == model.predict_one(state, 0.7)[0]
+    assert [str(one.message)[:40] for one in seen] == [
+        "the argument target of learn is now targ",
+        "VolterraModel.learn of one sample is now",
+    ]
+
+
+def test_the_state_comes_first(rng):
+    model = VolterraModel(MEMORY)
+    with pytest.raises(TypeError, match="the state comes first"):
+        model.learn(rng.normal(size=9), rng.normal(size=9), rng.normal(size=9))

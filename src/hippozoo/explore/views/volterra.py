@@ -115,7 +115,7 @@ class VolterraView:
         signal, target = (one[self.seen : self.seen + count] for one in self.data)
         if not len(signal):
             return self
-        predictions, state = self.model.learn_many(signal, target, self.state)
+        predictions, state = self.model.learn(self.state, signal, target)
         seen = self.seen + len(signal)
         error = float(np.mean((predictions - target) ** 2) / self.data[1].var())
         after = replace(
@@ -151,7 +151,7 @@ from hippozoo import {type(system).__name__}, Memory, VolterraModel
 {TASKS[self.task][3]}
 
 model = VolterraModel(Memory({system!r}), degree=2)
-predictions, state = model.learn_many(signal[:{max(1, self.seen)}], target[:{max(1, self.seen)}])
+predictions, state = model.learn(model.initial_state(), signal[:{max(1, self.seen)}], target[:{max(1, self.seen)}])
 kernel = model.kernel(state, 2, length={LENGTH})
 
 figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")

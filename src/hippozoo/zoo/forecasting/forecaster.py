@@ -323,6 +323,8 @@ class Forecaster(Immutable):
     ) -> ForecasterState:
         """The state after these samples too; by blocks, so that a long signal takes no more memory than a short one.
 
+        An empty array, such as a chunk in which nothing came, changes nothing.
+
         Parameters
         ----------
         state

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hippozoo._arguments import real_array, shorten, whole_number
+from hippozoo._deprecated import once_called, warn_of
 from hippozoo._immutable import Immutable
 from hippozoo.discretise import checked_steps
 from hippozoo.memory import Memory, hold_missing
@@ -80,7 +81,7 @@ class VolterraModel(Immutable):
     >>> signal = np.random.default_rng(0).normal(size=20_000)
     >>> target = 3 * np.roll(signal, 2) * np.roll(signal, 5)
     >>> model = VolterraModel(Memory(LegT(order=8, timescale=8.0)), degree=2)
-    >>> predictions, state = model.learn_many(signal, target)
+    >>> predictions, state = model.learn(model.initial_state(), signal, target)
     >>> kernel = model.kernel(state, 2, length=8)
     >>> sorted(map(int, np.unravel_index(kernel.argmax(), kernel.shape)))
     [2, 5]
@@ -134,25 +135,25 @@ class VolterraModel(Immutable):
 
     # -- one sample -------------------------------------------------------------------------------------------------
 
-    def predict(self, state: VolterraState, sample: Any, dt: float | None = None) -> tuple[float, VolterraState]:
+    def predict_one(self, state: VolterraState, sample: Any, dt: float | None = None) -> tuple[float, VolterraState]:
         """Take in one sample and predict its target, without learning.
 
         Examples
         --------
         >>> from hippozoo.systems import LegT
         >>> model = VolterraModel(Memory(LegT(order=4, timescale=8.0)))
-        >>> prediction, state = model.predict(model.initial_state(), 1.5)
+        >>> prediction, state = model.predict_one(model.initial_state(), 1.5)
         >>> prediction
         0.0
         """
-        memory = self.memory.step(state.memory, sample, dt)
+        memory = self.memory.step(_begun(state).memory, sample, dt)
         prediction = self.readout.predict(state.learnt.parameters, self._read(memory[None]))[0]
         return float(prediction), state._replace(memory=memory)
 
-    def learn(
+    def learn_one(
         self, state: VolterraState, sample: Any, target: float, dt: float | None = None
     ) -> tuple[float, VolterraState]:
-        """Take in one sample, predict its target, then learn from the target; what `predict` would have said.
+        """Take in one sample, predict its target, then learn from the target; what `predict_one` would have said.
 
         Examples
         --------
@@ -160,69 +161,77 @@ class VolterraModel(Immutable):
         >>> model = VolterraModel(Memory(LegT(order=4, timescale=8.0)))
         >>> state = model.initial_state()
         >>> for sample in (1.0, -2.0, 0.5):
-        ...     prediction, state = model.learn(state, sample, target=sample**2)
+        ...     prediction, state = model.learn_one(state, sample, target=sample**2)
         >>> state.learnt.seen
         3
         """
         wanted = real_array("target", target)
         if wanted.ndim:
-            raise ValueError(f"target has shape {wanted.shape}; pass one number, or use learn_many for arrays.")
-        memory = self.memory.step(state.memory, sample, dt)
+            raise ValueError(f"target has shape {wanted.shape}; pass one number, or use learn for arrays.")
+        memory = self.memory.step(_begun(state).memory, sample, dt)
         predictions, learnt = self.learner.learn(self.readout, self._read(memory[None]), wanted[None], state.learnt)
         return float(predictions[0]), VolterraState(memory, learnt)
 
     # -- whole arrays -----------------------------------------------------------------------------------------------
 
-    def predict_many(
-        self, signal: Signal, state: VolterraState | None = None, dt: Any = None, mask: Any = None, held: Any = 0.0
+    @once_called(sample="signal")
+    def predict(
+        self, state: VolterraState, signal: Signal, dt: Any = None, mask: Any = None, held: Any = 0.0
     ) -> tuple[Float[np.ndarray, " time"], VolterraState]:
-        """`predict` for every sample of an array; `dt`, `mask` and `held` are those of `Memory.scan`.
+        """`predict_one` for every sample of an array; `dt`, `mask` and `held` are those of `Memory.scan`.
 
         Examples
         --------
         >>> from hippozoo.systems import LegT
         >>> model = VolterraModel(Memory(LegT(order=4, timescale=8.0)))
-        >>> predictions, state = model.predict_many(np.ones(10))
+        >>> predictions, state = model.predict(model.initial_state(), np.ones(10))
         >>> predictions.shape
         (10,)
         """
-        begun = self.initial_state() if state is None else state
-        memory, parts = begun.memory, []
+        if self._is_one_sample(signal):
+            warn_of("VolterraModel.predict of one sample", "predict_one", stacklevel=4)
+            return self.predict_one(state, signal, dt)  # pyright: ignore[reportReturnType]
+        memory, parts = _begun(state).memory, []
         for piece, step in _blocks(signal, dt, mask, held):
             states = self.memory.scan(piece, memory, step)
-            parts.append(self.readout.predict(begun.learnt.parameters, self._read(states)))
+            parts.append(self.readout.predict(state.learnt.parameters, self._read(states)))
             memory = states[-1].copy()
-        return np.concatenate(parts), begun._replace(memory=memory)
+        return np.concatenate(parts or [np.zeros(0)]), state._replace(memory=memory)
 
-    def learn_many(
+    @once_called(sample="signal", target="targets")
+    def learn(
         self,
+        state: VolterraState,
         signal: Signal,
         targets: Float[np.ndarray, " time"],
-        state: VolterraState | None = None,
         dt: Any = None,
         mask: Any = None,
         held: Any = 0.0,
     ) -> tuple[Float[np.ndarray, " time"], VolterraState]:
-        """`learn` for every sample of an array, in a compiled loop; each prediction is made before its target is used.
+        """`learn_one` for all of an array, in a compiled loop; each prediction is made before its target is used.
+
+        An empty array changes nothing.
 
         Examples
         --------
         >>> from hippozoo.systems import LegS
         >>> model = VolterraModel(Memory(LegS(order=6, timescale=3.0)), degree=3, rank=2)
         >>> signal = np.sin(np.arange(500.0))
-        >>> predictions, state = model.learn_many(signal, signal**3)
-        >>> again, state = model.learn_many(signal, signal**3, state)  # goes on where it stopped
+        >>> predictions, state = model.learn(model.initial_state(), signal, signal**3)
+        >>> again, state = model.learn(state, signal, signal**3)  # goes on where it stopped
         >>> state.learnt.seen
         1000
         """
-        begun = self.initial_state() if state is None else state
+        if self._is_one_sample(signal):
+            warn_of("VolterraModel.learn of one sample", "learn_one", stacklevel=4)
+            return self.learn_one(state, signal, targets, dt)  # pyright: ignore[reportReturnType, reportArgumentType]
         wanted = real_array("targets", targets)
         if wanted.shape != np.shape(signal)[:1]:
             raise ValueError(
                 f"targets has shape {wanted.shape}, but the signal has shape {np.shape(signal)}; pass one target per "
                 f"sample."
             )
-        (memory, learnt), parts, first = begun, [], 0
+        (memory, learnt), parts, first = _begun(state), [], 0
         for piece, step in _blocks(signal, dt, mask, held):
             states = self.memory.scan(piece, memory, step)
             expected = wanted[first : first + len(states)]
@@ -232,7 +241,26 @@ class VolterraModel(Immutable):
                 raise error.later(first) from None
             parts.append(predictions)
             memory, first = states[-1].copy(), first + len(states)
-        return np.concatenate(parts), VolterraState(memory, learnt)
+        return np.concatenate(parts or [np.zeros(0)]), VolterraState(memory, learnt)
+
+    def predict_many(
+        self, signal: Signal, state: VolterraState | None = None, *more: Any, **named: Any
+    ) -> tuple[Float[np.ndarray, " time"], VolterraState]:
+        """`predict` as it was called before: the signal first."""
+        warn_of("VolterraModel.predict_many(signal, state)", "predict(state, signal)")
+        return self.predict(self.initial_state() if state is None else state, signal, *more, **named)
+
+    def learn_many(
+        self, signal: Signal, targets: Any, state: VolterraState | None = None, *more: Any, **named: Any
+    ) -> tuple[Float[np.ndarray, " time"], VolterraState]:
+        """`learn` as it was called before: the signal first."""
+        warn_of("VolterraModel.learn_many(signal, targets, state)", "learn(state, signal, targets)")
+        return self.learn(self.initial_state() if state is None else state, signal, targets, *more, **named)
+
+    def _is_one_sample(self, signal: Any) -> bool:
+        """A number, or a vector of the channels: what `learn` and `predict` took before."""
+        given = np.asarray(signal)
+        return given.dtype.kind in "iufb" and given.ndim == (0 if self.channels is None else 1)
 
     # -- what has been learnt ---------------------------------------------------------------------------------------
 
@@ -290,7 +318,7 @@ class VolterraModel(Immutable):
         >>> from hippozoo.systems import LegT
         >>> model = VolterraModel(Memory(LegT(order=8, timescale=16.0)))
         >>> signal = np.sin(np.arange(3000) / 3)
-        >>> _, state = model.learn_many(signal, signal**2)
+        >>> _, state = model.learn(model.initial_state(), signal, signal**2)
         >>> print(model.identification(state, signal).report().splitlines()[0])
         The input excites 2 of 8 kernel directions (strength above 0.0001 of the strongest).
         """
@@ -306,11 +334,17 @@ class VolterraModel(Immutable):
         return flat if self.directions is None else flat @ self.directions
 
 
+def _begun(state: Any) -> VolterraState:
+    if not isinstance(state, VolterraState):
+        raise TypeError(f"state={shorten(state)}; the state comes first: pass model.initial_state() to begin with.")
+    return state
+
+
 def _blocks(signal: Any, dt: Any, mask: Any, held: Any) -> list[tuple[np.ndarray, Any]]:
     """The signal without gaps, in pieces, each with its steps."""
     # All of it is checked before the first piece is learnt from.
     values = real_array("signal", signal if mask is None else hold_missing(signal, mask, held))
-    if values.ndim == 0 or len(values) <= _BLOCK:
+    if values.ndim == 0 or 0 < len(values) <= _BLOCK:
         return [(values, dt)]
     steps = checked_steps(dt) if np.ndim(dt) else None
     if steps is not None and steps.shape != values.shape[:1]:
