@@ -408,4 +408,4 @@ def _target(series: Any) -> Any:
     if values.dtype.kind not in "fc" or not np.isfinite(values).all():
         return np.zeros(values.shape[:1])
     wanted = np.real(values) ** 2
-    return wanted if wanted.ndim < 2 else wanted.reshape(len(wanted), -1).sum(1)
+    return wanted.sum(tuple(range(1, wanted.ndim)))

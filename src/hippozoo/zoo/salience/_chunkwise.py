@@ -7,6 +7,7 @@ Both stand in the update table, multiplied with the functional. Only the states 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import cast
 
@@ -16,12 +17,13 @@ from torch import Tensor
 
 from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition
 from hippozoo.zoo.salience._kernels import (
-    arrive_apart,
-    pull_apart,
-    pull_arrivals,
+    gather_rows,
+    gather_two,
     pull_chunks,
-    read_apart,
+    pull_pairs,
     read_chunks,
+    read_pairs,
+    spread_rows,
 )
 from hippozoo.zoo.salience._stepwise import Mover, Tables, arrivals_at, updates_at
 
@@ -190,12 +192,47 @@ class _Read(torch.autograd.Function):
         return None, both @ tables.knots.reshape(-1, order), for_ends, for_starts
 
 
-# -- clocks of their own: the same without the vectors in between, which would be as many as samples and channels ---
+# -- clocks of their own ------------------------------------------------------------------------------------------
+# A vector of the table per sample and channel would be dear to make. But a lookup is a sum over six knots, and the
+# knots are few: what meets them all is one matrix product over all rows, and a lookup is then six numbers.
+
+# Rows of chunks at a time: what they say of all knots stays in the cache.
+ROWS = 2048
+# The quintic of a cell as powers of the place within it, from value, slope and bend at its two knots.
+POWERS = (
+    (1, 0, 0, 0, 0, 0),
+    (0, 1, 0, 0, 0, 0),
+    (0, 0, 0.5, 0, 0, 0),
+    (-10, -6, -1.5, 10, -4, 0.5),
+    (15, 8, 1.5, -15, 7, -1),
+    (-6, -3, -0.5, 6, -3, 0.5),
+)
 
 
-def _rows(*tensors: Tensor) -> list[np.ndarray]:
-    """Arrays of which the last axis is kept."""
-    return [t.contiguous().view(-1, t.shape[-1]).numpy() for t in tensors]
+def _powers_of(knots: Tensor) -> Tensor:
+    """The polynomial of every cell, (cells, 6), from (knots, 3)."""
+    return torch.cat([knots[:-1], knots[1:]], 1) @ knots.new_tensor(POWERS).mT
+
+
+def _knots_back(for_powers: Tensor) -> Tensor:
+    """The transpose of `_powers_of`."""
+    six = for_powers @ for_powers.new_tensor(POWERS)
+    found = six.new_zeros(len(six) + 1, 3)
+    found[:-1] += six[:, :3]
+    found[1:] += six[:, 3:]
+    return found
+
+
+def _by_rows(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Some rows at a time of all, which come with their last axis kept."""
+    flat = [t.contiguous().view(-1, t.shape[-1]) for t in tensors]
+    return zip(*(t.split(ROWS) for t in flat), strict=True)
+
+
+def _reached(tables: Tables, steps: Tensor) -> Tensor:
+    """The knots up to the longest of these steps."""
+    last = int(max(float(steps.max()), 0.0) ** 0.5 / tables.root_step) + 1
+    return tables.knots[: min(last + 1, len(tables.knots))]
 
 
 def arrive_plainly(tables: Tables, lags: Tensor, jumps: Tensor) -> Tensor:
@@ -208,9 +245,13 @@ class _Arrive(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, tables: Tables, lags: Tensor, jumps: Tensor) -> Tensor:
-        arrived = lags.new_zeros(*lags.shape[:-1], len(tables.b))
-        knots = tables.knots[:, :, -1].flatten(0, 1).numpy()
-        arrive_apart(knots, tables.root_step, *_rows(lags, jumps), arrived.view(-1, len(tables.b)).numpy())
+        arrived = lags.new_empty(*lags.shape[:-1], len(tables.b))
+        knots = _reached(tables, lags)[:, :, -1].flatten(0, 1)
+        shares, cells = lags.new_empty(ROWS, len(knots)), len(knots) // 3 - 1
+        for some_lags, some_jumps, out in _by_rows(lags, jumps, arrived):
+            here = shares[: len(out)]
+            spread_rows(tables.root_step, cells, *_arrays(some_lags, some_jumps, here))
+            torch.mm(here, knots, out=out)
         ctx.tables = tables
         ctx.save_for_backward(lags, jumps)
         return arrived
@@ -222,14 +263,15 @@ class _Arrive(torch.autograd.Function):
         (gradient,) = gradients
         if differentiated_again(gradient):
             return None, *gradients_by_definition(partial(arrive_plainly, tables), (lags, jumps), gradient)
+        knots_T = _reached(tables, lags)[:, :, -1].flatten(0, 1).mT.contiguous()
+        # d/dτ G = A G + b
+        turned_T, cells = tables.A_T.mT @ knots_T, knots_T.shape[1] // 3 - 1
         found = [torch.empty_like(t, memory_format=torch.contiguous_format) for t in (lags, jumps)]
-        pull_arrivals(
-            tables.knots[:, :, -1].flatten(0, 1).numpy(),
-            tables.root_step,
-            *_rows(lags, jumps, gradient, gradient @ tables.A_T.mT),
-            (gradient @ tables.b).view(-1).numpy(),
-            *_rows(*found),
-        )
+        seen, turned = (lags.new_empty(ROWS, knots_T.shape[1]) for _ in range(2))
+        for some_lags, some_jumps, one, for_lags, for_jumps in _by_rows(lags, jumps, gradient, *found):
+            here, there = (torch.mm(one, k, out=t[: len(one)]) for k, t in ((knots_T, seen), (turned_T, turned)))
+            gather_two(tables.root_step, cells, *_arrays(some_lags, here, there, for_jumps, for_lags))
+            for_lags.add_((one @ tables.b)[:, None]).mul_(some_jumps)
         return None, *found
 
 
@@ -249,8 +291,14 @@ class _ReadApart(torch.autograd.Function):
         ctx, tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor, jumps: Tensor, states: Tensor
     ) -> Tensor:
         y = torch.empty_like(ends, memory_format=torch.contiguous_format)
-        rows = _rows(ends, starts, jumps, states, y)
-        read_apart(*_projected(tables, weight), tables.root_step, *rows)
+        both = _reached(tables, ends) @ weight  # (knots, 3, order + 1)
+        knots_T, powers = both[..., :-1].flatten(0, 1).mT.contiguous(), _powers_of(both[..., -1])
+        seen, cells = ends.new_empty(ROWS, knots_T.shape[1]), len(both) - 1
+        for some_ends, some_starts, some_jumps, some_states, out in _by_rows(ends, starts, jumps, states, y):
+            here = torch.mm(some_states, knots_T, out=seen[: len(out)])
+            gather_rows(tables.root_step, cells, *_arrays(some_ends, here, out))
+            some = _arrays(some_ends, some_starts, some_jumps, out)
+            read_pairs(powers.numpy(), tables.root_step, *some)
         ctx.tables = tables
         ctx.save_for_backward(weight, ends, starts, jumps, states)
         return y
@@ -264,21 +312,33 @@ class _ReadApart(torch.autograd.Function):
             definition = partial(read_apart_plainly, tables)
             return None, *gradients_by_definition(definition, (weight, *inputs), gradient)
         found = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in inputs]
-        for_knots, for_jump_knots = (
-            torch.zeros(3 * len(tables.knots), n, dtype=weight.dtype) for n in (len(weight), 1)
-        )
-        slopes = (tables.knots[..., :-1, :] @ weight @ tables.b).flatten().numpy()
-        pull_apart(
-            *_projected(tables, weight),
-            slopes,
-            tables.root_step,
-            *_rows(*inputs, inputs[-1] @ tables.A_T, gradient),
-            for_knots.numpy(),
-            for_jump_knots[:, 0].numpy(),
-            *_rows(*found),
-        )
-        both = torch.cat([for_knots, for_jump_knots], 1).view(-1)
-        return None, both @ tables.knots.reshape(-1, len(weight)), *found
+        reached, order = _reached(tables, inputs[0]), len(weight)
+        both = reached @ weight
+        knots = both[..., :-1].flatten(0, 1)
+        # d/dτ E'w = E'A'w, and d/dτ G'w = b'E'w
+        turned_T = tables.A_T @ knots.mT
+        powers, slopes = (_powers_of(one).numpy() for one in (both[..., -1], both[..., :-1] @ tables.b))
+        for_powers, cells = torch.zeros(len(both) - 1, 6, dtype=weight.dtype), len(both) - 1
+        for_knots = weight.new_zeros(len(knots), order)
+        seen, rates = weight.new_empty(ROWS, len(knots)), weight.new_empty(ROWS, gradient.shape[-1])
+        for ends, starts, jumps, states, for_y, for_ends, for_starts, for_jumps, for_states in _by_rows(
+            *inputs, gradient, *found
+        ):
+            here, rate = seen[: len(ends)], rates[: len(ends)]
+            torch.mm(states, turned_T, out=here)
+            gather_rows(tables.root_step, cells, *_arrays(ends, here, rate))
+            torch.mul(rate, for_y, out=for_ends)
+            spread_rows(tables.root_step, cells, *_arrays(ends, for_y, here))
+            torch.mm(here, knots, out=for_states)
+            for_knots.addmm_(here.mT, states)
+            some = _arrays(ends, starts, jumps, for_y, for_powers, for_ends, for_starts, for_jumps)
+            pull_pairs(powers, slopes, tables.root_step, *some)
+        for_both = torch.cat([for_knots.view(-1, 3, order), _knots_back(for_powers)[..., None]], -1).view(-1)
+        return None, for_both @ reached.reshape(-1, order), *found
+
+
+def _arrays(*tensors: Tensor) -> list[np.ndarray]:
+    return [t.numpy() for t in tensors]
 
 
 def _projected(tables: Tables, weight: Tensor) -> tuple[np.ndarray, np.ndarray]:

@@ -24,7 +24,7 @@ Method = Literal["stepwise", "chunkwise"]
 LONGEST_REACH = 4.0
 # Samples of a chunk; fewer where the table of so long a step would be too large, or where every channel has a clock.
 CHUNKS = (32, 16, 8)
-CHUNKS_APART = (16, 8)
+CHUNKS_APART = (24, 16, 8)
 # Samples of all items in one piece of a sequence; the backward pass makes pieces again.
 PIECE = 1 << 16
 

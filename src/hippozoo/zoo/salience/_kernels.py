@@ -232,123 +232,147 @@ def pull_chunks(
                 for_starts[m, i] -= gradient * slope
 
 
-@compiled(fastmath={"reassoc", "contract", "nsz"})
+@compiled(error_model="numpy")
 @no_type_check
-def read_apart(knots, jump_knots, root_step, ends, starts, jumps, states, y):
-    """`read_chunks` for rows with clocks of their own, applied at once: reads nothing but ``y`` (rows, samples)."""
-    cells = len(jump_knots) // 3 - 1
-    weights = np.empty(6, knots.dtype)
-    for m in range(ends.shape[0]):
-        state = states[m]
-        for t in range(ends.shape[1]):
-            cell = quintic(ends[m, t], root_step, cells, weights)
-            a, b, c, d, e, f = weights
-            six = knots[3 * cell : 3 * cell + 6]
-            total = a * 0
-            for n in range(len(state)):
-                total += state[n] * (
-                    (a * six[0, n] + b * six[1, n] + c * six[2, n]) + (d * six[3, n] + e * six[4, n] + f * six[5, n])
-                )
-            for i in range(t + 1):
-                cell = 3 * quintic(ends[m, t] - starts[m, i], root_step, cells, weights)
-                for j in range(6):
-                    total += jumps[m, i] * weights[j] * jump_knots[cell + j]
-            y[m, t] = total
-
-
-@compiled(fastmath={"reassoc", "contract", "nsz"})
-@no_type_check
-def pull_apart(
-    knots,
-    jump_knots,
-    slope_knots,
-    root_step,
-    ends,
-    starts,
-    jumps,
-    states,
-    velocities,
-    for_y,
-    for_knots,
-    for_jump_knots,
-    for_ends,
-    for_starts,
-    for_jumps,
-    for_states,
-):
-    """The transpose of `read_apart`: adds to all; `velocities` are ``A state``."""
-    cells = len(jump_knots) // 3 - 1
-    weights = np.empty(6, knots.dtype)
-    for m in range(ends.shape[0]):
-        state, velocity, for_state = states[m], velocities[m], for_states[m]
-        for t in range(ends.shape[1]):
-            gradient = for_y[m, t]
-            cell = quintic(ends[m, t], root_step, cells, weights)
-            a, b, c, d, e, f = weights
-            six = knots[3 * cell : 3 * cell + 6]
-            rate = a * 0
-            for n in range(len(state)):
-                row = (a * six[0, n] + b * six[1, n] + c * six[2, n]) + (d * six[3, n] + e * six[4, n] + f * six[5, n])
-                rate += row * velocity[n]
-                for_state[n] += gradient * row
-            for j in range(6):
-                share = gradient * weights[j]
-                one = for_knots[3 * cell + j]
-                for n in range(len(state)):
-                    one[n] += share * state[n]
-            rate *= gradient
-            for i in range(t + 1):
-                cell = 3 * quintic(ends[m, t] - starts[m, i], root_step, cells, weights)
-                product = gradient * jumps[m, i]
-                left = a * 0
-                slope = a * 0
-                for j in range(6):
-                    left += weights[j] * jump_knots[cell + j]
-                    slope += weights[j] * slope_knots[cell + j]
-                    for_jump_knots[cell + j] += product * weights[j]
-                for_jumps[m, i] += gradient * left
-                rate += product * slope
-                for_starts[m, i] -= product * slope
-            for_ends[m, t] += rate
+def quintics(steps, root_step, cells, firsts, weights):
+    """`quintic` for a row of steps at once: the first of the three rows of each cell's knot, and (6, steps) weights."""
+    inverse = 1.0 / root_step
+    for t in range(len(steps)):
+        place = np.sqrt(max(steps[t], 0.0)) * inverse
+        cell = min(np.int32(place), np.int32(cells - 1))
+        firsts[t] = 3 * cell
+        weights[0, t] = min(place - cell, 1.0)
+    one, half = weights.dtype.type(1), weights.dtype.type(0.5)
+    three, four, six, seven, eight = (one * 3, one * 4, one * 6, one * 7, one * 8)
+    ten, fifteen, more = one * 10, one * 15, one * 1.5
+    for t in range(len(steps)):
+        q = weights[0, t]
+        q2 = q * q
+        q3 = q2 * q
+        late = q3 * (ten - fifteen * q + six * q2)
+        weights[0, t] = one - late
+        weights[1, t] = q - q3 * (six - eight * q + three * q2)
+        weights[2, t] = half * q2 - q3 * (more - more * q + half * q2)
+        weights[3, t] = late
+        weights[4, t] = -q3 * (four - seven * q + three * q2)
+        weights[5, t] = q3 * (half - q + half * q2)
 
 
 @compiled()
 @no_type_check
-def arrive_apart(knots, root_step, lags, jumps, arrived):
-    """``arrived[m]``: the sum over samples of jump times ``G(lag)``; comes filled with zeros."""
-    cells = len(knots) // 3 - 1
-    weights = np.empty(6, knots.dtype)
-    for m in range(lags.shape[0]):
-        total = arrived[m]
-        for i in range(lags.shape[1]):
-            cell = quintic(lags[m, i], root_step, cells, weights)
+def spread_rows(root_step, cells, steps, amounts, shares):
+    """The transpose of a lookup: hand ``amounts[r, t]`` to six of the ``shares[r]``, (rows, 3 knots)."""
+    samples = steps.shape[1]
+    firsts, w = np.empty(samples, np.uint32), np.empty((6, samples), shares.dtype)
+    for r in range(steps.shape[0]):
+        for k in range(shares.shape[1]):
+            shares[r, k] = 0
+        quintics(steps[r], root_step, cells, firsts, w)
+        for t in range(samples):
+            f, amount = firsts[t], amounts[r, t]
             for j in range(6):
-                weights[j] *= jumps[m, i]
-            a, b, c, d, e, f = weights
-            six = knots[3 * cell : 3 * cell + 6]
-            for n in range(len(total)):
-                total[n] += (a * six[0, n] + b * six[1, n] + c * six[2, n]) + (
-                    d * six[3, n] + e * six[4, n] + f * six[5, n]
-                )
+                shares[r, f + j] += amount * w[j, t]
 
 
 @compiled(fastmath={"reassoc", "contract", "nsz"})
 @no_type_check
-def pull_arrivals(knots, root_step, lags, jumps, for_arrived, turned, arriving, for_lags, for_jumps):
-    """The transpose of `arrive_apart`; `turned` is ``A' gradient`` and `arriving` ``b' gradient`` of every row."""
-    cells = len(knots) // 3 - 1
-    weights = np.empty(6, knots.dtype)
-    for m in range(lags.shape[0]):
-        gradient, other = for_arrived[m], turned[m]
-        for i in range(lags.shape[1]):
-            cell = quintic(lags[m, i], root_step, cells, weights)
-            a, b, c, d, e, f = weights
-            six = knots[3 * cell : 3 * cell + 6]
-            here = a * 0
-            rate = a * 0
-            for n in range(len(gradient)):
-                G = (a * six[0, n] + b * six[1, n] + c * six[2, n]) + (d * six[3, n] + e * six[4, n] + f * six[5, n])
-                here += G * gradient[n]
-                rate += G * other[n]
-            for_jumps[m, i] = here
-            for_lags[m, i] = jumps[m, i] * (rate + arriving[m])
+def gather_two(root_step, cells, steps, knots, others, found, other_found):
+    """`gather_rows` from two tables at the same steps."""
+    samples = steps.shape[1]
+    firsts, w = np.empty(samples, np.uint32), np.empty((6, samples), knots.dtype)
+    for r in range(steps.shape[0]):
+        quintics(steps[r], root_step, cells, firsts, w)
+        for t in range(samples):
+            f = firsts[t]
+            total, other = w[0, t] * knots[r, f], w[0, t] * others[r, f]
+            for j in range(1, 6):
+                total += w[j, t] * knots[r, f + j]
+                other += w[j, t] * others[r, f + j]
+            found[r, t] = total
+            other_found[r, t] = other
+
+
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+@no_type_check
+def gather_rows(root_step, cells, steps, knots, found):
+    """``found[r, t]``: the quintic at ``steps[r, t]`` with the knots of its own row, (rows, 3 knots)."""
+    samples = steps.shape[1]
+    firsts, w = np.empty(samples, np.uint32), np.empty((6, samples), knots.dtype)
+    for r in range(steps.shape[0]):
+        quintics(steps[r], root_step, cells, firsts, w)
+        for t in range(samples):
+            f = firsts[t]
+            total = w[0, t] * knots[r, f]
+            for j in range(1, 6):
+                total += w[j, t] * knots[r, f + j]
+            found[r, t] = total
+
+
+@compiled(error_model="numpy")
+@no_type_check
+def places_of_pairs(ends, starts, root_step, cells, lags, cell_of, within):
+    """Where the lag of every sample to every earlier one of a row lies: its cell and how far in it. Counts pairs."""
+    pairs = 0
+    for t in range(len(ends)):
+        for i in range(t + 1):
+            lags[pairs] = ends[t] - starts[i]
+            pairs += 1
+    inverse = 1.0 / root_step
+    for p in range(pairs):
+        place = np.sqrt(max(lags[p], 0.0)) * inverse
+        cell = min(np.int32(place), np.int32(cells - 1))
+        cell_of[p] = cell
+        within[p] = min(place - cell, 1.0)
+    return pairs
+
+
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+@no_type_check
+def read_pairs(powers, root_step, ends, starts, jumps, y):
+    """Add what is read of the jumps of every row, (rows, samples); `powers` (cells, 6) are a cell's polynomial."""
+    samples = ends.shape[1]
+    room = samples * (samples + 1) // 2
+    lags, cell_of, within = np.empty(room), np.empty(room, np.uint32), np.empty(room, y.dtype)
+    for r in range(len(ends)):
+        places_of_pairs(ends[r], starts[r], root_step, len(powers), lags, cell_of, within)
+        p = 0
+        for t in range(samples):
+            total = y[r, t]
+            for i in range(t + 1):
+                c, q = cell_of[p], within[p]
+                value = powers[c, 4] + q * powers[c, 5]
+                value = powers[c, 2] + q * (powers[c, 3] + q * value)
+                total += jumps[r, i] * (powers[c, 0] + q * (powers[c, 1] + q * value))
+                p += 1
+            y[r, t] = total
+
+
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+@no_type_check
+def pull_pairs(powers, slopes, root_step, ends, starts, jumps, for_y, for_powers, for_ends, for_starts, for_jumps):
+    """The transpose of `read_pairs`: adds to all; `slopes` (cells, 6) are those of the derivative by the lag."""
+    samples = ends.shape[1]
+    room = samples * (samples + 1) // 2
+    lags, cell_of, within = np.empty(room), np.empty(room, np.uint32), np.empty(room, jumps.dtype)
+    for r in range(len(ends)):
+        places_of_pairs(ends[r], starts[r], root_step, len(powers), lags, cell_of, within)
+        p = 0
+        for t in range(samples):
+            gradient = for_y[r, t]
+            rate = gradient * 0
+            for i in range(t + 1):
+                c, q = cell_of[p], within[p]
+                value = powers[c, 4] + q * powers[c, 5]
+                value = powers[c, 2] + q * (powers[c, 3] + q * value)
+                slope = slopes[c, 4] + q * slopes[c, 5]
+                slope = slopes[c, 2] + q * (slopes[c, 3] + q * slope)
+                product = gradient * jumps[r, i]
+                change = product * (slopes[c, 0] + q * (slopes[c, 1] + q * slope))
+                for_jumps[r, i] += gradient * (powers[c, 0] + q * (powers[c, 1] + q * value))
+                rate += change
+                for_starts[r, i] -= change
+                for k in range(6):
+                    for_powers[c, k] += product
+                    product *= q
+                p += 1
+            for_ends[r, t] += rate
