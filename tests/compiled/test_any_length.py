@@ -87,6 +87,13 @@ def test_an_exported_layer_takes_any_batch_and_any_length(layer):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("layer", ["memory", "lstm", "stack"], indirect=True)
+def test_a_graph_of_the_fast_path_says_that_its_length_is_fixed(layer):
+    x, time = sequence(layer, 2, 6), torch.export.Dim("time")
+    with pytest.raises(ValueError, match=r"one fixed length; export layer\.scanner\(\)"):
+        torch.export.export(layer, (x,), dynamic_shapes=({1: time},))
+
+
 @pytest.mark.parametrize("layer", IN_ONNX, indirect=True)
 def test_it_runs_in_onnx_at_other_lengths(layer, tmp_path):
     x, state = sequence(layer, 2, 6), layer.initial_state(2)

@@ -317,6 +317,12 @@ class SequenceLayer(WithTables, ABC):
     def _check_sequence(
         self, x: Tensor, run: Callable[..., Outcome], state: Any, dt: Steps | None, lengths: Any, *options: Any
     ) -> Outcome:
+        if torch.compiler.is_exporting() and isinstance(x.shape[1], torch.SymInt):
+            raise ValueError(
+                f"time is dynamic in this export, but a graph of {type(self).__name__} itself has one fixed length; "
+                f"export layer.scanner(), which takes any batch and any length, or layer.stepper() and loop outside, or "
+                f"leave time out of dynamic_shapes."
+            )
         self._check_shape(x, f"(batch, time, {self.numbers})", "x[None] for one sequence, x[..., None] for one channel")
         x, lengths, real = without_padding(x, lengths)
         self._check_values(x, state)
