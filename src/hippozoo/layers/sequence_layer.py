@@ -320,7 +320,7 @@ class SequenceLayer(WithTables, ABC):
         if torch.compiler.is_exporting() and isinstance(x.shape[1], torch.SymInt):
             raise ValueError(
                 f"time is dynamic in this export, but a graph of {type(self).__name__} itself has one fixed length; "
-                f"export layer.scanner(), which takes any batch and any length, or layer.stepper() and loop outside, or "
+                f"export layer.scanner(), which takes any batch and length, or layer.stepper() and loop outside, or "
                 f"leave time out of dynamic_shapes."
             )
         self._check_shape(x, f"(batch, time, {self.numbers})", "x[None] for one sequence, x[..., None] for one channel")

@@ -115,7 +115,7 @@ class VolterraView:
         signal, target = (one[self.seen : self.seen + count] for one in self.data)
         if not len(signal):
             return self
-        predictions, state = self.model.learn(self.state, signal, target)
+        predictions, state = self.model.learn(self.state or self.model.initial_state(), signal, target)
         seen = self.seen + len(signal)
         error = float(np.mean((predictions - target) ** 2) / self.data[1].var())
         after = replace(

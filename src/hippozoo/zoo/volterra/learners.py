@@ -46,7 +46,7 @@ class LearntState(NamedTuple):
     >>> from hippozoo.systems import LegT
     >>> from hippozoo.zoo.volterra import VolterraModel
     >>> model = VolterraModel(Memory(LegT(order=3)), degree=2)
-    >>> model.learn(model.initial_state(), 1.0, target=0.5)[1].learnt.seen
+    >>> model.learn_one(model.initial_state(), 1.0, target=0.5)[1].learnt.seen
     1
     """
 
