@@ -1,4 +1,4 @@
-"""Writing files safely: whole or not at all, ordinary files only, and nothing left behind by those who were killed.
+"""Writing files safely: whole or not at all, ordinary files only, one writer, and nothing left behind by the killed.
 
 Everything of ours that writes a file does it here. The content goes to a temporary file of an unpredictable name in the
 same folder, to the disk, and then takes the place of the old file in one move. A temporary file is locked while its
@@ -28,7 +28,9 @@ __all__ = [
     "demand_writable",
     "make_folder",
     "naming",
+    "open_locked",
     "remove_leftovers",
+    "remove_locked",
     "write_whole",
 ]
 
@@ -179,6 +181,66 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
     with naming(path):
         folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def open_locked(path: str | os.PathLike[str], flags: int = 0) -> int:
+    """A descriptor of this file, made where there is none, that nobody else has until it is closed.
+
+    The lock goes with the process, so one that was killed leaves none. Who holds it may remove the file. On Windows
+    there are no such locks, and two writers are not noticed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    flags
+        Of `os.open`, besides those to read, write and create.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     mine = open_locked(Path(folder) / "lock")
+    ...     try:
+    ...         open_locked(Path(folder) / "lock")
+    ...     except BlockingIOError:
+    ...         print("somebody has it")
+    ...     remove_locked(mine, Path(folder) / "lock")
+    ...     os.listdir(folder)
+    somebody has it
+    []
+    """
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | flags, 0o644)
+        mine = False
+        try:
+            if fcntl is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Another holder may have ended, and removed the file, between the two lines above.
+            mine = _is_at(descriptor, path)
+            if mine:
+                return descriptor
+        finally:
+            if not mine:
+                os.close(descriptor)
+
+
+def remove_locked(descriptor: int, path: str | os.PathLike[str]) -> None:
+    """Remove a file that `open_locked` opened, and let the lock go: nobody else can have begun to write to it."""
+    try:
+        if _is_at(descriptor, path):
+            with contextlib.suppress(PermissionError):  # Windows removes no open file
+                Path(path).unlink()
+    finally:
+        os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: str | os.PathLike[str]) -> bool:
+    """Whether this open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), Path(path).stat())
+    except FileNotFoundError:
+        return False
 
 
 def remove_leftovers(folder: str | os.PathLike[str]) -> None:

@@ -496,7 +496,7 @@ def watch(
         int | None,
         typer.Option(metavar="N", min=1, help="How many readings stay in the database.", show_default="all"),
     ] = None,
-    batch: Annotated[int, typer.Option(metavar="N", min=1, help="Readings that are committed together.")] = 256,
+    batch: Annotated[int, typer.Option(metavar="N", min=1, help="Readings that are committed together.")] = 1024,
     follow: Annotated[bool, _flag("--follow", help="The file grows: wait for more at its end.")] = False,
     strict: Annotated[bool, _flag("--strict", help="Stop at a row that is no reading.")] = False,
     all_readings: Annotated[

@@ -9,6 +9,7 @@ import torch
 
 from hippozoo import experiments
 from hippozoo.experiments import Claim, Finished, Result, reproduce, save_figure, select
+from hippozoo.experiments._framework import run
 from hippozoo.experiments._framework.progress import Silence
 from hippozoo.experiments._framework.unit_log import UnitLog
 from hippozoo.tasks.data_files import MissingDataError
@@ -215,6 +216,26 @@ def test_a_unit_finds_its_checkpoints_again_and_they_go_when_it_is_done(tmp_path
     assert len(list((tmp_path / "counting" / ".unfinished").iterdir())) == 1
     reproduce("counting", seeds=[0], out=tmp_path)
     assert seen == [False, True, False]
+    assert not (tmp_path / "counting" / ".unfinished").exists()
+
+
+def test_what_a_kill_left_of_a_finished_unit_goes_with_the_next_run(tmp_path, monkeypatch):
+    killed = []
+    remove = run._remove
+
+    def kill_once(scratch):
+        if not killed:
+            killed.append(scratch)
+            raise KeyboardInterrupt  # as early as a kill: the line is written, the folder not yet removed
+        remove(scratch)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(run, "_remove", kill_once)
+        patched.setattr(run, "_remove_empty", lambda scratch: None)  # nobody tidies up after a kill
+        with pytest.raises(experiments.Interrupted):
+            reproduce("counting", seeds=[0], out=tmp_path)
+    assert killed[0].exists()
+    reproduce("counting", seeds=[0], out=tmp_path)
     assert not (tmp_path / "counting" / ".unfinished").exists()
 
 

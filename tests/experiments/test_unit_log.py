@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from hippozoo import _files
 from hippozoo.experiments import Finished, ResultsInUseError
-from hippozoo.experiments._framework import unit_log
 from hippozoo.experiments._framework.unit_log import UnitLog, read_lines
 
 
@@ -99,7 +99,7 @@ def test_a_refused_run_leaves_the_log_of_the_first_alone(tmp_path):
 
 
 def test_a_file_removed_by_a_run_that_ends_is_not_the_one_that_the_next_writes_to(tmp_path, monkeypatch):
-    path, lock = tmp_path / "units.jsonl", unit_log.fcntl.flock
+    path, lock = tmp_path / "units.jsonl", _files.fcntl.flock
 
     def late(descriptor, how):
         """Between opening and locking, the run before ends and removes its empty file."""
@@ -109,7 +109,7 @@ def test_a_file_removed_by_a_run_that_ends_is_not_the_one_that_the_next_writes_t
         lock(descriptor, how)
 
     late.done = False
-    monkeypatch.setattr(unit_log.fcntl, "flock", late)
+    monkeypatch.setattr(_files.fcntl, "flock", late)
     write(path, [0])
     assert seeds_in(path) == [0]
 

@@ -12,18 +12,17 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from hippozoo.experiments._framework.plain import write_json
-from hippozoo.experiments._framework.run import versions
-from trust.crashes import faults, kills
-from trust.fuzz import ENTRIES, draw, trouble
-from trust.jobs import JOBS
-from trust.soak import FORMS, soak
+# All else is imported below: the workers of a job read this file too, and they are started hundreds of times.
 
 
 def main() -> None:
     """Run the crash matrix and the fuzz, and write what was seen."""
+    import torch
+
+    from hippozoo.experiments._framework.run import versions
+    from trust.jobs import JOBS
+    from trust.soak import FORMS
+
     parser = argparse.ArgumentParser(prog="python -m trust", description=__doc__)
     parser.add_argument("--kills", type=int, default=200, help="random moments per job")
     parser.add_argument("--faults", type=int, default=None, help="at most so many calls of each kind per job")
@@ -31,22 +30,28 @@ def main() -> None:
     parser.add_argument("--fuzz-minutes", type=float, default=60.0, help="how long to fuzz")
     parser.add_argument("--soak", type=float, default=1e8, help="samples through every streaming form; 0 for none")
     parser.add_argument("--forms", nargs="*", default=list(FORMS), choices=list(FORMS), help="which streaming forms")
+    parser.add_argument("--readings", type=int, default=10_000_000, help="readings of a stream that must not grow")
     parser.add_argument("--out", type=Path, default=Path("results") / "trust", help="folder of the results")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
     about = {"machine": platform.machine(), "cores": os.cpu_count(), "versions": versions()}
-    mishaps = crash_matrix(options, about) + fuzz(options, about)
+    mishaps = crash_matrix(options, about) + fuzz(options, about) + memory(options, about)
     if options.soak:
         soaks(options, about)
     sys.exit(1 if mishaps else 0)
 
 
 def crash_matrix(options: argparse.Namespace, about: dict[str, Any]) -> int:
-    """Kill and fail every job; the number of mishaps."""
+    """Kill and fail every job; the number of mishaps. What an earlier run has seen of other jobs stays."""
+    from hippozoo.experiments._framework.plain import write_json
+    from trust.crashes import faults, kills
+    from trust.jobs import JOBS
+
     document = {"about": "jobs killed or failed, then run again; a mishap is what was not as it should be", **about}
-    document["jobs"] = {}
+    path = options.out / "crashes.json"
+    document["jobs"] = json.loads(path.read_text())["jobs"] if path.exists() else {}
     mishaps = 0
     for name in options.jobs:
         began = time.monotonic()
@@ -54,7 +59,7 @@ def crash_matrix(options: argparse.Namespace, about: dict[str, Any]) -> int:
         found["faults"] = faults(JOBS[name], options.faults)
         found["minutes"] = round((time.monotonic() - began) / 60, 1)
         mishaps += sum(len(one["mishaps"]) for one in (found["kills"], found["faults"]))
-        write_json(options.out / "crashes.json", document)
+        write_json(path, document)
         sys.stderr.write(f"{name}: {found['kills']['kills']} kills, {found['faults']['faults']} faults, ")
         sys.stderr.write(f"{mishaps} mishaps so far\n")
     return mishaps
@@ -62,6 +67,9 @@ def crash_matrix(options: argparse.Namespace, about: dict[str, Any]) -> int:
 
 def soaks(options: argparse.Namespace, about: dict[str, Any]) -> None:
     """Feed every streaming form; what an earlier run has seen of other forms stays."""
+    from hippozoo.experiments._framework.plain import write_json
+    from trust.soak import FORMS, soak
+
     path = options.out / "soak.json"
     document = {"about": "a long stream: error against the plain definition, peak of memory, at some lengths", **about}
     known = json.loads(path.read_text(encoding="utf-8"))["forms"] if path.exists() else {}
@@ -74,6 +82,11 @@ def soaks(options: argparse.Namespace, about: dict[str, Any]) -> None:
 
 def fuzz(options: argparse.Namespace, about: dict[str, Any]) -> int:
     """Call everything for so long, one case in fifty at a high order; the number of troubles."""
+    from hippozoo.experiments._framework.plain import write_json
+    from trust.fuzz import ENTRIES, draw, trouble
+
+    if not options.fuzz_minutes:
+        return 0
     document = {"about": "calls with numbers of every size; a trouble is neither right nor refused", **about}
     document |= {"cases": 0, "entries": dict.fromkeys(ENTRIES, 0), "troubles": {}}
     began = time.monotonic()
@@ -90,5 +103,22 @@ def fuzz(options: argparse.Namespace, about: dict[str, Any]) -> int:
     return len(document["troubles"])
 
 
+def memory(options: argparse.Namespace, about: dict[str, Any]) -> int:
+    """Push readings for a long time; 1 if memory has grown by more than a few megabytes."""
+    from hippozoo.experiments._framework.plain import write_json
+    from trust.memory import growth
+
+    if not options.readings:
+        return 0
+    found = growth(options.readings)
+    document = {"about": "memory of a process that pushes readings into one ForecastStream", **about, **found}
+    write_json(options.out / "memory.json", document)
+    sys.stderr.write(f"memory: {found['grown_bytes'] / 1e6:.1f} MB more after {found['readings']:,} readings\n")
+    return int(found["grown_bytes"] > 10_000_000)
+
+
 if __name__ == "__main__":
+    from trust.faulty import run_again_preloaded
+
+    run_again_preloaded()
     main()

@@ -16,14 +16,18 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hippozoo._files import CannotWriteError
+from trust import faulty
 from trust.jobs import Job
 
 CALLS = ("write", "fsync", "replace")
 FAULTS = {"disk full": errno.ENOSPC, "permission denied": errno.EACCES, "interrupted": errno.EINTR}
+# Below Python, where SQLite writes: what a disk says, not what Python makes of a signal.
+FAULTS_BELOW = {"disk full": errno.ENOSPC, "permission denied": errno.EACCES, "input/output error": errno.EIO}
 _OTHER_ERROR = 3
 
 
@@ -47,16 +51,19 @@ def kills(job: Job, times: int, seed: int = 0) -> dict[str, Any]:
 
 def faults(job: Job, most: int | None = None) -> dict[str, Any]:
     """Fail every write, fsync and rename of the job once, in each way; `most` thins them out evenly."""
+    if job.below and not faulty.is_loaded():
+        return {"faults": 0, "said": 0, "mishaps": [], "why": "needs Linux and a C compiler"}
     expected, _ = _undisturbed(job)
     tried, said, mishaps = 0, 0, []
-    for call in CALLS:
-        count = _count(job, call)
+    fail, calls, kinds = (faulty.arm, faulty.CALLS, FAULTS_BELOW) if job.below else (_fail, CALLS, FAULTS)
+    for call in calls:
+        count = _count_below(job, call) if job.below else _count(job, call)
         chosen = range(count) if most is None or count <= most else range(0, count, -(-count // most))
         for at in chosen:
-            for fault, number in FAULTS.items():
+            for fault, number in kinds.items():
                 with tempfile.TemporaryDirectory() as name:
                     folder = Path(name)
-                    code = _wait(_start(job, folder, lambda c=call, a=at, n=number: _fail(c, a, n)))
+                    code = _wait(_start(job, folder, lambda c=call, a=at, n=number: fail(c, a, n)))
                     tried += 1
                     said += code == 1
                     wrong = _second_try(job, folder, expected)
@@ -67,6 +74,7 @@ def faults(job: Job, most: int | None = None) -> dict[str, Any]:
 
 
 def _undisturbed(job: Job) -> tuple[Any, float]:
+    job.load()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _wait(_start(job, folder))  # what is loaded on the way is loaded now
@@ -148,3 +156,22 @@ def _count(job: Job, call: str) -> int:
 
         assert _wait(_start(job, Path(name), prepare)) == 0
         return Path(tally.name).stat().st_size
+
+
+def _count_below(job: Job, call: str) -> int:
+    """The same for calls that are made below Python; told by a pipe."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        inside, outside = os.pipe()
+
+        def run(place: Path) -> None:
+            job.run(place)
+            os.write(outside, str(faulty.counted()).encode())
+
+        counting = replace(job, run=run)
+        code = _wait(_start(counting, folder, lambda: faulty.arm(call, 0, 0)))
+        os.close(outside)
+        with os.fdopen(inside) as told:
+            text = told.read()
+        assert code == 0, "the job fails by itself"
+        return int(text)

@@ -66,6 +66,19 @@ def test_a_second_watch_is_refused_and_harms_nothing(tmp_path):
         assert store.progress.readings == 1
 
 
+def test_a_file_whose_tables_were_never_made_is_begun_anew(tmp_path):
+    path = tmp_path / "pump.db"
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA journal_mode = WAL")  # and then it was killed
+    database.close()
+    assert path.stat().st_size > 0
+    assert not Store.is_begun(path)
+    with Store(path, SETTINGS, ["flow"]) as store:
+        store.commit(batch([0]))
+    assert Store.is_begun(path)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["pump.db"]
+
+
 def test_others_may_read_while_a_watch_writes(tmp_path):
     path = tmp_path / "pump.db"
     with Store(path, SETTINGS, ["flow"]) as store:

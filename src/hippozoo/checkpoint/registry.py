@@ -8,6 +8,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable
 from dataclasses import is_dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
@@ -20,7 +21,14 @@ Class = TypeVar("Class", bound=type)
 
 # A file can only reach what stands in the __all__ of these packages and of the members' (hippozoo.zoo.*): its
 # text is compared with this list and never imported.
-PACKAGES = ("hippozoo.polynomials", "hippozoo.systems", "hippozoo.layers", "hippozoo.memory", "hippozoo.baselines")
+PACKAGES = (
+    "hippozoo.polynomials",
+    "hippozoo.systems",
+    "hippozoo.layers",
+    "hippozoo.memory",
+    "hippozoo.baselines",
+    "hippozoo.estimators",
+)
 MEMBERS = "hippozoo.zoo"
 
 _by_name: dict[str, type] = {}
@@ -77,7 +85,8 @@ def name_of(cls: type) -> str | None:
     if cls in _by_class:
         return _by_class[cls] if _by_name[_by_class[cls]] is cls else None
     homes = [home for home in _homes() if cls.__module__ == home or cls.__module__.startswith(home + ".")]
-    names = [f"{home}.{cls.__name__}" for home in homes]
+    # Two estimators have the name that their libraries would expect, and a public one of their own.
+    names = [f"{home}.{getattr(cls, '_checkpoint_name', cls.__name__)}" for home in homes]
     return next((name for name in names if _public_class(name) is cls), None)
 
 
@@ -115,11 +124,12 @@ def configuration(thing: Any) -> dict[str, Any]:
     return arguments
 
 
-def _homes() -> list[str]:
+@cache
+def _homes() -> tuple[str, ...]:
     # Found without importing hippozoo.zoo, which may load torch.
     members = importlib.util.find_spec(MEMBERS)
     paths = members.submodule_search_locations if members else None
-    return [*PACKAGES, *(f"{MEMBERS}.{info.name}" for info in pkgutil.iter_modules(paths or []))]
+    return (*PACKAGES, *(f"{MEMBERS}.{info.name}" for info in pkgutil.iter_modules(paths or [])))
 
 
 def _package(home: str) -> ModuleType | None:

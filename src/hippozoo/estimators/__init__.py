@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hippozoo.estimators.anomaly_river import RiverHippoDetector as RiverHippoDetector
     from hippozoo.estimators.forecaster_river import RiverHippoForecaster as RiverHippoForecaster
     from hippozoo.estimators.forecaster_sktime import HippoForecaster as HippoForecaster
     from hippozoo.estimators.memory_features import MemoryFeatures as MemoryFeatures
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HippoForecaster",
     "MemoryFeatures",
+    "RiverHippoDetector",
     "RiverHippoForecaster",
     "RiverVolterraRegressor",
     "SklearnVolterraRegressor",
@@ -25,6 +27,7 @@ __all__ = [
 # Public name: module, name there, package that it needs, extra that brings it.
 _ELSEWHERE = {
     "HippoForecaster": ("forecaster_sktime", "HippoForecaster", "sktime", "sktime"),
+    "RiverHippoDetector": ("anomaly_river", "RiverHippoDetector", "river", "river"),
     "RiverHippoForecaster": ("forecaster_river", "RiverHippoForecaster", "river", "river"),
     "MemoryFeatures": ("memory_features", "MemoryFeatures", "sklearn", "sklearn"),
     "RiverVolterraRegressor": ("volterra_river", "VolterraRegressor", "river", "river"),

@@ -94,6 +94,16 @@ class RiverHippoForecaster(RiverForecaster):
                 state = self._forecaster.follow(state, samples)
         return answers[:wanted]
 
+    def state_dict(self) -> dict[str, Any]:
+        """What was learnt, for `hippozoo.checkpoint`."""
+        return {"state": self._state}
+
+    def load_state_dict(self, known: dict[str, Any]) -> None:
+        """Go on where another forecaster of the same settings stood."""
+        if not isinstance(known["state"], ForecasterState):
+            raise TypeError(f"state={shorten(known['state'])} is no state of a forecaster; pass a state_dict().")
+        self._state = known["state"]
+
     @property
     def state(self) -> ForecasterState:
         """What was learnt so far; `hippozoo.zoo.forecasting.explain` opens it up."""

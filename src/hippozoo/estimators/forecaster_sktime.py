@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, no_type_check
 
 import numpy as np
@@ -9,7 +10,9 @@ import pandas as pd
 from sktime.forecasting.base import BaseForecaster
 
 from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo.checkpoint import CheckpointError
 from hippozoo.estimators._missing_rows import check_rows, spacing_of, with_missing_rows
+from hippozoo.estimators._saved_rows import described_rows, few_rows, restored_rows
 from hippozoo.zoo.forecasting import Forecast, Forecaster, ForecasterState, forecaster_for, lead_basis
 
 __all__ = ["HippoForecaster"]
@@ -197,6 +200,52 @@ class HippoForecaster(BaseForecaster):
             # Columns of several variables are (variable, step), by sktime's rules.
             return tables[0] if len(tables) == 1 else pd.concat(tables, axis=1, keys=self._get_varnames())
         return pd.DataFrame(np.diagonal(chosen, axis1=1, axis2=2).T.copy(), index=index, columns=columns)
+
+    # -- saving -----------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was learnt and which rows were seen, for `hippozoo.checkpoint`; empty before `fit`."""
+        if not self.is_fitted:
+            return {}
+        if self._is_vectorized:
+            raise CheckpointError(
+                "a forecaster that was fitted to a panel or a hierarchy holds one for each series; save those of "
+                "its forecasters_ instead."
+            )
+        fh, columns = self._fh, self._get_columns(method="predict")
+        assert columns is not None  # it is fitted
+        return {
+            "forecaster": self.forecaster_,
+            "state": self.state_,
+            "rows": described_rows(self.cutoff, self._seen_until, self._spacing),
+            "kind": self._y_mtype_last_seen,
+            "columns": [name if isinstance(name, int) else str(name) for name in columns],
+            "name": self._converter_store_y.get("name"),
+            "fh": None if fh is None else [int(step) for step in fh.to_relative(self.cutoff).to_numpy()],
+            "relative": fh is None or bool(fh.is_relative),
+        }
+
+    def load_state_dict(self, known: dict[str, Any]) -> None:
+        """Go on where another forecaster of the same settings stood."""
+        if not known:
+            return
+        cutoff, seen, spacing = restored_rows(known["rows"])
+        # sktime keeps books of what it was fitted to: a few rows of that kind fill them in.
+        rows = few_rows(cutoff, spacing)
+        values = np.zeros((len(rows), len(known["columns"])))
+        kinds: dict[str, Callable[[], Any]] = {
+            "pd.Series": lambda: pd.Series(values[:, 0], index=rows, name=known["name"]),
+            "pd.DataFrame": lambda: pd.DataFrame(values, index=rows, columns=known["columns"]),
+            "np.ndarray": lambda: values,
+        }
+        if known["kind"] not in kinds:
+            raise CheckpointError(f"rows of kind {shorten(known['kind'])} are not known; one of {sorted(kinds)} is.")
+        self.fit(kinds[known["kind"]](), fh=known["fh"])
+        self.forecaster_, self.state_ = known["forecaster"], known["state"]
+        self._seen_until, self._spacing = seen, spacing
+        self._set_cutoff(cutoff)
+        if self._fh is not None and not known["relative"]:
+            self._fh = self._fh.to_absolute(cutoff)
 
     # -- between sktime and the forecaster --------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hippozoo.estimators._saved import fitted_state, restore_fitted
 from hippozoo.estimators._settings import memory_named
 
 __all__ = ["MemoryFeatures"]
@@ -52,6 +53,14 @@ class MemoryFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self.memory_.final(np.ascontiguousarray(X.T))
+
+    def state_dict(self) -> dict[str, Any]:
+        """What `fit` has seen, for `hippozoo.checkpoint`."""
+        return fitted_state(self, ("memory_",))
+
+    def load_state_dict(self, known: dict[str, Any]) -> None:
+        """Go on where another one of the same settings stood."""
+        restore_fitted(self, known)
 
     @property
     def _n_features_out(self) -> int:

@@ -129,6 +129,18 @@ class VolterraRegressor(base.Regressor):
             tuple(names[i] for i in place): whole[tuple(n for i in place for n in (i, slice(None)))] for place in places
         }
 
+    def state_dict(self) -> dict[str, Any]:
+        """What was learnt, for `hippozoo.checkpoint`."""
+        return {"names": list(self._names), "held": self._held, "time": self._time, "state": self._state}
+
+    def load_state_dict(self, known: dict[str, Any]) -> None:
+        """Go on where another regressor of the same settings stood."""
+        self._names = {name: place for place, name in enumerate(known["names"])}
+        self._held, self._time, self._state = np.array(known["held"], float), known["time"], known["state"]
+        self._model = self._with(len(self._names)) if self._names else None
+
+    _checkpoint_name = "RiverVolterraRegressor"
+
     def _with(self, channels: int) -> VolterraModel:
         return VolterraModel(self._memory, self.degree, self.rank, self._learner, channels)
 

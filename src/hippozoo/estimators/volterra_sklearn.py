@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hippozoo._arguments import whole_number
+from hippozoo.estimators._saved import fitted_state, restore_fitted
 from hippozoo.estimators._settings import learner_named, memory_named, name_of_learner, name_of_system
 from hippozoo.zoo.volterra import RidgeRLS, VolterraModel, VolterraState
 
@@ -113,6 +114,16 @@ class VolterraRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         whole = self.model_.kernel(self.state_, k, length)
         return whole if self.n_features_in_ > 1 else whole.reshape([n for side in whole.shape for n in (1, side)])
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was learnt, for `hippozoo.checkpoint`."""
+        return fitted_state(self, ("model_", "state_"))
+
+    def load_state_dict(self, known: dict[str, Any]) -> None:
+        """Go on where another regressor of the same settings stood."""
+        restore_fitted(self, known)
+
+    _checkpoint_name = "SklearnVolterraRegressor"
 
     def _learnt(self, X: np.ndarray, y: np.ndarray, state: VolterraState | None, passes: int) -> VolterraRegressor:
         memory = memory_named(self.system, self.order, self.timescale, self.dt)

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass, replace
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hippozoo.watch_command.problem import WatchError
 
@@ -24,8 +24,7 @@ _HEAD = 1024
 _LONGEST = 1 << 20
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A line without its end, its number in the source (the first is 1), and the offset of the next one."""
 
     number: int

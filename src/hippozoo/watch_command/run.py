@@ -23,7 +23,8 @@ from hippozoo.watch_command.lines import STANDARD_INPUT, Line, Lines
 from hippozoo.watch_command.problem import WatchError
 from hippozoo.watch_command.rows import Layout, Reading, layout_for
 from hippozoo.watch_command.store import Alarm, Batch, FullDiskError, Kept, Progress, Store
-from hippozoo.zoo.forecasting import ForecastStream, forecaster_for
+from hippozoo.zoo.forecasting import ForecastStream, Pushed, forecaster_for
+from hippozoo.zoo.forecasting import alarm as stream_alarm
 
 __all__ = ["Settings", "Status", "Watch"]
 
@@ -72,7 +73,7 @@ class Settings:
     follow: bool = False
     strict: bool = False
     keep: int | None = None
-    batch: int = 256
+    batch: int = 1024
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class Watch:
     def _opened(self) -> Iterator[tuple[Store, Lines, Layout, ForecastStream, list[Line]]]:
         asked = self.settings
         known = {"source": asked.source, "horizon": asked.horizon, "season": asked.season, "rate": asked.rate}
-        if self.out.exists() and self.out.stat().st_size:
+        if Store.is_begun(self.out):
             found = Store.settings_of(self.out)
             layout = Layout(**{name: _tupled(value) for name, value in found["layout"].items()})
             self._demand_same(layout, found["every"])
@@ -204,13 +205,11 @@ class Watch:
         """The stream as it was: the last snapshot, and the readings since, pushed once more."""
         kept = store.snapshot()
         stream = self._stream(layout, every) if kept is None else checkpoint.loads(kept[1])
+        since = list(store.readings(stream.readings))  # no more than there are between two snapshots
         channels = len(layout.columns)
-        values: list[float] = []
-        for one in store.readings(stream.readings):
-            values.append(math.nan if one.value is None else one.value)
-            if len(values) == channels:
-                stream.push(np.array(values), None if layout.time is None else one.time)
-                values = []
+        values = [math.nan if one.value is None else one.value for one in since]
+        times = None if layout.time is None else np.array([one.time for one in since[::channels]])
+        stream.push_many(np.array(values).reshape(-1, channels), times)
         return stream
 
     # -- going on -----------------------------------------------------------------------------------------------------
@@ -257,11 +256,9 @@ class Watch:
         self, piece: Sequence[Line], layout: Layout, stream: ForecastStream, progress: Progress, alarms: int
     ) -> Batch:
         """Push the readings of some lines; nothing is written yet."""
-        kept: list[Kept] = []
-        raised: list[Alarm] = []
+        taken: list[Reading] = []
         troubles: list[tuple[int, str]] = []
         late, left_out, last = progress.late, progress.left_out, progress.time
-        snapshot = None
         for line in piece:
             reading = layout.read(line)
             if reading is None:
@@ -272,36 +269,27 @@ class Watch:
                 continue
             for trouble in reading.troubles:
                 self._trouble(troubles, line.number, trouble)
-            number = stream.readings
-            moment = float(number) if reading.time is None else reading.time
-            if reading.time is not None and last is not None and moment <= last:
+            moment = reading.time
+            if moment is not None and last is not None and moment <= last:
                 late += 1
                 if self.settings.source != STANDARD_INPUT:
                     text = f"line {line.number}: its time {_written(moment, layout)} is not after "
                     self._trouble(troubles, line.number, f"{text}{_written(last, layout)}; the row is left out.")
                 continue
-            pushed = stream.push(np.array(reading.values), reading.time)
-            assert pushed is not None  # late ones have been left out above
-            last = moment
-            for c, value in enumerate(reading.values):
-                kept.append(
-                    Kept(
-                        number, c, moment, _plain(value), _plain(pushed.expected[c]), _plain(pushed.lower[c]),
-                        _plain(pushed.upper[c]), _plain(pushed.p[c]),
-                    )
-                )  # fmt: skip
+            last = float(stream.readings + len(taken)) if moment is None else moment
+            taken.append(reading)
+        kept: list[Kept] = []
+        raised: list[Alarm] = []
+        snapshot = None
+        for some in _pieces(taken, stream.readings):
+            first = stream.readings
+            values = np.array([one.values for one in some], float)
+            times = None if layout.time is None else np.array([one.time for one in some], float)
+            pushed = stream.push_many(values, times)
+            moments = np.arange(first, stream.readings, dtype=float) if times is None else times
+            kept += _kept(first, moments, values, pushed)
             for alarm in pushed.alarms:
-                raised.append(
-                    Alarm(
-                        alarms + len(raised), number, alarm.channel, moment, alarm.p, _plain(alarm.value),
-                        _plain(alarm.expected), _plain(alarm.lower), _plain(alarm.upper),
-                        {
-                            "what": str(alarm), "kind": alarm.kind, "size": alarm.size, "readings": alarm.readings,
-                            "since": max(number - alarm.readings + 1, 0),
-                            "expected_by": dict(list(stream.forecast.by[alarm.channel].items())[:3]),
-                        },
-                    )
-                )  # fmt: skip
+                raised.append(_alarm(alarms + len(raised), float(moments[alarm.number - first]), alarm))
             if stream.readings % _SNAPSHOT == 0:
                 snapshot = (stream.readings, checkpoint.dumps(stream))
         after = replace(progress, readings=stream.readings, time=last, late=late, left_out=left_out)
@@ -317,13 +305,16 @@ class Watch:
             self.warn(text)
 
     def _commit(self, store: Store, batch: Batch) -> None:
-        """Write a batch; while the disk is full, wait and say so."""
+        self._until_written(lambda: store.commit(batch, self.settings.keep))
+
+    def _until_written(self, write: Callable[[], None]) -> None:
+        """Write; while the disk is full or fails, wait and say so."""
         while True:
             try:
-                store.commit(batch, self.settings.keep)
+                write()
                 return
             except FullDiskError as error:
-                self.warn(f"{error} Waiting for room; nothing is lost.")
+                self.warn(f"{error} Waiting, and trying again; nothing is lost.")
                 if self._stop:
                     raise
                 clock.sleep(_FULL_DISK_PAUSE)
@@ -334,7 +325,7 @@ class Watch:
         if not self.all_readings:
             return
         for one in batch.readings:
-            told = asdict(one) | {"column": layout.columns[one.channel], "time": _written(one.time, layout)}
+            told = one._asdict() | {"column": layout.columns[one.channel], "time": _written(one.time, layout)}
             self.tell(json.dumps({"reading": told}))
 
     def _tell_alarms(self, store: Store, alarms: Sequence[Alarm], layout: Layout) -> None:
@@ -342,8 +333,9 @@ class Watch:
             return
         for alarm in alarms:
             told = asdict(alarm) | {"column": layout.columns[alarm.channel], "time": _written(alarm.time, layout)}
+            told["explanation"].pop("weights", None)  # a hundred numbers, for pictures
             self.tell(json.dumps({"alarm": told}))
-        store.tell(alarms)
+        self._until_written(lambda: store.tell(alarms))
 
     def _say_if_begun_anew(self, lines: Lines) -> None:
         if lines.begun_anew:
@@ -369,13 +361,53 @@ class Watch:
                 signal.signal(number, handler)
 
 
+def _pieces(taken: list[Reading], number: int) -> Iterator[list[Reading]]:
+    """Readings from this number on, cut where the state is kept."""
+    at = 0
+    while at < len(taken):
+        end = at + _SNAPSHOT - (number + at) % _SNAPSHOT
+        yield taken[at:end]
+        at = end
+
+
+def _kept(first: int, moments: np.ndarray, values: np.ndarray, pushed: Pushed) -> list[Kept]:
+    """Readings as the database holds them: one row per column, and nothing where there is no finite number."""
+    count, channels = values.shape
+    numbers = np.repeat(np.arange(first, first + count), channels).tolist()
+    parts = (values, pushed.expected, pushed.lower, pushed.upper, pushed.p)
+    columns = (numbers, list(range(channels)) * count, np.repeat(moments, channels).tolist(), *map(_plain, parts))
+    return list(map(Kept._make, zip(*columns, strict=True)))
+
+
+def _plain(part: np.ndarray) -> list[float | None]:
+    """Numbers for the database, which knows no NaN and no infinity."""
+    flat = part.ravel()
+    finite = np.isfinite(flat)
+    if finite.all():
+        return flat.tolist()
+    return [value if good else None for value, good in zip(flat.tolist(), finite.tolist(), strict=True)]
+
+
+def _alarm(number: int, moment: float, alarm: stream_alarm.Alarm) -> Alarm:
+    """An alarm as the database holds it."""
+    value, expected, lower, upper = _plain(np.array([alarm.value, alarm.expected, alarm.lower, alarm.upper]))
+    explanation = {
+        "what": str(alarm),
+        "kind": alarm.kind,
+        "size": alarm.size,
+        "readings": alarm.readings,
+        "since": alarm.since,
+        "since_time": alarm.since_time,
+        "usual": list(alarm.usual),
+        "expected_by": dict(list(alarm.by.items())[:3]),
+        # Of each reading before it, newest first, in what was expected.
+        "weights": [float(f"{weight:.4g}") for weight in alarm.weights.tolist()],
+    }
+    return Alarm(number, alarm.number, alarm.channel, moment, alarm.p, value, expected, lower, upper, explanation)
+
+
 def _tupled(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-def _plain(value: float) -> float | None:
-    """A number for the database, which knows no NaN and no infinity."""
-    return float(value) if math.isfinite(value) else None
 
 
 def _written(moment: float, layout: Layout) -> str | float:

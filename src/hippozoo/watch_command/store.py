@@ -6,27 +6,22 @@ state of the model is kept as a snapshot now and then; after a crash the reading
 
 from __future__ import annotations
 
+import errno
 import json
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from hippozoo._files import demand_writable
+from hippozoo._files import CannotWriteError, demand_writable, naming, open_locked, remove_locked
 from hippozoo.watch_command.lines import Place
 from hippozoo.watch_command.problem import WatchError
 
-try:
-    import fcntl
-except ImportError:  # Windows: there, two watches on one file are not noticed
-    fcntl = None
-
 __all__ = ["Alarm", "Batch", "FullDiskError", "Kept", "Progress", "Store"]
 
-VERSION = 1
+VERSION = 2
 _MARK = 0x48504F57  # SQLite's application_id: says whose file it is
 _SCHEMA = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -55,7 +50,7 @@ _TROUBLES_KEPT = 1000
 
 
 class FullDiskError(OSError):
-    """There is no room for a batch; it can be written again when there is."""
+    """There is no room for a batch, or the disk fails; it can be written again when there is, or when it works."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +78,7 @@ class Progress:
     left_out: int = 0
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(NamedTuple):
     """A reading as the database holds it, one column of it: number, channel, time, value, what was expected, and p."""
 
     number: int
@@ -149,11 +143,14 @@ class Store:
 
     def __init__(self, path: Path, settings: dict[str, Any], columns: Sequence[str]) -> None:
         self.path = path
-        new = not path.exists() or path.stat().st_size == 0
-        if new:
+        self._lock: int | None = None
+        self._waiting: bool | None = None
+        self._lock_path = f"{path}.lock"
+        if not path.exists():
             demand_writable(path)
         self._lock = self._take_lock()
         try:
+            new = not self.is_begun(path)
             self._database = self._open()
             if new:
                 self._create(settings, columns)
@@ -175,35 +172,45 @@ class Store:
         if database is not None:
             database.close()
         if self._lock is not None:
-            os.close(self._lock)
+            remove_locked(self._lock, self._lock_path)
             self._lock = None
 
     # -- opening ----------------------------------------------------------------------------------------------------
 
-    def _take_lock(self) -> int | None:
+    def _take_lock(self) -> int:
         """Held by a file beside it: SQLite's own locks come and go with each transaction, and readers are welcome."""
-        if fcntl is None:
-            return None
-        lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
+            with naming(self._lock_path):
+                return open_locked(self._lock_path)
+        except CannotWriteError as error:
+            if error.errno != errno.EAGAIN:
+                raise
             raise WatchError(
                 f"another watch is writing to {self.path}; stop it first, or write to another --out."
             ) from None
-        return lock
 
     def _open(self) -> sqlite3.Connection:
         database = sqlite3.connect(self.path, isolation_level=None, timeout=30.0)
         try:
             database.execute("PRAGMA journal_mode = WAL")
-            # In WAL a crash of the process loses nothing; FULL keeps that promise for the machine too.
-            database.execute("PRAGMA synchronous = FULL")
+            self._wait_for_disk(database, True)
         except sqlite3.DatabaseError as error:
             database.close()
+            if _is_full(error):
+                raise FullDiskError(f"{self.path} cannot be written: {error}.") from error
             raise self._not_ours(f"it cannot be read as SQLite ({error})") from error
         return database
+
+    def _wait_for_disk(self, database: sqlite3.Connection, wait: bool) -> None:
+        """Whether a commit returns only once it is on the disk.
+
+        A process that is killed loses no commit in either case. If the machine goes down, commits that were not waited
+        for may be gone, the last ones first; then the watch reads those rows again, and finds the same. What has been
+        told to others, and snapshots, are waited for.
+        """
+        if wait != self._waiting:
+            database.execute(f"PRAGMA synchronous = {'FULL' if wait else 'NORMAL'}")
+            self._waiting = wait
 
     def _not_ours(self, why: str) -> WatchError:
         return WatchError(f"{self.path} is not a database of hippozoo watch: {why}; write to another --out.")
@@ -240,6 +247,17 @@ class Store:
                     f"{self.path} was made with {name}={was!r}, and now it is {value!r}; "
                     f"use the same, or write to another --out."
                 )
+
+    @staticmethod
+    def is_begun(path: Path) -> bool:
+        """Whether there is anything in the file; one that was killed while it made its tables has left none."""
+        if not path.exists() or path.stat().st_size == 0:
+            return False
+        try:
+            with closing(sqlite3.connect(path, timeout=30.0)) as database:
+                return bool(database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+        except sqlite3.DatabaseError:
+            return True  # whatever it is
 
     @staticmethod
     def settings_of(path: Path) -> dict[str, Any]:
@@ -295,10 +313,11 @@ class Store:
 
         What a replay needs, the readings since the last snapshot, stays in any case.
         """
+        self._wait_for_disk(self._database, bool(batch.alarms) or batch.snapshot is not None)
         with self._transaction() as database:
             database.executemany(
                 "INSERT INTO readings VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [astuple(reading) for reading in batch.readings],
+                batch.readings,
             )
             database.executemany(
                 "INSERT INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
@@ -330,12 +349,12 @@ class Store:
         except BaseException as error:
             with suppress(sqlite3.Error):
                 database.execute("ROLLBACK")
-            if isinstance(error, sqlite3.OperationalError) and _is_full(error):
-                raise FullDiskError(f"{self.path} cannot be written: the disk is full.") from error
+            if isinstance(error, sqlite3.DatabaseError) and _is_full(error):
+                raise FullDiskError(f"{self.path} cannot be written: {error}.") from error
             raise
 
 
-def _is_full(error: sqlite3.OperationalError) -> bool:
+def _is_full(error: sqlite3.DatabaseError) -> bool:
     code = getattr(error, "sqlite_errorcode", 0) or 0
     return code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 

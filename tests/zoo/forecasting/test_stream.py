@@ -23,6 +23,78 @@ def test_pushing_one_by_one_is_learning_the_array():
     assert_allclose(stream.forecast.samples(), forecaster.forecast(learnt).samples(), rtol=1e-9)
 
 
+def _gaps(values):
+    values[np.random.default_rng(5).random(values.shape) < 0.1] = np.nan
+    return values
+
+
+def _late_channel():
+    values = np.stack([wave(700), wave(700, seed=3)], axis=1)
+    values[:90, 1] = np.nan
+    values[300:310] = np.nan
+    return values
+
+
+def _counts(broken):
+    values = np.random.default_rng(6).poisson(0.5, size=700).astype(float)
+    values[400] += 0.5 * broken
+    return values
+
+
+def _spiked():
+    values = wave(1200)
+    values[[700, 900]] += 6.0
+    values[1100:] += 5.0
+    return values
+
+
+@pytest.mark.parametrize(
+    ("values", "times", "choices"),
+    [
+        (_spiked(), None, {}),
+        (_spiked(), np.arange(1200) * 1.0 + 7.0, {"season": 24.0}),
+        (_gaps(wave(500)), None, {}),
+        (_late_channel(), np.arange(700) * 1.0, {}),
+        (_counts(False), None, {}),
+        (_counts(True), None, {}),
+        (wave(500), np.arange(500.0) + 3.3 * (np.arange(500) > 200), {}),
+        (wave(300), None, {"horizon": 60.0}),
+    ],
+    ids=["spikes", "season", "gaps", "late channel", "counts", "broken counts", "a changed step", "long horizon"],
+)
+def test_pushing_many_is_pushing_one_by_one_bit_for_bit(values, times, choices):
+    forecaster = forecaster_for(**({"horizon": 6.0} | choices))
+    channels = None if values.ndim == 1 else values.shape[1]
+    one, many = ForecastStream(forecaster, channels), ForecastStream(forecaster, channels)
+    single = pushed_all(one, values, times)
+    begin, alarms = 0, []
+    for end in (1, 8, 250, len(values)):
+        pushed = many.push_many(values[begin:end], None if times is None else times[begin:end])
+        for name in ("expected", "lower", "upper", "error", "p"):
+            assert_array_equal(getattr(pushed, name), [getattr(each, name) for each in single[begin:end]])
+        alarms += pushed.alarms
+        begin = end
+    assert list(map(str, alarms)) == [str(alarm) for pushed in single for alarm in pushed.alarms]
+    for k in range(30):  # and they go on alike
+        moment = None if times is None else times[-1] + k + 1
+        for left, right in zip(one.push(values[k], moment).parts, many.push(values[k], moment).parts, strict=True):
+            assert_array_equal(left, right)
+
+
+@pytest.mark.parametrize("value", [1e150, np.inf, -1e101, 1e-150])
+def test_a_reading_that_cannot_be_learnt_is_refused_when_it_comes(value):
+    stream = ForecastStream(forecaster_for(6.0))
+    if value == 1e-150:
+        stream.push(0.0)
+    else:
+        pushed_all(stream, wave(5))
+    before = stream.readings
+    with pytest.raises(ValueError, match=r"infinite or too large|no number is above 1e-150"):
+        stream.push(value)
+    stream.push(0.5)  # and the stream goes on
+    assert stream.readings == before + 1
+
+
 def test_readings_at_uneven_times_hold_until_the_next_and_the_newest_for_a_usual_step():
     forecaster, values = forecaster_for(6.0), wave(300)
     times = np.cumsum(np.random.default_rng(1).choice([0.5, 1.0, 1.5, 3.0], size=300))
@@ -71,6 +143,32 @@ def test_a_spike_is_an_alarm_that_explains_itself():
     assert (alarm.value, alarm.readings) == (9.0, 1)
     assert alarm.lower < alarm.expected < alarm.upper < 9.0
     assert "9 where" in str(alarm)
+    assert (alarm.number, alarm.since, alarm.since_time, alarm.time) == (800, 800, 800.0, None)
+    assert sum(alarm.by.values()) == pytest.approx(1.0)
+    assert_array_equal(alarm.recent[-3:, 0], [798, 799, 800])
+    assert_array_equal(alarm.recent[-1, 1:5], [9.0, alarm.expected, alarm.lower, alarm.upper])
+
+
+def test_an_alarm_says_since_when():
+    values = 0.3 * np.random.default_rng(7).normal(size=1600)
+    values[1500:] += 0.75  # too little for one reading
+    stream = ForecastStream(forecaster_for(6.0))
+    alarm = next(one for one in stream.push_many(values, 60.0 * np.arange(1600)).alarms if one.number >= 1500)
+    assert alarm.readings > 1
+    assert abs(alarm.since - 1500) <= 3
+    assert alarm.since_time == 60.0 * alarm.since
+
+
+def test_the_picture_of_an_alarm_shows_what_it_tells():
+    stream = ForecastStream(forecaster_for(6.0))
+    pushed_all(stream, wave(800))
+    alarm = stream.push(9.0).alarm
+    above, below = alarm.plot().axes
+    lines = {line.get_label(): line.get_ydata() for line in above.lines}
+    assert_array_equal(lines["seen"], alarm.recent[:, 1])
+    assert_array_equal(lines["expected"], alarm.recent[:, 2])
+    assert_array_equal([bar.get_height() for bar in below.patches], alarm.weights)
+    assert above.get_title(loc="left") + above.get_title() == alarm.kind
 
 
 def test_missing_readings_let_time_pass():

@@ -230,6 +230,9 @@ def _run_units(
             told.note(f"{log.others} units of other configurations in {log.path} are left alone")
         for text in notes_on_code(experiment, log.all(), Checked.read(folder), code):
             told.note(text)
+        for unit in wanted:
+            if log.find(unit) is not None:  # a kill may have come between writing a unit and tidying up after it
+                _remove(_scratch(folder, fingerprint, unit))
         while True:
             missing = [unit for unit in wanted if log.find(unit) is None]
             tasks = [Task(unit, _scratch(folder, fingerprint, unit)) for unit in missing]

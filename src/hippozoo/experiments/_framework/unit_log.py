@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from hippozoo._files import CannotWriteError, demand_writable, naming
+from hippozoo._files import CannotWriteError, demand_writable, naming, open_locked, remove_locked
 from hippozoo.experiments._framework.plain import canonical
 from hippozoo.experiments._framework.protocol import Finished
-
-try:
-    import fcntl
-except ImportError:  # Windows: there, two runs into one folder are not noticed
-    fcntl = None
 
 
 class ResultsInUseError(RuntimeError):
@@ -138,21 +132,12 @@ class UnitLog:
 
     def _open(self) -> None:
         """Open the file and lock it; only who holds the lock may write to the file, or remove it."""
-        while self._file is None:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            try:
-                if fcntl is not None:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Another run may have ended, and removed the empty file, between the two lines above.
-                if _is_at(descriptor, self.path):
-                    self._file = descriptor
-            except BlockingIOError:
-                raise ResultsInUseError(
-                    f"another run is writing to {self.path}; wait until it has finished, or pass another --out."
-                ) from None
-            finally:
-                if self._file is None:
-                    os.close(descriptor)
+        try:
+            self._file = open_locked(self.path, os.O_APPEND)
+        except BlockingIOError:
+            raise ResultsInUseError(
+                f"another run is writing to {self.path}; wait until it has finished, or pass another --out."
+            ) from None
 
     def read(self) -> None:
         """Take in what the file holds, and cut off a torn last line."""
@@ -172,12 +157,9 @@ class UnitLog:
     def _close(self) -> None:
         if self._file is not None:
             descriptor, self._file = self._file, None
-            try:
-                # Removed while the lock is held: nobody else can have begun to write to it.
-                if os.fstat(descriptor).st_size == 0 and _is_at(descriptor, self.path):
-                    with suppress(PermissionError):  # Windows removes no open file
-                        self.path.unlink()
-            finally:
+            if os.fstat(descriptor).st_size == 0:
+                remove_locked(descriptor, self.path)
+            else:
                 os.close(descriptor)  # which also releases the lock
 
     def find(self, unit: dict[str, Any]) -> Finished | None:
@@ -213,11 +195,3 @@ class UnitLog:
             os.ftruncate(self._file, before)  # half a line would spoil the next one
             raise
         self._done[canonical(done.unit)] = replace(done, code=self.code)
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether this open file is still the one of that name."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False

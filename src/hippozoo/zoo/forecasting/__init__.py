@@ -1,5 +1,6 @@
 """Forecasting HiPPO: streaming forecasts of reduced rank, with their uncertainty and the past that they use."""
 
+from hippozoo.zoo.forecasting.alarm import Alarm
 from hippozoo.zoo.forecasting.alarms import Detector, DetectorState, Surprise
 from hippozoo.zoo.forecasting.candidates import Candidate
 from hippozoo.zoo.forecasting.defaults import forecaster_for
@@ -9,13 +10,14 @@ from hippozoo.zoo.forecasting.explanation import Explanation, explain
 from hippozoo.zoo.forecasting.forecast import Forecast
 from hippozoo.zoo.forecasting.forecaster import Forecaster
 from hippozoo.zoo.forecasting.future import future_metric, lead_basis
+from hippozoo.zoo.forecasting.history_weights import history_weights
 from hippozoo.zoo.forecasting.mixed_forecast import MixedForecast
 from hippozoo.zoo.forecasting.mixture import Mixer, Mixture
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap, reduced_rank
 from hippozoo.zoo.forecasting.seasons import find_seasons
 from hippozoo.zoo.forecasting.state import ForecasterState, Validation
-from hippozoo.zoo.forecasting.stream import Alarm, ForecastStream, Pushed
+from hippozoo.zoo.forecasting.stream import ForecastStream, Pushed
 
 __all__ = [
     "Alarm",
@@ -41,6 +43,7 @@ __all__ = [
     "find_seasons",
     "forecaster_for",
     "future_metric",
+    "history_weights",
     "lead_basis",
     "reduced_rank",
 ]

@@ -44,6 +44,8 @@ _CALM = 32
 _CAP = 4.0
 # A past that is this far out, in units of the mean leverage, moves a map no more than one at this distance.
 _FAR = 16.0
+# What is left of the change since last season with every cell further ahead, where it fades.
+FADE = 0.9
 _ROUGHLY = 1e-12
 
 
@@ -276,7 +278,7 @@ def issue(
             base = log[now + k + 1 - back, VALUE] if known else held
             scratch[s * H + k] = base
             if simple:
-                fade *= 0.9
+                fade *= FADE
                 row[k, e + 3 * s] = base
                 row[k, e + 3 * s + 1] = base + change
                 row[k, e + 3 * s + 2] = base + change * fade

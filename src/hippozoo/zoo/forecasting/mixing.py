@@ -8,7 +8,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from hippozoo._arguments import positive_number, shorten
 from hippozoo.systems import LegT
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 __all__ = [
     "check_mixture",
     "check_size",
+    "counts_only",
     "forecast",
     "initial_state",
+    "issue_every_cell",
     "maps",
     "mixer_of",
     "moments",
@@ -38,6 +40,7 @@ __all__ = [
     "past",
     "replay",
     "scores",
+    "several_taken_in",
     "taken_in",
     "until_validated",
 ]
@@ -187,6 +190,41 @@ def one_taken_in(forecaster: Forecaster, state: ForecasterState, value: Any) -> 
     mixture = forecaster.mixer.learn_cell(before, row, seen)
     heard = forecaster.dt if seen.any() else 0.0
     return _state(state, mixture, state.time + forecaster.dt, state.seen + heard, forecaster.dt)
+
+
+def several_taken_in(
+    forecaster: Forecaster, state: ForecasterState, values: Float[np.ndarray, "time channels"]
+) -> tuple[ForecasterState, Float[np.ndarray, "time two channels"]]:
+    """The same for several, and what was expected of the sample after each: mean, and size of the error.
+
+    Bit for bit as one by one. For steps of `dt`, rows that hold a sample, and mixtures that `issue_every_cell`.
+    """
+    before = state.mixture
+    assert before is not None
+    seen = ~np.isnan(values)
+    told = np.empty((len(values), 2, state.channels))
+    mixture = forecaster.mixer.learn(before, np.where(seen, values, 0.0), seen, told=told)
+    time, heard = state.time, state.seen
+    for _ in range(len(values)):  # added up as one by one, rounding included
+        time, heard = time + forecaster.dt, heard + forecaster.dt
+    return _state(state, mixture, time, heard, forecaster.dt), told
+
+
+def issue_every_cell(forecaster: Forecaster, state: ForecasterState) -> bool:
+    """Whether every sample is followed by a forecast that `several_taken_in` can tell."""
+    mixture = state.mixture
+    assert mixture is not None
+    known = mixture.live[:, kernels.LONG_W] > 0  # errors were seen, so that their size is known
+    return forecaster.mixer.stride == 1 and not mixture.offset and bool(known.all())
+
+
+def counts_only(state: ForecasterState, values: Float[np.ndarray, "time channels"]) -> Bool[np.ndarray, " time"]:
+    """Whether all readings of all channels before each of these, and it too, are whole numbers from zero on."""
+    assert state.mixture is not None
+    live = state.mixture.live
+    so_far = ((live[:, kernels.BEGUN] > 0) & (live[:, kernels.WHOLE] > 0)).all()
+    whole = np.isnan(values) | ((values == np.floor(values)) & (values >= 0))
+    return np.logical_and.accumulate(whole.all(axis=1)) & so_far
 
 
 def _checked_row(state: ForecasterState, value: Any) -> tuple[np.ndarray, np.ndarray]:

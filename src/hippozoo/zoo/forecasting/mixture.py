@@ -19,11 +19,11 @@ from hippozoo.discretise import zero_order_hold
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.forecasting import _kernels as kernels
 
-__all__ = ["MAP_RENEWAL", "Mixer", "Mixture"]
+__all__ = ["FAR", "MAP_RENEWAL", "SMOOTHING", "Mixer", "Mixture"]
 
 _take_in: Any = kernels.take_in  # tables are handed over as they are, which no type checker can count
 # Level, trend and damping of the trends that are tried: slow and quick ones.
-_SMOOTHING = np.array([(0.3, 0.1, 0.9), (0.8, 0.2, 0.9), (0.5, 0.05, 0.97), (0.2, 0.02, 0.98)])
+SMOOTHING = np.array([(0.3, 0.1, 0.9), (0.8, 0.2, 0.9), (0.5, 0.05, 0.97), (0.2, 0.02, 0.98)])
 # A map is renewed when what was seen has grown by this share, and after so many cells at the latest.
 _RENEWAL_GROWTH = 1 / 8
 MAP_RENEWAL = 256
@@ -32,7 +32,7 @@ _ROWS = 48
 _SLACK = 48
 # The error of a pair's future beyond which the pair counts less.
 _ODD = 20.0
-_FAR = 16.0
+FAR = 16.0
 _LEAST_RIDGE = 1e-9
 _FEWEST_PAIRS = 4
 # What a panel lends to each of its series counts as so many pairs.
@@ -167,7 +167,7 @@ class Mixer(Immutable):
         """What each of the mixed forecasts is called."""
         found: list[str] = []
         if self.simple:
-            found += ["last value", "mean", "drift", *["damped trend"] * len(_SMOOTHING)]
+            found += ["last value", "mean", "drift", *["damped trend"] * len(SMOOTHING)]
             for season in self.seasons:
                 found += [f"season {season}", f"season {season} and level", f"season {season} and fading level"]
         for memory, anchor, s in self.kinds:
@@ -191,7 +191,7 @@ class Mixer(Immutable):
         """Where the parts of a row of `Mixture.live` begin."""
         H, E = self.horizon, self.experts
         sizes = [
-            2 * len(_SMOOTHING),
+            2 * len(SMOOTHING),
             len(self.systems) * self.width,
             self.seasons[0] if self.seasons else 0,
             H * E,
@@ -244,7 +244,8 @@ class Mixer(Immutable):
         return self.horizon + max(self.seasons, default=0) + 1
 
     @cached_property
-    def _tables(self) -> tuple[Any, ...]:
+    def tables(self) -> tuple[Any, ...]:
+        """Seasons, orders, inputs (-1: the signal; else a season's changes), A_d transposed, b_d, and the rest."""
         width = self.width
         A_T, b = np.zeros((len(self.systems), width, width)), np.zeros((len(self.systems), width))
         for m, system in enumerate(self.systems):
@@ -253,7 +254,7 @@ class Mixer(Immutable):
         count = len(self.histories)
         inputs = np.array([-1] * count + list(range(len(self.systems) - count)))
         orders = np.array([system.order for system in self.systems])
-        return np.array(self.seasons, dtype=np.int64), orders, inputs, A_T, b, _SMOOTHING, self.silence
+        return np.array(self.seasons, dtype=np.int64), orders, inputs, A_T, b, SMOOTHING, self.silence
 
     @cached_property
     def _kind_tables(self) -> tuple[np.ndarray, np.ndarray]:
@@ -304,8 +305,9 @@ class Mixer(Immutable):
         seen: Bool[np.ndarray, "cells channels"],
         *,
         learning: bool = True,
+        told: Float[np.ndarray, "cells two channels"] | None = None,
     ) -> Mixture:
-        """The mixture after these cells too."""
+        """The mixture after these cells too; `told` takes mean and error expected after each, where all issue."""
         if not len(values):
             return mixture
         state = _Working(self, mixture, len(values), learning=learning)
@@ -319,6 +321,8 @@ class Mixer(Immutable):
             due = int(np.searchsorted(counted, base + state.renewal - state.seen)) + 1 - begin
             count = min(room, due, len(values) - begin)
             state.take_in(values[begin : begin + count], seen[begin : begin + count])
+            if told is not None:
+                told[begin : begin + count] = state.latest(count)
             begin += count
             state.seen += int(counted[begin - 1]) - base
             if state.seen >= state.renewal:
@@ -354,7 +358,7 @@ class Mixer(Immutable):
 
     @cached_property
     def _constants(self) -> tuple[Any, ...]:
-        return (self.horizon, self.stride, self.decay, self.keep, *self._tables, *self._kind_tables)
+        return (self.horizon, self.stride, self.decay, self.keep, *self.tables, *self._kind_tables)
 
     def issue(self, mixture: Mixture) -> Float[np.ndarray, "channels leads forecasts"]:
         """Every forecast from the present, their mixture and the size of its errors."""
@@ -367,7 +371,7 @@ class Mixer(Immutable):
         if not mixture.cell:
             return rows
         scratch = np.zeros(S * H + 2 * self.width + 3 * E)
-        seasons, orders, inputs, _, _, smoothing, _ = self._tables
+        seasons, orders, inputs, _, _, smoothing, _ = self.tables
         # The log is written into at the present cell only, with the numbers that are there already.
         log = mixture.log[:, : mixture.now].copy()
         for c in range(C):
@@ -550,6 +554,12 @@ class _Working:
         self.now += len(values)
         self.cell += len(values)
 
+    def latest(self, count: int) -> np.ndarray:
+        """What the last `count` rows expect of the cell after them: mean and size of the error."""
+        mean = self.mixer.experts
+        rows = self.rows[:, self.used - count : self.used, 0]
+        return np.stack([rows[..., mean], rows[..., mean + 1 + kernels.SCALES]]).transpose(2, 0, 1)
+
     def renew(self) -> None:
         """New maps from all pairs that are complete; and when to do so next."""
         self.absorb()
@@ -589,7 +599,7 @@ class _Working:
         """Moments of the pairs of these cells of the log; the memories move on to the last of them."""
         mixer = self.mixer
         C, H, q, K = len(self.live), mixer.horizon, mixer.width, len(mixer.kinds)
-        seasons, orders, inputs, A_T, b, _, silence = mixer._tables
+        seasons, orders, inputs, A_T, b, _, silence = mixer.tables
         states = np.zeros((C, count, len(mixer.systems) * q))
         age = np.zeros((C, count))
         scratch, differences = np.zeros(q), np.zeros(len(seasons))
@@ -615,7 +625,7 @@ class _Working:
             x = states[:, :, memory * q : (memory + 1) * q].copy()
             w = weights
             if mixer.guard:
-                w = w * np.minimum(1.0, _FAR / np.maximum(here[:, :, kernels.LEVERAGE + n], _FAR))
+                w = w * np.minimum(1.0, FAR / np.maximum(here[:, :, kernels.LEVERAGE + n], FAR))
             if anchor == "last":
                 x[:, :, 0] -= here[:, :, kernels.VALUE] - refs[:, None]
                 y = futures - here[:, :, kernels.VALUE, None]

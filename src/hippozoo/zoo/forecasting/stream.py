@@ -5,71 +5,36 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from hippozoo import checkpoint
 from hippozoo._arguments import real_array, shorten, whole_number
+from hippozoo.zoo.forecasting import mixing
+from hippozoo.zoo.forecasting.alarm import RECENT, Alarm
 from hippozoo.zoo.forecasting.alarms import Detector, DetectorState, Surprise
 from hippozoo.zoo.forecasting.forecast import Forecast
 from hippozoo.zoo.forecasting.forecaster import Forecaster
+from hippozoo.zoo.forecasting.history_weights import history_weights
 from hippozoo.zoo.forecasting.state import ForecasterState
 
-__all__ = ["ForecastStream", "Pushed", "Alarm"]
+__all__ = ["ForecastStream", "Pushed"]
 
 Late = Literal["refuse", "skip"]
 Value = float | int | Float[np.ndarray, " channels"] | Int[np.ndarray, " channels"] | list | tuple | None
 
-# The widths of bands are looked up anew after so many readings: counted from the first, so that it does not depend on
-# how readings come or on restarts.
-_RENEWED = 64
+# The widths of bands are looked up anew after so many readings, and after more of them once many are known: counted
+# from the first, so that it does not depend on how readings come or on restarts.
+_RENEWED, _RENEWED_LATER, _LATER = 64, 512, 1024
 # Two steps that differ by no more than this share of the usual one are the same.
 _SAME = 1e-9
 
 
-@dataclass(frozen=True)
-class Alarm:
-    """Why a reading is worth a look.
-
-    Parameters
-    ----------
-    channel
-        Which one, from 0.
-    p
-        How often, per reading, a quiet stream would begin to look at least so strange.
-    kind
-        What is strange: a level, the size or the drift of the forecast's errors, over how many readings.
-    size
-        How strange: in deviations of the stream for a level, in mean errors of the forecast for errors.
-    readings
-        Over how many readings it was taken: it may have begun so long ago.
-    value, expected, lower, upper
-        What came, what was expected, and the band it should have been in.
-    """
-
-    channel: int
-    p: float
-    kind: str
-    size: float
-    readings: int
-    value: float
-    expected: float
-    lower: float
-    upper: float
-
-    def __str__(self) -> str:
-        seen = f"{self.value:g} where {self.expected:g} was expected ({self.lower:g} to {self.upper:g})"
-        return (
-            f"{self.kind}: {self.size:.3g}; {seen}; a quiet stream looks so {1000 * self.p:.2g} times in 1,000 readings"
-        )
-
-
 class Pushed:
-    """What a reading meant; each is one number, or one per channel.
+    """What a reading meant; each is one number, or one per channel. Of several readings, time comes first.
 
     Attributes
     ----------
@@ -103,6 +68,11 @@ class Pushed:
             alarms,
         )
         self._forecast = forecast
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """Expected, lower, upper, error and p."""
+        return self.expected, self.lower, self.upper, self.error, self.p
 
     @property
     def alarm(self) -> Alarm | None:
@@ -181,6 +151,7 @@ class ForecastStream:
         self._watched: DetectorState = self.detector.initial_state(count)
         self._newest = np.full(count, np.nan)
         self._reach = np.zeros((2, count))
+        self._recent = np.full((RECENT, 6, count), np.nan)
         self._time: float | None = None
         self._timed: bool | None = None
         self._pending = False  # whether the newest reading is still to be learnt
@@ -230,27 +201,83 @@ class ForecastStream:
                 f"time={time} is not after {self._time}, the time of the reading before; time only runs forwards: "
                 f"sort the readings, or build the stream with late='skip'."
             )
-        learnt = self._after(elapsed)
-        forecast: Any = self.forecaster.forecast(learnt)
-        mean, size = forecast.next_reading()
-        if self.readings % _RENEWED == 0:
-            self._reach = forecast.next_reach((1 - self.coverage) / 2)
-        lower, upper = mean - size * self._reach[1], mean + size * self._reach[0]
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            errors = np.where(np.isfinite(size) & (size > 0), (given - mean) / size, np.nan)
-        errors = np.clip(errors, -1e6, 1e6)
-        self._watched, surprise = self.detector.watch(self._watched, given[None], errors[None])
-        self._learnt, self._provisional, self._newest, self._pending = learnt, None, given, True
-        if time is not None:
-            self._time = float(time)
-        self._timed = time is not None
-        self.readings += 1
-        alarms = self._alarms(surprise, given, mean, lower, upper)
+        return self._push(given, elapsed, None if time is None else float(time))
+
+    def push_many(
+        self,
+        values: Float[np.ndarray, "time *channels"] | Int[np.ndarray, "time *channels"],
+        times: Float[np.ndarray, " time"] | Int[np.ndarray, " time"] | None = None,
+    ) -> Pushed:
+        """Take in readings that are there already, the same bit for bit as one by one, and several times as fast.
+
+        Everything is checked before the first is taken in. Readings that come too late are refused, or skipped and
+        counted; what is said of these is NaN.
+
+        Parameters
+        ----------
+        values
+            (time,) or (time, channels); NaN where one is missing.
+        times
+            Of each, in the unit of `dt`; leave them out in a stream of equal steps.
+
+        Examples
+        --------
+        >>> from hippozoo.zoo.forecasting import ForecastStream, forecaster_for
+        >>> stream = ForecastStream(forecaster_for(6.0))
+        >>> pushed = stream.push_many(np.sin(np.arange(500) / 5))
+        >>> pushed.expected.shape, stream.readings, bool(abs(pushed.expected[-1] - np.sin(499 / 5)) < 0.05)
+        ((500,), 500, True)
+        """
+        given = self._checked_values(values)
+        moments = self._checked_times(times, len(given))
+        kept = self._in_time(moments, len(given))
+        count = len(self._newest)
+        told = np.full((5, len(given), count), np.nan)  # expected, lower, upper, error, p
+        alarms: list[Alarm] = []
+        places = np.flatnonzero(kept)
+        rows = np.ascontiguousarray(given[places])
+        clock = None if moments is None else moments[places]
+        at = 0
+        while at < len(rows):
+            length = self._length_of_block(rows, clock, at)
+            block = slice(at, at + length)
+            found = self._push_block(rows[block], None if clock is None else clock[block]) if length > 1 else None
+            if found is None:
+                time = None if clock is None else float(clock[at])
+                one = self._push(rows[at], self._elapsed(time), time)
+                found = np.stack([np.atleast_1d(part) for part in one.parts])[:, None]
+                alarms += one.alarms
+            told[:, places[at : at + found.shape[1]]] = found
+            at += found.shape[1]
+        self.skipped += int((~kept).sum())
+        expected, lower, upper, error, p = told[:, :, 0] if self.channels is None else told
         number = self.readings
-        expected, below, above, error, p = (
-            float(one[0]) if self.channels is None else one for one in (mean, lower, upper, errors, surprise.p[0])
-        )
-        return Pushed(expected, below, above, error, p, alarms, lambda: self._forecast_at(number))
+        return Pushed(expected, lower, upper, error, p, tuple(alarms), lambda: self._forecast_at(number))
+
+    def judge(self, value: Value, time: float | None = None) -> Pushed:
+        """What a reading would mean if it came now; nothing is taken in, and no alarm is given.
+
+        Parameters
+        ----------
+        value, time
+            As of `push`; a time that has passed is refused.
+
+        Examples
+        --------
+        >>> from hippozoo.zoo.forecasting import ForecastStream, forecaster_for
+        >>> stream = ForecastStream(forecaster_for(6.0))
+        >>> _ = stream.push_many(np.sin(np.arange(500) / 5))
+        >>> bool(stream.judge(9.0).p < 0.001 < stream.judge(np.sin(100)).p), stream.readings
+        (True, 500)
+        """
+        given = self._checked_value(value)
+        elapsed = self._elapsed(time)
+        if elapsed is not None and elapsed <= 0:
+            raise ValueError(f"time={time} is not after {self._time}, the time of the newest reading.")
+        _, _, told, _, surprise = self._judged(given, elapsed)
+        number = self.readings
+        parts: Any = self._told(*told, surprise.p[0])
+        return Pushed(*parts, alarms=(), forecast=lambda: self._forecast_at(number))
 
     def advance(self, time: float) -> None:
         """Nothing came until `time`: the newest reading held for its usual step, and then there was silence."""
@@ -285,6 +312,7 @@ class ForecastStream:
             "watched": self._watched,
             "newest": self._newest,
             "reach": self._reach,
+            "recent": self._recent,
             "time": self._time,
             "timed": self._timed,
             "pending": self._pending,
@@ -308,6 +336,7 @@ class ForecastStream:
             )
         self._learnt, self._watched, self._provisional = known["learnt"], known["watched"], None
         self._newest, self._reach = np.array(known["newest"], float), np.array(known["reach"], float)
+        self._recent = np.array(known["recent"], float)
         self._time = None if known["time"] is None else float(known["time"])
         self._timed = None if known["timed"] is None else bool(known["timed"])
         self._pending = bool(known["pending"])
@@ -340,21 +369,86 @@ class ForecastStream:
                 f"for vectors build ForecastStream(forecaster, channels=…)."
             )
         array = np.atleast_1d(given).astype(float)
-        if np.isinf(array).any():
-            raise ValueError(f"value={shorten(value)} is infinite; pass finite numbers, or None if it is missing.")
+        self._check_size(array[None], value)
         return array
+
+    def _check_size(self, rows: np.ndarray, value: Any) -> None:
+        """Refuse what could not be learnt with the next reading: then it would be too late."""
+        sizes = np.abs(rows)
+        if (sizes > mixing.LARGEST).any():
+            worst = float(rows[sizes > mixing.LARGEST][0])
+            what = f"value={shorten(value)} is" if np.ndim(value) == 0 else f"values hold {worst:g}, which is"
+            raise ValueError(
+                f"{what} infinite or too large; pass numbers below {mixing.LARGEST:g}, or None (NaN in an array) "
+                f"where one is missing."
+            )
+        if ((sizes > 0) & (sizes < mixing.SMALLEST)).any():
+            held = np.where(np.isnan(self._newest), self._learnt.held, self._newest) if self._pending else None
+            held = self._learnt.held if held is None else held
+            for row in sizes:
+                largest = np.nanmax(row, initial=0.0)
+                if 0 < largest < mixing.SMALLEST and not (np.abs(held) >= mixing.SMALLEST).any():
+                    raise ValueError(
+                        f"no number is above {largest:g}, and squares of numbers below {mixing.SMALLEST:g} vanish; "
+                        f"multiply the readings by a power of ten first."
+                    )
+                held = np.where(np.isnan(row), held, row)
+
+    def _checked_values(self, values: Any) -> np.ndarray:
+        """(time, channels), NaN where one is missing."""
+        given = np.asarray(values)
+        if given.dtype.kind == "O":
+            given = np.array([math.nan if one is None else one for one in given.ravel()]).reshape(given.shape)
+        if given.dtype.kind not in "iuf":
+            raise TypeError(f"values have dtype {given.dtype}; pass numbers, NaN where one is missing.")
+        expected = (len(self._newest),) if self.channels is not None else ()
+        if given.ndim != 1 + len(expected) or given.shape[1:] != expected:
+            wanted = "(time,)" if self.channels is None else f"(time, {self.channels})"
+            raise ValueError(f"values have shape {given.shape}, but this stream takes {wanted}; pass that.")
+        rows = np.array(given, float).reshape(len(given), len(self._newest))
+        self._check_size(rows, values)
+        return rows
+
+    def _checked_times(self, times: Any, count: int) -> np.ndarray | None:
+        self._demand_alike(times is not None)
+        if times is None:
+            return None
+        moments = real_array("times", times)
+        if moments.shape != (count,):
+            raise ValueError(f"times have shape {moments.shape}, and there are {count} readings; pass one for each.")
+        return moments
+
+    def _in_time(self, moments: np.ndarray | None, count: int) -> np.ndarray:
+        """Which readings come after all before them."""
+        if moments is None or not count:
+            return np.ones(count, bool)
+        begin = -math.inf if self._time is None else self._time
+        before = np.maximum.accumulate(np.append(begin, moments[:-1]))
+        kept = moments > before
+        if self.late == "refuse" and not kept.all():
+            at = int(kept.argmin())
+            raise ValueError(
+                f"times[{at}]={moments[at]} is not after {before[at]}, the time of the reading before; time only runs "
+                f"forwards: sort the readings, or build the stream with late='skip'."
+            )
+        return kept
 
     def _elapsed(self, time: Any) -> float | None:
         """Time since the newest reading; None for the first."""
-        if self._timed is not None and self._timed != (time is not None):
-            told = "with a time" if self._timed else "without a time"
-            raise ValueError(f"readings came {told} so far; push all of them alike.")
+        self._demand_alike(time is not None)
         if time is None:
             return None if not self.readings else float(self.forecaster.dt)
-        present = real_array("time", time)
-        if present.ndim:
-            raise ValueError(f"time={shorten(time)}; pass one finite number.")
-        return None if self._time is None else float(present) - self._time
+        if type(time) is not float or not math.isfinite(time):
+            present = real_array("time", time)
+            if present.ndim:
+                raise ValueError(f"time={shorten(time)}; pass one finite number.")
+            time = float(present)
+        return None if self._time is None else time - self._time
+
+    def _demand_alike(self, timed: bool) -> None:
+        if self._timed is not None and self._timed != timed:
+            told = "with a time" if self._timed else "without a time"
+            raise ValueError(f"readings came {told} so far; push all of them alike.")
 
     def _after(self, elapsed: float | None) -> ForecasterState:
         """What is learnt once the newest reading has held for so long."""
@@ -378,17 +472,127 @@ class ForecastStream:
             raise RuntimeError("the stream has moved on; ask for pushed.forecast before the next push.")
         return self.forecast
 
-    def _alarms(
-        self, surprise: Surprise, given: np.ndarray, mean: np.ndarray, lower: np.ndarray, upper: np.ndarray
-    ) -> tuple[Alarm, ...]:
-        marked: Bool[np.ndarray, " channels"] = surprise.alarm[0]
-        if not marked.any():
-            return ()
-        return tuple(
-            Alarm(
-                int(c), float(surprise.p[0, c]), self.detector.kinds[surprise.kind[0, c]], float(surprise.size[0, c]),
-                self.detector.length(int(surprise.kind[0, c])),
-                float(given[c]), float(mean[c]), float(lower[c]), float(upper[c]),
-            )
-            for c in np.flatnonzero(marked)
-        )  # fmt: skip
+    # -- one reading --------------------------------------------------------------------------------------------------
+
+    def _push(self, given: np.ndarray, elapsed: float | None, time: float | None) -> Pushed:
+        """Take in a reading that was checked."""
+        learnt, self._reach, told, self._watched, surprise = self._judged(given, elapsed)
+        self._moved(learnt, given, time)
+        self._remember(given[None], None if time is None else np.array([time]), *told)
+        self.readings += 1
+        alarms = self._alarms(surprise, learnt, time) if surprise.alarm.any() else ()
+        number = self.readings
+        parts: Any = self._told(*told, surprise.p[0])
+        return Pushed(*parts, alarms=alarms, forecast=lambda: self._forecast_at(number))
+
+    def _judged(self, given: np.ndarray, elapsed: float | None) -> tuple[Any, ...]:
+        """What is learnt before a reading, how far bands reach, what is said of it, and the detector after it."""
+        learnt = self._after(elapsed)
+        forecast: Any = self.forecaster.forecast(learnt)
+        mean, size = forecast.next_reading()
+        reach = forecast.next_reach((1 - self.coverage) / 2) if self._renews(self.readings) else self._reach
+        lower, upper, errors = _compared(given, mean, size, reach)
+        watched, surprise = self.detector.watch_rows(self._watched, given[None], errors[None])
+        return learnt, reach, (mean, lower, upper, errors), watched, surprise
+
+    def _told(self, *parts: np.ndarray) -> tuple[Any, ...]:
+        """Single numbers where the stream is one of these."""
+        return tuple(float(one[0]) for one in parts) if self.channels is None else parts
+
+    @staticmethod
+    def _renews(number: int) -> bool:
+        return number % (_RENEWED if number < _LATER else _RENEWED_LATER) == 0
+
+    def _moved(self, learnt: ForecasterState, newest: np.ndarray, time: float | None) -> None:
+        self._learnt, self._provisional, self._newest, self._pending = learnt, None, newest, True
+        if time is not None:
+            self._time = time
+        self._timed = time is not None
+
+    def _remember(self, values: np.ndarray, times: np.ndarray | None, *told: np.ndarray) -> None:
+        """What an alarm tells of the readings before it; a ring by their numbers."""
+        numbers = self.readings + np.arange(len(values))
+        clock = numbers if times is None else times
+        places = numbers % RECENT
+        self._recent[places, 0] = clock[:, None]
+        for column, part in enumerate((values, *told), start=1):
+            self._recent[places, column] = part
+
+    def _alarms(self, surprise: Surprise, learnt: ForecasterState, time: float | None) -> tuple[Alarm, ...]:
+        number, mixer, mixture = self.readings - 1, self.forecaster.mixer, learnt.mixture
+        assert mixture is not None
+        order = (number + 1 + np.arange(RECENT)) % RECENT
+        recent = self._recent[order][-min(RECENT, self.readings) :]
+        usual, shares = self.detector.usual(self._watched), mixer.shares(mixture)[:, 0]
+        lags = max([RECENT, *(season + 1 for season in mixer.seasons)])
+        found = []
+        for c in np.flatnonzero(surprise.alarm[0]).tolist():
+            by: dict[str, float] = {}
+            for name, share in zip(mixer.names, shares[c].tolist(), strict=True):
+                by[name] = by.get(name, 0.0) + share
+            kind = int(surprise.kind[0, c])
+            _, value, expected, lower, upper, _ = recent[-1, :, c].tolist()
+            found.append(
+                Alarm(
+                    channel=c, number=number, time=time, p=float(surprise.p[0, c]), kind=self.detector.kinds[kind],
+                    size=float(surprise.size[0, c]), readings=self.detector.length(kind), value=value,
+                    expected=expected, lower=lower, upper=upper, usual=(float(usual[0, c]), float(usual[1, c])),
+                    by=dict(sorted(by.items(), key=lambda one: -one[1])),
+                    weights=history_weights(mixer, mixture, c, lags), recent=recent[:, :, c],
+                )
+            )  # fmt: skip
+        return tuple(found)
+
+    # -- several readings ---------------------------------------------------------------------------------------------
+
+    def _length_of_block(self, rows: np.ndarray, clock: np.ndarray | None, at: int) -> int:
+        """How many of the rows from `at` on can be learnt in one go; 1 where each must be taken by itself."""
+        if (
+            not self._pending
+            or self._renews(self.readings)
+            or not mixing.issue_every_cell(self.forecaster, self._learnt)
+        ):
+            return 1
+        step = _RENEWED if self.readings < _LATER else _RENEWED_LATER
+        end = min(at + _RENEWED, at + step - self.readings % step, len(rows))
+        # What is learnt are the newest reading and all rows but the last one.
+        cells = np.concatenate([self._newest[None], rows[at : end - 1]])
+        sizes = np.abs(cells)
+        plain = (np.isnan(cells) | (cells == 0) | ((sizes >= mixing.SMALLEST) & (sizes <= mixing.LARGEST))).all(axis=1)
+        plain &= ~np.isnan(cells).all(axis=1)
+        if clock is not None:
+            usual = float(self.forecaster.dt)
+            steps = np.diff(clock[at:end], prepend=math.nan if self._time is None else self._time)
+            plain &= np.abs(steps - usual) <= _SAME * usual
+        return max(len(plain) if plain.all() else int(plain.argmin()), 1)
+
+    def _push_block(self, rows: np.ndarray, clock: np.ndarray | None) -> np.ndarray | None:
+        """What is said of these readings; None, and nothing has happened, where one of them gives an alarm first."""
+        cells = np.concatenate([self._newest[None], rows[:-1]])
+        begun = self._learnt
+        learnt, told = mixing.several_taken_in(self.forecaster, begun, cells)
+        mean, size = told[:, 0], told[:, 1]
+        bound = self.forecaster.lower
+        if bound is not None:
+            mean = np.maximum(mean, bound)
+        else:
+            counts = mixing.counts_only(begun, cells)
+            mean = np.where(counts[:, None], np.maximum(mean, 0.0), mean)
+        lower, upper, errors = _compared(rows, mean, size, self._reach)
+        watched, surprise = self.detector.watch_rows(self._watched, rows, errors)
+        if surprise.alarm.any():
+            first = int(surprise.alarm.any(axis=1).argmax())
+            return self._push_block(rows[:first], None if clock is None else clock[:first]) if first > 1 else None
+        self._watched = watched
+        self._moved(learnt, rows[-1], None if clock is None else float(clock[-1]))
+        self._remember(rows, clock, mean, lower, upper, errors)
+        self.readings += len(rows)
+        return np.stack([mean, lower, upper, errors, surprise.p])
+
+
+def _compared(given: np.ndarray, mean: np.ndarray, size: np.ndarray, reach: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The band, and how far off the mean was in units of the error expected."""
+    lower, upper = mean - size * reach[1], mean + size * reach[0]
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        errors = np.where(np.isfinite(size) & (size > 0), (given - mean) / size, np.nan)
+    return lower, upper, np.minimum(np.maximum(errors, -1e6), 1e6)

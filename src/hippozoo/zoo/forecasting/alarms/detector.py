@@ -193,17 +193,34 @@ class Detector(Immutable):
             raise ValueError(
                 f"values have shape {np.shape(values)} and errors {np.shape(errors)}; pass one error each."
             )
+        after, surprise = self.watch_rows(state, seen, missed)
+        if state.single:
+            surprise = Surprise(surprise.p[:, 0], surprise.alarm[:, 0], surprise.kind[:, 0], surprise.size[:, 0])
+        return after, surprise
+
+    def watch_rows(
+        self,
+        state: DetectorState,
+        values: Float[np.ndarray, "time channels"],
+        errors: Float[np.ndarray, "time channels"],
+    ) -> tuple[DetectorState, Surprise]:
+        """`watch` for those who have checked what they pass: contiguous float64, channels in any case."""
         after = [array.copy() for array in (state.numbers, state.rings, state.histograms, state.counts, state.last)]
-        p, size = np.empty(seen.shape), np.empty(seen.shape)
-        kind, alarm = np.empty(seen.shape, np.int64), np.empty(seen.shape, bool)
-        settings = (float(self.forgetting), float(self.memory), float(self.silence), float(self.warmup))
-        kernels.watch(
-            seen, missed, *after, np.array(self.windows), self.error_window, *settings, self._quiet, _PRIOR, _ENOUGH,
-            self.rate / 1000.0, p, kind, size, alarm,
+        p, size = np.empty(values.shape), np.empty(values.shape)
+        kind, alarm = np.empty(values.shape, np.int64), np.empty(values.shape, bool)
+        kernels.watch(values, errors, *after, *self._settings, p, kind, size, alarm)
+        return DetectorState(state.single, *after), Surprise(p, alarm, kind, size)
+
+    def usual(self, state: DetectorState) -> Float[np.ndarray, "two channels"]:
+        """The stream's own mean and deviation, as fading as `forgetting` says: what a level is compared with."""
+        return np.stack([state.numbers[:, kernels.MEAN], np.sqrt(state.numbers[:, kernels.VARIANCE])])
+
+    @cached_property
+    def _settings(self) -> tuple[Any, ...]:
+        numbers = (float(self.forgetting), float(self.memory), float(self.silence), float(self.warmup))
+        return (
+            np.array(self.windows), self.error_window, *numbers, self._quiet, _PRIOR, _ENOUGH, self.rate / 1000.0,
         )  # fmt: skip
-        found = (p, alarm, kind, size)
-        surprise = Surprise(*(one[:, 0] for one in found)) if state.single else Surprise(*found)
-        return DetectorState(state.single, *after), surprise
 
     @staticmethod
     def _checked(name: str, given: Any, state: DetectorState) -> np.ndarray:
