@@ -9,7 +9,7 @@ import importlib
 import inspect
 import pkgutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import hippozoo
 
@@ -42,6 +42,9 @@ def page(package: str) -> str:
         if name.startswith("__"):
             continue
         thing = getattr(module, name)
+        if words := _words_of_a_type(thing):
+            lines += [f".. py:data:: {package}.{name}", "", f"   {words}", ""]
+            continue
         kind = "class" if inspect.isclass(thing) else "function" if callable(thing) else "data"
         if inspect.isclass(thing) and issubclass(thing, BaseException):
             kind = "exception"
@@ -55,6 +58,17 @@ def page(package: str) -> str:
             continue
         lines += [f".. auto{kind}:: {package}.{name}", ""]
     return "\n".join(lines)
+
+
+def _words_of_a_type(thing: Any) -> str:
+    """What a name for a type stands for, which would otherwise be shown as a function or a class; empty for others."""
+    if get_origin(thing) is Literal:
+        return "A type: one of " + ", ".join(f"``{choice!r}``" for choice in get_args(thing)) + "."
+    if inspect.isclass(thing) and thing.__module__.startswith("jaxtyping"):
+        return f"A type: ``{thing.__name__}``."
+    if get_origin(thing) is not None:
+        return f"A type: ``{str(thing).replace('typing.', '').replace('collections.abc.', '')}``."
+    return ""
 
 
 def _has_comment(module: Any, name: str) -> bool:
