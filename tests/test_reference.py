@@ -1,5 +1,8 @@
 """The reference of the site: every public function and class has an example, and says what its numbers are."""
 
+import ast
+import builtins
+import doctest
 import importlib
 import inspect
 import sys
@@ -82,6 +85,38 @@ def test_every_public_name_has_an_example_that_runs(names):
         and thing.__name__ not in RESULTS.keys() | ABSTRACT | OF_COMMANDS
     ]
     assert not without
+
+
+def examples(thing):
+    """The examples in the docstrings of a function, or of a class and its methods, as syntax trees."""
+    members = vars(thing).values() if inspect.isclass(thing) else ()
+    for one in (thing, *(member for member in members if inspect.isfunction(member))):
+        text = inspect.cleandoc(one.__doc__ or "")
+        yield [ast.parse(example.source) for example in doctest.DocTestParser().get_examples(text)]
+
+
+def test_examples_use_names_that_a_reader_can_import(names):
+    public_names = (
+        {name.rpartition(".")[2] for name in names} | set(dir(builtins)) | {"np", "torch", "pd", "nn", "Path"}
+    )
+    for name, thing in names.items():
+        for trees in examples(thing):
+            nodes = [node for tree in trees for node in ast.walk(tree)]
+            known = set(public_names)
+            for node in nodes:
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    assert "._" not in (getattr(node, "module", "") or ""), (
+                        f"{name}: its example imports something private"
+                    )
+                    known |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+                elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    known.add(node.id)
+                elif isinstance(node, ast.arg):
+                    known.add(node.arg)
+                elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.ExceptHandler):
+                    known.add(node.name)
+            used = {node.id for node in nodes if isinstance(node, ast.Name)}
+            assert used <= known, f"{name}: its example uses {', '.join(used - known)}, which a reader cannot know"
 
 
 def test_results_are_made_by_something_that_exists():

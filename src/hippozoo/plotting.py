@@ -84,6 +84,7 @@ def axes_or_new(ax: Axes | None) -> Axes:
 
     Examples
     --------
+    >>> from matplotlib.figure import Figure
     >>> ax = Figure().subplots()
     >>> axes_or_new(ax) is ax
     True

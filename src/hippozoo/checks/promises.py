@@ -255,6 +255,7 @@ def check_padding_is_ignored(member: Any, trial: Trial | None = None) -> None:
     --------
     >>> from hippozoo.memory import Memory
     >>> from hippozoo.systems import LegT
+    >>> from unittest import SkipTest
     >>> try:
     ...     check_padding_is_ignored(Memory(LegT(order=4, timescale=20.0)))
     ... except SkipTest as reason:

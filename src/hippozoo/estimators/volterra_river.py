@@ -52,9 +52,10 @@ class VolterraRegressor(base.Regressor):
 
     Examples
     --------
+    >>> from hippozoo.estimators import RiverVolterraRegressor
     >>> from river import metrics
     >>> rng = np.random.default_rng(0)
-    >>> model = VolterraRegressor(order=4, timescale=4.0)
+    >>> model = RiverVolterraRegressor(order=4, timescale=4.0)
     >>> metric, before = metrics.R2(), 0.0
     >>> for now in rng.normal(size=3000):
     ...     y = now * before  # the product of this sample and the one before

@@ -47,9 +47,10 @@ class VolterraRegressor(RegressorMixin, BaseEstimator):
 
     Examples
     --------
+    >>> from hippozoo.estimators import SklearnVolterraRegressor
     >>> u = np.random.default_rng(0).normal(size=(800, 1))
     >>> y = u[:, 0] * np.roll(u[:, 0], 1)
-    >>> model = VolterraRegressor(order=4, timescale=4.0).fit(u[:600], y[:600])
+    >>> model = SklearnVolterraRegressor(order=4, timescale=4.0).fit(u[:600], y[:600])
     >>> bool(model.score(u[600:], y[600:]) > 0.9)
     True
     """

@@ -131,6 +131,7 @@ def from_file(path: str | Path, column: str | None = None) -> Loaded:
 
     Examples
     --------
+    >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "load.csv"
     ...     _ = path.write_text("load\n" + "\n".join(map(str, range(30))))
