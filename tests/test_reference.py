@@ -96,9 +96,8 @@ def examples(thing):
 
 
 def test_examples_use_names_that_a_reader_can_import(names):
-    public_names = (
-        {name.rpartition(".")[2] for name in names} | set(dir(builtins)) | {"np", "torch", "pd", "nn", "Path"}
-    )
+    exported = {name for package in public_packages() for name in importlib.import_module(package).__all__}
+    public_names = exported | set(dir(builtins)) | {"np", "torch", "pd", "nn", "Path"}
     for name, thing in names.items():
         for trees in examples(thing):
             nodes = [node for tree in trees for node in ast.walk(tree)]
