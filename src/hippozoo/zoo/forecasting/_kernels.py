@@ -32,6 +32,7 @@ SCALES = 5  # ways to expect the size of an error
 BINS = 64  # of the distribution of errors in units of the expected size, six to an octave
 PER_OCTAVE = 6.0
 LOWEST_OCTAVE = -3.0
+LEAST_DRIFT = 8  # cells over which the recent drift is measured, two horizons if these are longer
 
 # Time constants, in cells: how fast sizes of errors are forgotten.
 _FAST, _MIDDLE, _LONG = 1 / 8, 1 / 32, 1 / 512
@@ -47,6 +48,8 @@ _FAR = 16.0
 # What is left of the change since last season with every cell further ahead, where it fades.
 FADE = 0.9
 _ROUGHLY = 1e-12
+# Ways to expect a size are mixed by their likelihood over so many errors that tell something new.
+_LIKELIHOOD = 12.0
 
 
 @compiled()
@@ -255,10 +258,18 @@ def issue(
     if simple:
         mean = live[REF] + (live[SUM] / live[COUNT] if live[COUNT] > 0 else 0.0)
         slope = (held - live[FIRST]) / max(live[AGE] - 1.0, 1.0)
+        # The middle one of the drifts of three recent stretches: a step, which lies in one of them, is none.
+        part = int(min((max(2 * H, LEAST_DRIFT) + 2) // 3, (live[AGE] - 1.0) // 3))
+        lately = 0.0
+        if part > 0:
+            near, far = log[now - part, VALUE], log[now - 2 * part, VALUE]
+            one, two, three = held - near, near - far, far - log[now - 3 * part, VALUE]
+            lately = max(min(one, two), min(max(one, two), three)) / part
         for k in range(H):
             row[k, 0] = held
             row[k, 1] = mean
             row[k, 2] = held + (k + 1) * slope
+            row[k, 3] = held + (k + 1) * lately
         for d in range(D):
             level, trend, phi = live[trends + 2 * d], live[trends + 2 * d + 1], smoothing[d, 2]
             reach = phi
@@ -266,8 +277,8 @@ def issue(
             for k in range(H):
                 total += reach
                 reach *= phi
-                row[k, 3 + d] = level + trend * total
-        e = 3 + D
+                row[k, 4 + d] = level + trend * total
+        e = 4 + D
     for s in range(S):
         m = seasons[s]
         known = age > m
@@ -368,7 +379,7 @@ def issue(
 @no_type_check
 def rows_experts(D, S, K, R, simple):
     """How many forecasts stand side by side."""
-    return (3 + D + 3 * S if simple else 0) + K * R
+    return (4 + D + 3 * S if simple else 0) + K * R
 
 
 @compiled()
@@ -386,7 +397,7 @@ def expected_size(live, offsets, row, k, at):
     for j in range(SCALES):
         known = live[usual + k * SCALES + j]
         if known > 0:
-            share = math.exp(-48.0 * (live[loss + k * SCALES + j] - best))
+            share = math.exp(-_LIKELIHOOD * (live[loss + k * SCALES + j] - best))
             total += share
             size += share * (plain / known) * row[k, at + j]
     # Before any error at this lead is known: those of one step, growing as a random walk's do.
@@ -427,7 +438,10 @@ def _one_cell(
             live[MID_W] = live[MID_W] * (1 - _MIDDLE) + 1.0
             if len(seasons) > 0:
                 at = offsets[PROFILE] + cell % seasons[0]
-                live[at] = size if live[AGE] < 2 * seasons[0] and live[at] == 0 else live[at] + 0.2 * (size - live[at])
+                # What happened once, a year ago, says little of this year.
+                usual = live[LONG] / live[LONG_W]
+                told = min(size, _SURPRISE * usual) if guard else size
+                live[at] = told if live[AGE] < 2 * seasons[0] and live[at] == 0 else live[at] + 0.2 * (told - live[at])
         trust = 1.0
         if odd > _SURPRISE:
             trust = (_SURPRISE / odd) ** 2

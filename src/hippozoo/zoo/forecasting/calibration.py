@@ -7,7 +7,6 @@ outermost tenth a generalised Pareto tail takes over, whose shape is learnt from
 
 from __future__ import annotations
 
-import math
 from functools import cache, cached_property
 
 import numpy as np
@@ -19,14 +18,16 @@ from hippozoo.zoo.forecasting._kernels import BINS, LOWEST_OCTAVE, PER_OCTAVE
 __all__ = ["Calibration", "bin_edges"]
 
 # Errors that all leads lend to one, and errors of the usual shape that are lent to all.
-_LENT, _USUAL = 40.0, 4.0
+_LENT, _USUAL = 80.0, 4.0
 # The share of errors, on both sides together, that the tail is fitted to.
 _TAIL = 0.1
 # A band is made for a rarer error than asked for: by so many in so many.
-_DOUBT, _FEW = 12.0, 10.0
+_DOUBT, _FEW = 6.0, 10.0
+# The power of the number of leads by which errors of all of them count less: 0 if each told something new, 1 if none.
+_SAME = 0.6
 # Shapes of tails that are tried, and which are likely beforehand.
 _SHAPES = np.linspace(-0.2, 0.6, 17)
-_LIKELY, _SPREAD = 0.0, 0.3
+_LIKELY, _SPREAD = 0.1, 0.3
 _TAIL_SCALES = np.array([0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95, 1.05, 1.2, 1.4])
 _DISTANCES = np.geomspace(1e-3, 1e4, 141)
 
@@ -75,18 +76,18 @@ class Calibration:
         counts: Float[np.ndarray, "channels leads sides bins"],
         alike: Float[np.ndarray, "channels leads"] | None = None,
     ) -> None:
-        # Neighbouring leads tell of the same errors: so many leads count as their root.
-        together = counts.sum(axis=(1, 2)) / math.sqrt(max(counts.shape[1], 1)) + _USUAL * usual_shape()
+        # Every value is compared at every lead: so many leads tell less than so many values.
+        together = counts.sum(axis=(1, 2)) / counts.shape[1] ** _SAME + _USUAL * usual_shape()
         self.pooled = together
         shape = together / together.sum(axis=-1, keepdims=True)
-        self.counts = counts + 0.5 * _LENT * shape[:, None, None]
-        # Few errors, and a mixture that was chosen by them, are a little too good to be true.
         # Errors of neighbouring origins tell the same, the more the longer the lead, where one lead's error is like
-        # that of the lead before.
-        overlap = (
-            np.zeros(counts.shape[1]) if alike is None else np.arange(counts.shape[1]) * np.maximum(alike, 0.0) ** 2
-        )
-        seen = (counts.sum(axis=(2, 3)) / (1 + overlap))[..., None]
+        # that of the lead before: so many count as one.
+        leads = np.arange(counts.shape[1])
+        overlap = np.zeros(len(leads)) if alike is None else leads * np.maximum(alike, 0.0) ** 2
+        told = counts / (1 + overlap)[..., None, None]
+        self.counts = told + 0.5 * _LENT * shape[:, None, None]
+        # Few errors, and a mixture that was chosen by them, are a little too good to be true.
+        seen = told.sum(axis=(2, 3))[..., None]
         self._caution = (seen + _FEW) / (seen + _FEW + _DOUBT)
 
     @cached_property

@@ -167,7 +167,7 @@ class Mixer(Immutable):
         """What each of the mixed forecasts is called."""
         found: list[str] = []
         if self.simple:
-            found += ["last value", "mean", "drift", *["damped trend"] * len(SMOOTHING)]
+            found += ["last value", "mean", "drift", "recent drift", *["damped trend"] * len(SMOOTHING)]
             for season in self.seasons:
                 found += [f"season {season}", f"season {season} and level", f"season {season} and fading level"]
         for memory, anchor, s in self.kinds:
@@ -240,8 +240,9 @@ class Mixer(Immutable):
 
     @cached_property
     def _before(self) -> int:
-        """Cells that must stay in the log: futures under way, and a season before them."""
-        return self.horizon + max(self.seasons, default=0) + 1
+        """Cells that must stay in the log: futures under way, a season before them, and what drifts are read off."""
+        H = self.horizon
+        return max(H + max(self.seasons, default=0), 2 * H + 3, kernels.LEAST_DRIFT + 3) + 1
 
     @cached_property
     def tables(self) -> tuple[Any, ...]:
