@@ -69,6 +69,8 @@ class MixedForecast(Forecast):
         if given is not None:
             return given
         live = self.__dict__["_mixture"].live
+        if len(live) == 1:
+            return 0.0 if live[0, kernels.BEGUN] > 0 and live[0, kernels.WHOLE] > 0 else None
         counts = (live[:, kernels.BEGUN] > 0) & (live[:, kernels.WHOLE] > 0)
         return 0.0 if len(counts) and bool(counts.all()) else None
 

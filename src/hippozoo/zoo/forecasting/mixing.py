@@ -176,7 +176,7 @@ def taken_in(
     if mixture.offset != offset:
         mixture = replace(mixture, offset=offset)
     heard = float((steps * observed.any(axis=1)).sum())
-    return _state(state, mixture, state.time + float(steps.sum()), state.seen + heard, dt)
+    return state.moved(mixture, state.time + float(steps.sum()), state.seen + heard, dt)
 
 
 def one_taken_in(forecaster: Forecaster, state: ForecasterState, value: Any) -> ForecasterState:
@@ -187,9 +187,10 @@ def one_taken_in(forecaster: Forecaster, state: ForecasterState, value: Any) -> 
         row, seen = _checked_row(state, value)
     before = state.mixture
     assert before is not None
-    mixture = forecaster.mixer.learn_cell(before, row, seen)
-    heard = forecaster.dt if seen.any() else 0.0
-    return _state(state, mixture, state.time + forecaster.dt, state.seen + heard, forecaster.dt)
+    dt = float(forecaster.dt)
+    if seen is _SEEN or seen.any():
+        return state.moved(forecaster.mixer.learn_cell(before, row, seen), state.time + dt, state.seen + dt, dt)
+    return state.moved(forecaster.mixer.learn(before, row, seen), state.time + dt, state.seen, dt)
 
 
 def several_taken_in(
@@ -240,23 +241,6 @@ def _checked_row(state: ForecasterState, value: Any) -> tuple[np.ndarray, np.nda
     row = np.where(seen, row, 0.0)
     check_size(state, row)
     return row, seen
-
-
-def _state(state: ForecasterState, mixture: Mixture, time: float, seen: float, dt: float) -> ForecasterState:
-    """`state` moved on; not by `replace`, which checks nothing here and costs more than the sample itself."""
-    live = mixture.live
-    moved = object.__new__(ForecasterState)
-    moved.__dict__.update(state.__dict__)
-    moved.__dict__.update(
-        time=time,
-        seen=seen,
-        begun=live[:, kernels.BEGUN] > 0,
-        age=live[:, kernels.AGE] * dt,
-        silent=live[:, kernels.SILENT] * dt,
-        held=live[:, kernels.HELD],
-        mixture=mixture,
-    )
-    return moved
 
 
 def forecast(forecaster: Forecaster, state: ForecasterState) -> MixedForecast:

@@ -337,11 +337,11 @@ class Mixer(Immutable):
     def learn_cell(
         self, mixture: Mixture, values: Float[np.ndarray, "one channels"], seen: Bool[np.ndarray, "one channels"]
     ) -> Mixture:
-        """The same for one cell, without what only matters for several."""
+        """The same for one cell with a sample, without what only matters for several."""
         cell, now, used = mixture.cell, mixture.now, mixture.used
         log, rows, tip = mixture.log, mixture.rows, mixture.tip
         whole = tip[0] == cell and now < log.shape[1] and used < rows.shape[1] and mixture.seen + 1 < mixture.renewal
-        if not whole or not seen.any():
+        if not whole:
             return self.learn(mixture, values, seen)
         live = mixture.live.copy()
         tip[0] = cell + 1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hippozoo.zoo.forecasting._kernels import PAIRS
+from hippozoo.zoo.forecasting._kernels import AGE, BEGUN, HELD, PAIRS, SILENT
 from hippozoo.zoo.forecasting.delay import DelayLine
 from hippozoo.zoo.forecasting.detail import Detail
 from hippozoo.zoo.forecasting.mixture import Mixture
@@ -16,6 +17,8 @@ from hippozoo.zoo.forecasting.moments import Moments
 __all__ = ["ForecasterState", "Validation"]
 
 Learnt = tuple[tuple[Moments, ...], ...]
+# Where a mixture keeps what a state says of its channels, and whether it is a time, which it counts in cells.
+_READ_OFF = {"begun": (BEGUN, False), "age": (AGE, True), "silent": (SILENT, True), "held": (HELD, False)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +103,31 @@ class ForecasterState:
     detail: Detail
     mixture: Mixture | None = None
 
+    def moved(self, mixture: Mixture, time: float, seen: float, dt: float) -> ForecasterState:
+        """The state of a mixture that has gone on; `replace` would cost more than the sample itself."""
+        found = object.__new__(ForecasterState)
+        held = found.__dict__
+        held.update(self.__dict__)
+        held["time"], held["seen"], held["mixture"], held["_dt"] = time, seen, mixture, dt
+        for name in _READ_OFF:
+            held.pop(name, None)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        """What a mixture says of its channels, read off when it is asked for."""
+        if name not in _READ_OFF or "_dt" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        place, timed = _READ_OFF[name]
+        assert self.mixture is not None
+        found = self.mixture.live[:, place]
+        found = found > 0 if name == "begun" else found * self.__dict__["_dt"] if timed else found
+        self.__dict__[name] = found
+        return found
+
     @property
     def channels(self) -> int:
         """How many signals are forecast."""
-        return len(self.held)
+        return len(self.held if self.mixture is None else self.mixture.live)
 
     @property
     def pairs(self) -> float:
