@@ -18,7 +18,7 @@ FORECAST = "forecast"
 # Origins that are kept; when there are more, every second one is dropped and the rest is spaced wider.
 _ORIGINS = 128
 # Errors of all origins together, in numbers: a wide table keeps fewer origins.
-_NUMBERS = 20_000_000
+_NUMBERS = 10_000_000
 _GOLDEN = (math.sqrt(5) - 1) / 2
 # Stretches whose results are compared with each other for the error bar.
 _STRETCHES = 12

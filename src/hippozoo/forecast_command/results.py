@@ -110,7 +110,7 @@ class Findings:
             "left_out": dict(run.left_out),
             "seasons": list(run.seasons),
             "horizon": run.backtest.horizon,
-            "rows_until_validated": round(run.forecaster.until_validated(run.state)),
+            "rows_until_validated": run.rows_until_validated,
             "origins": 0 if self.comparison is None else len(self.comparison.steps),
             "verdict": {name: asdict(self.verdicts[c]) for c, name in named},
             "mean_absolute_error": {

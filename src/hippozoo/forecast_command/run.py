@@ -16,6 +16,7 @@ from hippozoo.forecast_command.durations import say_last
 from hippozoo.forecast_command.grid import Grid, grid_for
 from hippozoo.tables import CHUNK_ROWS, Rows, Table, TableError, read_table
 from hippozoo.zoo.forecasting import Forecast, Forecaster, ForecasterState, find_seasons, forecaster_for
+from hippozoo.zoo.forecasting.mixed_forecast import MixedForecast
 
 __all__ = ["ForecastRun", "forecast_table"]
 
@@ -23,6 +24,8 @@ __all__ = ["ForecastRun", "forecast_table"]
 _FEW = 4
 # Columns beyond which a table is wide.
 _WIDE = 16
+# Columns that are learnt at once, where each learns by itself.
+_AT_ONCE = 48
 # Steps of the past that a picture may show.
 _MOST_SHOWN = 4000
 
@@ -55,8 +58,8 @@ class ForecastRun:
         Whether times are dates.
     seasons, season_names
         The periods that were found or given, in steps, and what stands one period back, in words ("last week").
-    forecaster, state
-        What was learnt.
+    forecaster, states
+        What was learnt: one state, or of a wide table, whose columns learn by themselves, one for every so many.
     forecast
         What comes next.
     backtest
@@ -85,13 +88,27 @@ class ForecastRun:
     seasons: tuple[int, ...]
     season_names: tuple[str, ...]
     forecaster: Forecaster
-    state: ForecasterState
+    states: tuple[ForecasterState, ...]
     forecast: Forecast
     backtest: BackTest
     recent: np.ndarray
     longest_gap: int
     row_after_longest_gap: int
     notes: tuple[str, ...]
+
+    @property
+    def state(self) -> ForecasterState:
+        """What was learnt, of a table that is not wide."""
+        if len(self.states) > 1:
+            raise ValueError(
+                f"{len(self.columns)} columns were learnt in {len(self.states)} groups to save memory; take `states`."
+            )
+        return self.states[0]
+
+    @property
+    def rows_until_validated(self) -> int:
+        """How many more rows are needed until all bands are measured; 0 if they are."""
+        return _until_validated(self.forecaster, self.states)
 
 
 def forecast_table(
@@ -162,30 +179,32 @@ def forecast_table(
     opening = grid.place(first)
     seasons = _seasons(season, opening, grid)
     forecaster = forecaster_for(float(steps_ahead), season=seasons or None, lower=lower, together=together)
-    state = forecaster.initial_state(len(table.columns))
+    groups = _groups(len(table.columns), together)
+    states = [forecaster.initial_state(group.stop - group.start) for group in groups]
     # Origins half a horizon apart overlap, and the error bars know it; in a wide table each one costs too much.
     stride = steps_ahead if len(table.columns) > _WIDE else max(1, steps_ahead // 2)
     test = BackTest(steps_ahead, seasons, stride, due=3 * steps_ahead, coverages=bands)
     shown = min(max(4 * steps_ahead, 2 * max((1, *seasons)), 48), _MOST_SHOWN)
-    recent, rows, missing = opening[:0], 0, 0
+    recent, rows, missing, seen = opening[:0], 0, 0, 0
     lowest, learnt = np.full(len(table.columns), np.inf), False
     for values, count, done in _chunks(table, grid, opening, first, read):
         rows += count
         missing += int(np.isnan(values).sum())
         lowest = np.fmin(lowest, np.fmin.reduce(values, axis=0, initial=np.inf))
-        state = _learn(forecaster, state, test, values)
-        learnt = learnt or state.pairs > 0  # after a long gap a channel begins anew
+        seen = _learn(forecaster, groups, states, test, values, seen)
+        learnt = learnt or _pairs(states) > 0  # after a long gap a channel begins anew
         recent = np.concatenate([recent, values])[-shown:]
         progress(min(done / table.size, 1.0))
-    if not state.begun.all():
-        empty = ", ".join(repr(table.columns[c]) for c in np.flatnonzero(~state.begun))
+    begun, steps = np.concatenate([state.begun for state in states]), round(states[0].time)
+    if not begun.all():
+        empty = ", ".join(repr(table.columns[c]) for c in np.flatnonzero(~begun))
         raise TableError(f"{path}: column {empty} holds no number; leave it out.")
     if not learnt:
-        raise TableError(f"{path}: {_too_few(round(state.time), steps_ahead)}")
+        raise TableError(f"{path}: {_too_few(steps, steps_ahead)}")
     return ForecastRun(
         table.columns,
         rows,
-        round(state.time),
+        steps,
         missing,
         grid.gaps,
         grid.first_gap,
@@ -199,8 +218,8 @@ def forecast_table(
         seasons,
         tuple(say_last(one, grid.duration(one)) for one in seasons),
         forecaster,
-        state,
-        forecaster.forecast(state),
+        tuple(states),
+        _forecast(forecaster, states),
         test,
         recent,
         grid.longest_gap,
@@ -208,9 +227,9 @@ def forecast_table(
         (
             *table.notes,
             *_doubts(grid, rows),
-            *_too_long(seasons, round(state.time)),
+            *_too_long(seasons, steps),
             *_below(table.columns, lowest, lower),
-            *_not_validated(forecaster, state),
+            *_not_validated(forecaster, states),
         ),
     )
 
@@ -256,8 +275,12 @@ def _doubts(grid: Grid, rows: int) -> Iterator[str]:
         )
 
 
-def _not_validated(forecaster: Forecaster, state: ForecasterState) -> Iterator[str]:
-    missing = round(forecaster.until_validated(state))
+def _until_validated(forecaster: Forecaster, states: Sequence[ForecasterState]) -> int:
+    return max(round(forecaster.until_validated(state)) for state in states)
+
+
+def _not_validated(forecaster: Forecaster, states: Sequence[ForecasterState]) -> Iterator[str]:
+    missing = _until_validated(forecaster, states)
     if missing:
         rows = "1 more row is" if missing == 1 else f"{missing} more rows are"
         yield f"bands are not validated yet: {rows} needed; until then they are wide"
@@ -300,18 +323,44 @@ def _chunks(
         yield rest, 0, table.size
 
 
-def _learn(forecaster: Forecaster, state: ForecasterState, test: BackTest, values: np.ndarray) -> ForecasterState:
-    """Learn these steps, and make the forecasts of the back-test where they are due."""
+def _groups(columns: int, together: str) -> list[slice]:
+    """Columns that are learnt at once: all, or so many at a time, which takes less memory."""
+    most = _AT_ONCE if together == "independent" else columns
+    return [slice(first, min(first + most, columns)) for first in range(0, columns, most)]
+
+
+def _pairs(states: Sequence[ForecasterState]) -> float:
+    return sum(state.pairs for state in states)
+
+
+def _forecast(forecaster: Forecaster, states: Sequence[ForecasterState]) -> Forecast:
+    """What comes next, of all groups together."""
+    found = [forecaster.forecast(state) for state in states]
+    parts = [one for one in found if isinstance(one, MixedForecast)]
+    return found[0] if len(found) == 1 else MixedForecast.joined(parts)
+
+
+def _learn(
+    forecaster: Forecaster,
+    groups: Sequence[slice],
+    states: list[ForecasterState],
+    test: BackTest,
+    values: np.ndarray,
+    seen: int,
+) -> int:
+    """Learn these steps, and make the forecasts of the back-test where they are due; steps with a value so far."""
     begin, known = 0, np.isfinite(values)
     while begin < len(values):
-        end = begin + test.steps_until_due(known[begin:], round(state.seen))
-        piece = values[begin:end]
-        state = forecaster.learn(state, piece, mask=known[begin:end])
+        end = begin + test.steps_until_due(known[begin:], seen)
+        piece, mask = values[begin:end], known[begin:end]
+        for place, group in enumerate(groups):
+            states[place] = forecaster.learn(states[place], piece[:, group], mask=mask[:, group])
         test.take_in(piece)
-        seen = round(state.seen)
-        if seen >= test.due and state.pairs:
-            test.issue(forecaster.forecast(state), state.held, round(state.time), seen)
+        seen += int(mask.any(axis=1).sum())
+        if seen >= test.due and _pairs(states):
+            held = np.concatenate([state.held for state in states])
+            test.issue(_forecast(forecaster, states), held, round(states[0].time), seen)
         elif seen >= test.due:
             test.due += test.stride
         begin = end
-    return state
+    return seen

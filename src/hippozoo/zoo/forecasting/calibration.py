@@ -17,14 +17,16 @@ from hippozoo.zoo.forecasting._kernels import BINS, LOWEST_OCTAVE, PER_OCTAVE
 
 __all__ = ["Calibration", "bin_edges"]
 
+# Channels that are worked out at once.
+_CHANNELS = 16
 # Errors that all leads lend to one, and errors of the usual shape that are lent to all.
-_LENT, _USUAL = 80.0, 4.0
+_LENT, _USUAL = 20.0, 4.0
 # The share of errors, on both sides together, that the tail is fitted to.
 _TAIL = 0.1
 # A band is made for a rarer error than asked for: by so many in so many.
-_DOUBT, _FEW = 6.0, 10.0
+_DOUBT, _FEW = 12.0, 10.0
 # The power of the number of leads by which errors of all of them count less: 0 if each told something new, 1 if none.
-_SAME = 0.6
+_SAME = 0.5
 # Shapes of tails that are tried, and which are likely beforehand.
 _SHAPES = np.linspace(-0.2, 0.6, 17)
 _LIKELY, _SPREAD = 0.1, 0.3
@@ -97,14 +99,26 @@ class Calibration:
     def reach(self, tail: float, leads: slice = slice(None)) -> Float[np.ndarray, "channels leads sides"]:
         """How far out, in expected sizes, an error lies beyond which there are this share of all, on either side."""
         counts, caution = self.counts[:, leads], self._caution[:, leads]
-        beyond = np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1] / counts.sum(axis=(2, 3))[..., None, None]
-        inside, wanted = _TAIL / 2, tail * caution * np.ones(2)
-        body = _crossing(beyond, np.maximum(wanted, inside))
-        rarer = np.log(np.minimum(wanted / inside, 1.0))
-        found = np.empty(rarer.shape)
-        for c, row in enumerate(self._tail_table):
-            found[c] = np.exp(np.interp(-rarer[c], -np.log(row), np.log(_DISTANCES)))
-        return np.where(wanted < inside, body + _excess(counts, body) * found, body)
+        found = np.empty((*counts.shape[:2], 2))
+        # Some channels at a time: all at once would take many times the memory of the counts.
+        for first in range(0, len(counts), _CHANNELS):
+            block = slice(first, first + _CHANNELS)
+            found[block] = _reach(counts[block], self._tail_table[block], tail * caution[block] * np.ones(2))
+        return found
+
+
+def _reach(counts: np.ndarray, tails: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Where the share of errors beyond is the one wanted, by counts and, beyond the outermost tenth, by tails."""
+    beyond = np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1] / counts.sum(axis=(2, 3))[..., None, None]
+    inside = _TAIL / 2
+    body = _crossing(beyond, np.maximum(wanted, inside))
+    if (wanted >= inside).all():
+        return body
+    rarer = np.log(np.minimum(wanted / inside, 1.0))
+    found = np.empty(rarer.shape)
+    for c, row in enumerate(tails):
+        found[c] = np.exp(np.interp(-rarer[c], -np.log(row), np.log(_DISTANCES)))
+    return np.where(wanted < inside, body + _excess(counts, body) * found, body)
 
 
 def _excess(counts: np.ndarray, threshold: np.ndarray) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -218,6 +220,32 @@ class MixedForecast(Forecast):
                 drawn[:, c, k] = np.interp(normal[:, c, k], knots, table[:, c, k])
         found = self.bounded(self.cells + self.sizes * drawn)
         return found[:, 0] if self.__dict__["_single"] else found
+
+    @staticmethod
+    def joined(parts: Sequence[MixedForecast]) -> MixedForecast:
+        """Forecasts of channels that were learnt apart, by forecasters alike, as one.
+
+        Examples
+        --------
+        >>> from hippozoo.zoo.forecasting import forecaster_for
+        >>> forecaster = forecaster_for(8)
+        >>> signal = np.random.default_rng(0).normal(size=(100, 3))
+        >>> states = [forecaster.learn(forecaster.initial_state(n), signal[:, :n]) for n in (3, 1)]
+        >>> MixedForecast.joined([forecaster.forecast(state) for state in states]).samples().shape
+        (4, 8)
+        """
+        inside = [one.__dict__ for one in parts]
+        found = MixedForecast.__new__(MixedForecast)
+        keep = ("future", "dt", "detail", "_mixer", "_calibrated", "_given_lower")
+        found.__dict__.update({name: inside[0][name] for name in keep})
+        live = np.concatenate([one["_mixture"].live for one in inside])
+        # All that a forecast reads of a mixture is what is alive in it.
+        found.__dict__.update(
+            _single=False,
+            _mixture=replace(inside[0]["_mixture"], live=live),
+            _rows=np.concatenate([one["_rows"] for one in inside]),
+        )
+        return found
 
     def channel(self, number: int) -> MixedForecast:
         """The forecast of one channel by itself."""

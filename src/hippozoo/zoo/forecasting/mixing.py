@@ -18,7 +18,7 @@ from hippozoo.zoo.forecasting.delay import DelayLine
 from hippozoo.zoo.forecasting.detail import Detail, cell_count
 from hippozoo.zoo.forecasting.future import checked_leads, lead_basis
 from hippozoo.zoo.forecasting.mixed_forecast import MixedForecast
-from hippozoo.zoo.forecasting.mixture import Mixer, Mixture
+from hippozoo.zoo.forecasting.mixture import Mixer
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap, reduced_rank
 from hippozoo.zoo.forecasting.state import ForecasterState, Validation

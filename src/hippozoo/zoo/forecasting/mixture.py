@@ -29,7 +29,12 @@ _RENEWAL_GROWTH = 1 / 8
 MAP_RENEWAL = 256
 # Rows of forecasts per horizon at most; a longer horizon issues every second, third, … cell.
 _ROWS = 48
-_SLACK = 48
+# Room for more rows before those that are over are cleared away: less of it where rows are large.
+_SLACK, _LEAST_SLACK, _SLACK_NUMBERS = 48, 4, 1_000_000
+_MOMENTS = ("weight", "mean_x", "mean_y", "xx", "yx")
+_MAPS = ("means", "levers", "freedom", "maps", "constants", "solved")
+# Channels whose pairs are worked out at once: a wide table takes no more memory than a narrow one.
+_CHANNELS = 16
 # The error of a pair's future beyond which the pair counts less.
 _ODD = 20.0
 FAR = 16.0
@@ -269,8 +274,9 @@ class Mixer(Immutable):
         """Nothing seen, nothing learnt."""
         C, K, R, H, q = channels, len(self.kinds), len(self.ridges), self.horizon, self.width
         cells = self._before + H + MAP_RENEWAL + 2
-        rows = math.ceil(H / self.stride) + 1 + _SLACK
         columns = self.experts + kernels.SCALES + 4
+        slack = max(_LEAST_SLACK, min(_SLACK, _SLACK_NUMBERS // (C * H * columns)))
+        rows = math.ceil(H / self.stride) + 1 + slack
         return Mixture(
             live=np.zeros((C, int(self.offsets[-1]))),
             log=np.zeros((C, cells, kernels.LEVERAGE + K)),
@@ -449,16 +455,52 @@ class Mixer(Immutable):
         )
 
     def _solve(
-        self, weight: np.ndarray, mean_x: np.ndarray, mean_y: np.ndarray, xx: np.ndarray, yx: np.ndarray
+        self,
+        weight: np.ndarray,
+        mean_x: np.ndarray,
+        mean_y: np.ndarray,
+        xx: np.ndarray,
+        yx: np.ndarray,
+        *own: np.ndarray,
     ) -> tuple[np.ndarray, ...]:
-        """Ridge regressions of all channels, kind by kind."""
+        """Ridge regressions of all channels, kind by kind; written into the arrays `own`, if there are any."""
         if self.together != "independent":
             weight, mean_x, mean_y, xx, yx = self._lent(weight, mean_x, mean_y, xx, yx)
         C, K, H, q = yx.shape
         R = len(self.ridges)
-        levers, freedom = np.zeros((C, K, q, q)), np.ones((C, K))
-        maps, constants = np.zeros((C, K, R, H, q)), np.zeros((C, K, R, H))
-        solved = np.zeros((C, K), bool)
+        if own:
+            for one in own:
+                one[...] = 0
+        else:
+            own = (
+                np.zeros((C, K, q)),
+                np.zeros((C, K, q, q)),
+                np.zeros((C, K)),
+                np.zeros((C, K, R, H, q)),
+                np.zeros((C, K, R, H)),
+                np.zeros((C, K), bool),
+            )
+        means, levers, freedom, maps, constants, solved = own
+        means[...], freedom[...] = mean_x, 1.0
+        for first in range(0, C, _CHANNELS):
+            block = slice(first, first + _CHANNELS)
+            parts = (levers[block], freedom[block], maps[block], constants[block], solved[block])
+            self._solve_some(weight[block], mean_y[block], xx[block], yx[block], *parts)
+        return own
+
+    def _solve_some(
+        self,
+        weight: np.ndarray,
+        mean_y: np.ndarray,
+        xx: np.ndarray,
+        yx: np.ndarray,
+        levers: np.ndarray,
+        freedom: np.ndarray,
+        maps: np.ndarray,
+        constants: np.ndarray,
+        solved: np.ndarray,
+    ) -> None:
+        """The same for some channels, written into the last five arguments."""
         for n, (memory, _, _) in enumerate(self.kinds):
             order = self.systems[memory].order
             cov = xx[:, n, :order, :order]
@@ -478,7 +520,6 @@ class Mixer(Immutable):
             freedom[good, n] = order - max(self.ridges[0], 1e-3) * (lever**2).sum(axis=(1, 2))
             deviation = np.sqrt(size[good] / weight[good, n])
             levers[good, n, :order, :order] = lever / deviation[:, None, None]
-        return mean_x.copy(), levers, freedom, maps, constants, solved
 
     def _lent(
         self, weight: np.ndarray, mean_x: np.ndarray, mean_y: np.ndarray, xx: np.ndarray, yx: np.ndarray
@@ -517,10 +558,11 @@ class _Working:
         self.mixer, self.learning = mixer, learning
         self.live = mixture.live.copy()
         self.log, self.rows, self.origins, self.tip = mixture.log, mixture.rows, mixture.origins, mixture.tip
+        self.shared = True  # whether states before may still look at the rows
         if int(mixture.tip[0]) != mixture.cell:
             # Somebody else went on from here.
             self.log, self.rows, self.origins = self.log.copy(), self.rows.copy(), self.origins.copy()
-            self.tip = np.array([mixture.cell])
+            self.tip, self.shared = np.array([mixture.cell]), False
         self.tip[0] = mixture.cell + count
         self.now, self.cell = mixture.now, mixture.cell
         self.first_row, self.used = mixture.first_row, mixture.used
@@ -535,10 +577,12 @@ class _Working:
         free = self.rows.shape[1] - self.used
         if free == 0:
             kept = self.used - self.first_row
-            rows, origins = np.empty_like(self.rows), np.empty_like(self.origins)
-            rows[:, :kept] = self.rows[:, self.first_row : self.used]
-            origins[:kept] = self.origins[self.first_row : self.used]
-            self.rows, self.origins, self.first_row, self.used = rows, origins, 0, kept
+            under_way = slice(self.first_row, self.used)
+            rows, origins = np.empty_like(self.rows) if self.shared else self.rows, self.origins[under_way].copy()
+            for mine, theirs in zip(rows, self.rows, strict=True):
+                mine[:kept] = theirs[under_way] if self.shared else theirs[under_way].copy()
+            self.rows, self.origins, self.shared = rows, np.resize(origins, len(self.origins)), False
+            self.first_row, self.used = 0, kept
             self.tip = np.array([int(self.tip[0])])
             free = self.rows.shape[1] - kept
         return min(self.log.shape[1] - self.now, free * self.mixer.stride)
@@ -567,9 +611,10 @@ class _Working:
         grown = max(1, min(MAP_RENEWAL, int(self.seen * _RENEWAL_GROWTH)))
         self.renewal = self.seen + grown
         if self.learning:
-            names = ("weight", "mean_x", "mean_y", "xx", "yx")
-            found = self.mixer._solve(*(self.renewed.get(name, getattr(self.mixture, name)) for name in names))
-            self.renewed |= dict(zip(("means", "levers", "freedom", "maps", "constants", "solved"), found, strict=True))
+            moments = [self.renewed.get(name, getattr(self.mixture, name)) for name in _MOMENTS]
+            own = [self.renewed.get(name) for name in _MAPS]
+            found = self.mixer._solve(*moments, *(own if all(one is not None for one in own) else ()))
+            self.renewed |= dict(zip(_MAPS, found, strict=True))
 
     def absorb(self) -> None:
         """Learn the pairs whose futures are complete, and make room in the log."""
@@ -581,14 +626,7 @@ class _Working:
             delayed = self.renewed.get("delayed", old.delayed).copy()
             ages = self.renewed.get("ages", old.ages).copy()
             begin = self.now - (self.cell - paired)
-            pairs = self._pairs(delayed, ages, begin, count)
-            if self.learning:
-                names = ("weight", "mean_x", "mean_y", "xx", "yx")
-                before = tuple(self.renewed.get(name, getattr(old, name)) for name in names)
-                if mixer.forgetting is not None:
-                    kept = math.exp(-count / mixer.forgetting)
-                    before = (before[0] * kept, before[1], before[2], before[3] * kept, before[4] * kept)
-                self.renewed |= dict(zip(names, _merge_moments(before, pairs), strict=True))
+            self._learn_pairs(delayed, ages, begin, count)
             self.renewed |= {"delayed": delayed, "ages": ages, "paired": self.cell - H}
         keep = mixer._before
         log = np.zeros_like(self.log)
@@ -596,21 +634,48 @@ class _Working:
         self.log, self.now = log, keep
         self.tip = np.array([int(self.tip[0])])
 
-    def _pairs(self, delayed: np.ndarray, ages: np.ndarray, begin: int, count: int) -> tuple[np.ndarray, ...]:
-        """Moments of the pairs of these cells of the log; the memories move on to the last of them."""
-        mixer = self.mixer
-        C, H, q, K = len(self.live), mixer.horizon, mixer.width, len(mixer.kinds)
+    def _learn_pairs(self, delayed: np.ndarray, ages: np.ndarray, begin: int, count: int) -> None:
+        """Add the pairs of these cells of the log to what is known; the memories move on to the last of them.
+
+        Channels are taken by blocks, and written over what this call has made itself: a table of many columns needs
+        little more memory than its state.
+        """
+        before = [self.renewed.get(name, getattr(self.mixture, name)) for name in _MOMENTS]
+        after = [self.renewed.get(name, np.empty(0)) for name in _MOMENTS]
+        if self.learning and "yx" not in self.renewed:
+            after = [np.empty_like(one) for one in before]
+        kept = 1.0 if self.mixer.forgetting is None else math.exp(-count / self.mixer.forgetting)
+        for first in range(0, len(self.live), _CHANNELS):
+            block = slice(first, first + _CHANNELS)
+            pairs = self._pairs_of(block, delayed[block], ages[block], begin, count)
+            if self.learning:
+                weight, mean_x, mean_y, xx, yx = (one[block] for one in before)
+                known = (
+                    (weight * kept, mean_x, mean_y, xx * kept, yx * kept)
+                    if kept < 1
+                    else (weight, mean_x, mean_y, xx, yx)
+                )
+                for mine, found in zip(after, _merge_moments(known, pairs), strict=True):
+                    mine[block] = found
+        if self.learning:
+            self.renewed |= dict(zip(_MOMENTS, after, strict=True))
+
+    def _pairs_of(
+        self, block: slice, delayed: np.ndarray, ages: np.ndarray, begin: int, count: int
+    ) -> tuple[np.ndarray, ...]:
+        """Moments of the pairs of some channels."""
+        mixer, log = self.mixer, self.log[block]
+        C, H, q, K = len(log), mixer.horizon, mixer.width, len(mixer.kinds)
         seasons, orders, inputs, A_T, b, _, silence = mixer.tables
         states = np.zeros((C, count, len(mixer.systems) * q))
         age = np.zeros((C, count))
         scratch, differences = np.zeros(q), np.zeros(len(seasons))
-        refs = self.live[:, kernels.REF]
+        refs = self.live[block, kernels.REF]
         for c in range(C):
             kernels.scan_pairs(
-                delayed[c], self.log[c], begin, count, ages[c], refs[c], seasons, orders, inputs, A_T, b, silence,
+                delayed[c], log[c], begin, count, ages[c], refs[c], seasons, orders, inputs, A_T, b, silence,
                 states[c], age[c], differences, scratch,
             )  # fmt: skip
-        log = self.log
         window = np.lib.stride_tricks.sliding_window_view
         ahead = slice(begin + 1, begin + count + H)
         futures = window(log[:, ahead, kernels.VALUE], H, axis=1)
