@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from hippozoo.cli import main
-from hippozoo.forecast_command import forecast_table, summarise, write_csv
+from hippozoo.forecast_command import forecast_table, summarise, verdicts, write_csv
 from hippozoo.forecast_command.plain_page import draw
 from hippozoo.tables import TableError
 
@@ -398,3 +398,24 @@ def test_columns_that_explain_each_other_are_forecast_together(rng, tmp_path):
         for how in ("independent", "joint")
     ]
     assert errors[1] < 0.6 * errors[0]
+
+
+def test_without_a_horizon_a_short_table_is_forecast_as_far_as_can_be_judged(tmp_path, rng):
+    path = write(tmp_path / "short.csv", pd.DataFrame({"y": rng.normal(size=60)}))
+    run = forecast_table(path)
+    assert run.backtest.horizon == 10
+    assert any("10 steps ahead" in note for note in run.notes)
+    assert verdicts(run)[0].kind != "not judged"
+
+
+def test_columns_of_a_wide_table_are_forecast_as_each_by_itself(tmp_path, rng):
+    values = rng.normal(size=(60, 50)).cumsum(axis=0)
+    table = pd.DataFrame({f"c{c}": values[:, c] for c in range(50)})
+    wide = forecast_table(write(tmp_path / "wide.csv", table), horizon=4)
+    alone = forecast_table(write(tmp_path / "one.csv", table[["c49"]]), horizon=4)
+    assert len(wide.states) == 2
+    np.testing.assert_array_equal(wide.forecast.samples()[49], alone.forecast.samples()[0])
+    for mine, theirs in zip(wide.forecast.band(0.5, 0.99), alone.forecast.band(0.5, 0.99), strict=True):
+        assert mine[49] == theirs[0]
+    with pytest.raises(ValueError, match="50 columns were learnt in 2 groups"):
+        _ = wide.state

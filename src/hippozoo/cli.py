@@ -317,7 +317,15 @@ def forecast(
     no_time: Annotated[
         bool, _flag("--no-time", help="Take rows as even steps, also beside a column of dates.")
     ] = False,
-    horizon: Annotated[int, typer.Option(metavar="N", min=1, help="How many steps to forecast.")] = 96,
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="How many steps to forecast.",
+            show_default="96; of a short table a sixth of its steps",
+        ),
+    ] = None,
     every: Annotated[
         float | None,
         typer.Option(

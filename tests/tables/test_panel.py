@@ -64,3 +64,12 @@ def test_what_is_no_panel_is_told(rows, told, tmp_path):
     (tmp_path / "rows.csv").write_text(rows)
     with pytest.raises(TableError, match=told):
         spread_panel(tmp_path / "rows.csv", "shop", None, None, tmp_path / "wide.csv")
+
+
+def test_an_error_names_the_file_that_was_given(tmp_path, capsys):
+    path = tmp_path / "shops.csv"
+    path.write_text("shop,day,sold\n" + "".join(f"{shop},2024-01-0{day},{day}\n" for shop in "ab" for day in (1, 2, 3)))
+    with pytest.raises(SystemExit) as exit_code:
+        main(["forecast", str(path), "--panel", "shop", "--horizon", "7", "--out", str(tmp_path / "out")])
+    assert exit_code.value.code != 0
+    assert f"{path}: 3 steps are too few" in " ".join(capsys.readouterr().err.split())

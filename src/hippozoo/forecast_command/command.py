@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -11,16 +13,29 @@ from hippozoo.forecast_command.backtest import COVERAGES
 from hippozoo.forecast_command.page import write_page
 from hippozoo.forecast_command.results import Findings, write_csv
 from hippozoo.forecast_command.run import forecast_table
-from hippozoo.tables import spread_panel
+from hippozoo.tables import TableError, spread_panel
 
 __all__ = ["run_forecast"]
+
+
+@contextmanager
+def _told_of(file: Path, folder: Path) -> Iterator[None]:
+    """Errors name the file that was given, and none that was written on the way."""
+    try:
+        yield
+    except (TableError, ValueError) as error:
+        written = str(folder / f"{file.stem}.csv")
+        if written not in str(error):
+            raise
+        said = str(error).replace(written, str(file))
+        raise TableError(said) from None
 
 
 def run_forecast(
     file: Path,
     columns: tuple[str, ...],
     time: str | None,
-    horizon: int,
+    horizon: int | None,
     every: float | None,
     season: tuple[int, ...] | None,
     out: Path,
@@ -40,13 +55,13 @@ def run_forecast(
     # Where nobody watches, a bar that vanishes leaves an empty line behind.
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"learning {file.name}", total=1.0)
-        with TemporaryDirectory() as folder:
+        with TemporaryDirectory() as folder, _told_of(file, Path(folder)):
+            table = file
             if panel is not None:
-                wide = Path(folder) / f"{file.stem}.csv"
-                columns, time = spread_panel(file, panel, columns[0] if columns else None, time, wide)
-                file, together = wide, "panel"
+                table, together = Path(folder) / f"{file.stem}.csv", "panel"
+                columns, time = spread_panel(file, panel, columns[0] if columns else None, time, table)
             run = forecast_table(
-                file,
+                table,
                 columns,
                 time,
                 horizon,

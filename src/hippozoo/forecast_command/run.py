@@ -20,6 +20,8 @@ from hippozoo.zoo.forecasting.mixed_forecast import MixedForecast
 
 __all__ = ["ForecastRun", "forecast_table"]
 
+# Steps that are forecast where nobody says how many; of a short table one in so many of its steps.
+_USUAL_HORIZON, _HORIZONS = 96, 6
 # Below it no horizon is worth proposing.
 _FEW = 4
 # Columns beyond which a table is wide.
@@ -115,7 +117,7 @@ def forecast_table(
     path: str | Path,
     columns: Sequence[str] = (),
     time: str | None = None,
-    horizon: int = 96,
+    horizon: int | None = None,
     every: float | int | None = None,
     season: int | Sequence[int] | None = None,
     chunk_rows: int = CHUNK_ROWS,
@@ -135,7 +137,7 @@ def forecast_table(
     time
         The column of times; by default the column of dates, if there is one.
     horizon
-        Steps to forecast.
+        Steps to forecast; by default 96, or a sixth of the steps of a shorter table, so that forecasts can be judged.
     every
         The length of a step, in seconds (dates) or in the unit of the time column; by default the usual distance of
         two rows.
@@ -164,7 +166,8 @@ def forecast_table(
     >>> bool(np.abs(run.forecast.samples()[0] - np.sin(np.arange(800, 812) / 4)).max() < 0.1)
     True
     """
-    steps_ahead = whole_number("horizon", horizon, why="how many steps to forecast")
+    if horizon is not None:
+        whole_number("horizon", horizon, why="how many steps to forecast")
     if rows_are_steps and time is not None:
         raise ValueError(f"time={time!r} and rows_are_steps=True exclude each other; pass one of them.")
     bands = _coverages(coverages)
@@ -177,6 +180,7 @@ def forecast_table(
     first, read = next(table.chunks)
     grid = grid_for(first, every, table.dates, str(path))
     opening = grid.place(first)
+    steps_ahead = _usual_horizon(len(opening)) if horizon is None else horizon
     seasons = _seasons(season, opening, grid)
     forecaster = forecaster_for(float(steps_ahead), season=seasons or None, lower=lower, together=together)
     groups = _groups(len(table.columns), together)
@@ -226,12 +230,35 @@ def forecast_table(
         grid.row_after_longest_gap,
         (
             *table.notes,
+            *_shortened(horizon, steps_ahead),
+            *_one_map(together),
             *_doubts(grid, rows),
             *_too_long(seasons, steps),
             *_below(table.columns, lowest, lower),
             *_not_validated(forecaster, states),
         ),
     )
+
+
+def _usual_horizon(steps: int) -> int:
+    """What nobody asked for otherwise: short enough to be learnt and judged."""
+    return max(1, min(_USUAL_HORIZON, steps // _HORIZONS))
+
+
+def _shortened(asked: int | None, horizon: int) -> Iterator[str]:
+    if asked is None and horizon < _USUAL_HORIZON:
+        yield (
+            f"{horizon} step{'s' if horizon > 1 else ''} ahead, a sixth of the table, so that the forecast can be "
+            f"judged; --horizon asks for more or fewer"
+        )
+
+
+def _one_map(together: str) -> Iterator[str]:
+    if together == "joint":
+        yield (
+            "--together joint forecasts by one map of all columns: simple forecasts are not mixed in, nothing guards "
+            "it after a step, and bands are Gaussian; compare its verdict with the one without it"
+        )
 
 
 def _seasons(given: int | Sequence[int] | None, opening: np.ndarray, grid: Grid) -> tuple[int, ...]:

@@ -92,8 +92,13 @@ def judge(
         said = f"no better than {_repeating(best, names)}, which is what is forecast"
     else:
         clearly = "not clearly" if share > 0 else "no"
-        said = f"{clearly} better than {_repeating(best, names)}: {100 * share:+.0f} %{bar}{few}"
+        # Without a sign where it rounds to nothing: "-0 %" puzzles people.
+        said = f"{clearly} better than {_repeating(best, names)}: {_percent(share)} %{bar}{few}"
     return Verdict("no better", said, best, share, deviation)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:+.0f}" if abs(share) >= 0.005 else "0"
 
 
 def _repeating(rival: str, names: Mapping[str, str]) -> str:

@@ -103,3 +103,28 @@ def test_long_horizons_have_smooth_bands_beside_an_even_season(rng):
     forecast = forecaster.forecast(forecaster.learn(forecaster.initial_state(), signal))
     lower, upper = forecast.band(forecast.leads(), 0.95)
     assert (upper - lower).max() < 3 * (upper - lower).min()
+
+
+@pytest.mark.parametrize(("choice", "why"), [({"together": "joint"}, "joint"), ({"rank": 3}, "rank=")])
+def test_one_map_in_place_of_a_mixture_says_so(choice, why):
+    forecaster = forecaster_for(6, **choice)
+    by = forecaster.forecast(learnt(forecaster, np.column_stack([wave(200), wave(200, 1)]))).by
+    assert len(by) == 2
+    for one in by:
+        assert list(one.values()) == [1.0]
+        assert "no mixture" in next(iter(one))
+        assert why in next(iter(one))
+
+
+def test_a_panel_of_short_series_of_one_process_is_forecast_better_than_each_by_itself(rng):
+    """Forty series of sixty samples, of sizes from 1 to 1,000: a wave that sixty samples of noise do not teach."""
+    time, sizes = np.arange(72)[:, None], np.logspace(0, 3, 40)
+    waves = np.sin(time * 2 * np.pi / 9.3 + rng.uniform(0, 2 * np.pi, 40))
+    values = sizes * (5 + waves + 0.7 * rng.normal(size=(72, 40)))
+    errors = {}
+    for how in ("independent", "panel"):
+        forecaster = forecaster_for(12, together=how)
+        ahead = forecaster.forecast(learnt(forecaster, values[:60])).samples()
+        # Beside what can be foreseen: the noise to come is nobody's fault.
+        errors[how] = np.mean(np.abs(ahead / sizes[:, None] - 5 - waves[60:].T))
+    assert errors["panel"] < 0.8 * errors["independent"]

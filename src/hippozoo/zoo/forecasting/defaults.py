@@ -50,7 +50,10 @@ def forecaster_for(
     choices
         Any argument of `Forecaster`, in place of what is chosen here. ``rank``, ``delay``, ``intercept``, ``warmup``,
         ``future_metric`` and ``together="joint"`` belong to one map and not to a mixture: with one of these the best
-        candidate is chosen, without guard, calibration and seasons.
+        candidate is chosen, without guard, calibration and seasons, and `Forecast.by` says so. The reasons: a mixture
+        weighs simple forecasts and maps at every lead by itself, so there is no single map whose rank could be limited
+        or whose errors a metric could weigh; and a joint map of C channels has C times as many inputs, which the few
+        pairs of the first horizons, where a mixture must be trusted, cannot tell apart.
 
     Examples
     --------

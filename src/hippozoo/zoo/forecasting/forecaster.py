@@ -538,9 +538,22 @@ class Forecaster(Immutable):
         unlearnt = np.repeat([not group[0].weight for group in state.learnt], state.channels // len(state.learnt))
         coefficients[unlearnt] = state.held[unlearnt, None] * (np.arange(self.future.order) == 0)
         covariance[unlearnt] = np.diag(np.where(np.arange(self.future.order) == 0, np.inf, 0.0))
+        detail, by = state.detail.variance, self._made_by(state, candidates)
         if state.single:
-            return Forecast(self.future, coefficients[0], covariance[0], self.dt, state.detail.variance[0], self.lower)
-        return Forecast(self.future, coefficients, covariance, self.dt, state.detail.variance, self.lower)
+            return Forecast(self.future, coefficients[0], covariance[0], self.dt, detail[0], self.lower, by)
+        return Forecast(self.future, coefficients, covariance, self.dt, detail, self.lower, by)
+
+    def _made_by(self, state: ForecasterState, chosen: tuple[Candidate, ...]) -> tuple[dict[str, float], ...]:
+        """The one map that each channel is forecast by, and why nothing is mixed, in words."""
+        why = "together='joint'" if self.together == "joint" else "rank=" if self.ranks != (None,) else "mixture=False"
+        found = []
+        for c in range(state.channels):
+            one = chosen[min(c, len(chosen) - 1)]
+            base = {"last": "last value", "none": "mean"}[one.anchor]
+            whose = " of all channels" if self.together == "joint" else ""
+            window = f"{self.histories[one.history].timescale:g}"
+            found.append({f"one map of {window}{whose} on {base}, no mixture ({why})": 1.0})
+        return tuple(found)
 
     def past(self, state: ForecasterState, history: int) -> Float[np.ndarray, "channels order"]:
         """System 3: the coefficients of one history system up to the present.
