@@ -101,11 +101,11 @@ class ForecastRun:
     @property
     def state(self) -> ForecasterState:
         """What was learnt, of a table that is not wide."""
-        if len(self.states) > 1:
+        if len(self.states) != 1:
             raise ValueError(
                 f"{len(self.columns)} columns were learnt in {len(self.states)} groups to save memory; take `states`."
             )
-        return self.states[0]
+        return next(iter(self.states))
 
     @property
     def rows_until_validated(self) -> int:

@@ -612,8 +612,9 @@ class _Working:
         self.renewal = self.seen + grown
         if self.learning:
             moments = [self.renewed.get(name, getattr(self.mixture, name)) for name in _MOMENTS]
-            own = [self.renewed.get(name) for name in _MAPS]
-            found = self.mixer._solve(*moments, *(own if all(one is not None for one in own) else ()))
+            # Maps that this call has made itself are written over; nobody else has seen them.
+            own = [self.renewed[name] for name in _MAPS if name in self.renewed]
+            found = self.mixer._solve(*moments, *own)
             self.renewed |= dict(zip(_MAPS, found, strict=True))
 
     def absorb(self) -> None:
