@@ -13,7 +13,7 @@ import numpy as np
 
 from hippozoo._compiled import compiled
 
-__all__ = ["HELD", "PLACES", "issue", "scan_pairs", "shares_of", "take_in"]
+__all__ = ["HELD", "PLACES", "drift_part", "issue", "scan_pairs", "shares_of", "take_in"]
 
 # Single numbers at the beginning of a row.
 HELD, REF, FIRST, SUM, COUNT, WHOLE, RUN, LONGEST, TRUST, BEGUN, AGE, SILENT, LONG, LONG_W, FAST, FAST_W, MID, MID_W = (
@@ -244,6 +244,13 @@ def shares_of(live, offsets, guard, maps, ridges, found):
 
 @compiled()
 @no_type_check
+def drift_part(horizon, age):
+    """The length of each of the three stretches whose drifts are compared; 0 where there are too few cells."""
+    return int(min((max(2 * horizon, LEAST_DRIFT) + 2) // 3, max(age - 1.0, 0.0) // 3))
+
+
+@compiled()
+@no_type_check
 def issue(
     live, offsets, log, now, row, cell, horizon, seasons, orders, inputs, kinds, anchors, smoothing,
     means, levers, freedom, maps, constants, solved, simple, guard, scratch,
@@ -259,7 +266,7 @@ def issue(
         mean = live[REF] + (live[SUM] / live[COUNT] if live[COUNT] > 0 else 0.0)
         slope = (held - live[FIRST]) / max(live[AGE] - 1.0, 1.0)
         # The middle one of the drifts of three recent stretches: a step, which lies in one of them, is none.
-        part = int(min((max(2 * H, LEAST_DRIFT) + 2) // 3, (live[AGE] - 1.0) // 3))
+        part = drift_part(H, live[AGE])
         lately = 0.0
         if part > 0:
             near, far = log[now - part, VALUE], log[now - 2 * part, VALUE]

@@ -39,7 +39,7 @@ def history_weights(mixer: Mixer, mixture: Mixture, channel: int, count: int) ->
     """
     live = mixture.live[channel]
     shares = mixer.shares(mixture)[channel, 0]
-    rows = [*_simple(mixer, live, count), *_maps(mixer, mixture, channel, count)]
+    rows = [*_simple(mixer, mixture, channel, count), *_maps(mixer, mixture, channel, count)]
     found = shares @ np.array(rows)
     if mixer.guard and not mixer.simple:  # else the last value's share holds it already
         found = live[kernels.TRUST] * found + (1 - live[kernels.TRUST]) * _at(count, {0: 1.0})
@@ -55,14 +55,26 @@ def _at(count: int, weights: dict[int, float]) -> np.ndarray:
     return found
 
 
-def _simple(mixer: Mixer, live: np.ndarray, count: int) -> list[np.ndarray]:
+def _recent_drift(mixer: Mixer, mixture: Mixture, channel: int, count: int) -> np.ndarray:
+    """The last value, and the change over that one of three stretches which is the middle one of the three."""
+    part = kernels.drift_part(mixer.horizon, float(mixture.live[channel, kernels.AGE]))
+    weights = _at(count, {0: 1.0})
+    if part:
+        values = mixture.log[channel, mixture.now - 1 - part * np.arange(4), kernels.VALUE]
+        middle = int(np.argsort(values[:-1] - values[1:], kind="stable")[1])
+        weights += _at(count, {middle * part: 1.0 / part}) - _at(count, {(middle + 1) * part: 1.0 / part})
+    return weights
+
+
+def _simple(mixer: Mixer, mixture: Mixture, channel: int, count: int) -> list[np.ndarray]:
     if not mixer.simple:
         return []
+    live = mixture.live[channel]
     lags, age = np.arange(count), live[kernels.AGE]
     steps = max(int(age) - 1, 1)
     mean = np.where(lags < age, mixer.keep**lags / max(live[kernels.COUNT], 1.0), 0.0)
     drift = _at(count, {0: 1.0 + 1.0 / steps}) - _at(count, {steps: 1.0 / steps})
-    rows = [_at(count, {0: 1.0}), mean, drift]
+    rows = [_at(count, {0: 1.0}), mean, drift, _recent_drift(mixer, mixture, channel, count)]
     for a, beta, phi in SMOOTHING:
         step = np.array([[1 - a, (1 - a) * phi], [-a * beta, phi - a * beta * phi]])
         taps = response(step, np.array([[a, a * beta]]), count)[:, 0]
