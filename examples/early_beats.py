@@ -4,8 +4,8 @@ Needs record 100 of the MIT-BIH Arrhythmia Database (PhysioNet) and ``pip instal
 ``python examples/early_beats.py --data DIR``, where DIR/ecg holds 100.hea, 100.dat and 100.atr.
 
 The stream is the time from each beat to the next, in seconds. After every beat the forecaster gives a band for the next
-interval. A beat that comes before the band begins is called early. The cardiologists' annotations, which the program
-never sees, say which beats were premature.
+interval. A beat that comes before the band begins is called early. The cardiologists' annotations say when the beats
+were, and which of them were premature; the latter is only compared with the result.
 """
 
 import argparse
