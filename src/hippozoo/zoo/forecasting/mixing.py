@@ -208,7 +208,7 @@ def several_taken_in(
     time, heard = state.time, state.seen
     for _ in range(len(values)):  # added up as one by one, rounding included
         time, heard = time + forecaster.dt, heard + forecaster.dt
-    return _state(state, mixture, time, heard, forecaster.dt), told
+    return state.moved(mixture, time, heard, float(forecaster.dt)), told
 
 
 def issue_every_cell(forecaster: Forecaster, state: ForecasterState) -> bool:
