@@ -299,7 +299,9 @@ def report(
 
 @app.command(epilog="Example: [bold]hippozoo forecast load.csv --column load --time when --horizon 96[/bold]")
 def forecast(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file with a header.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file with a header, or a folder of such.")
+    ],
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -366,11 +368,19 @@ def forecast(
             metavar="NAME", help="The rows stack several series; this column names them.", show_default="none"
         ),
     ] = None,
+    jobs: Annotated[
+        int, typer.Option(metavar="N", min=1, help="For a folder: processes side by side, one thread each.")
+    ] = 1,
+    scheduler: Scheduler = None,
     open_page: Annotated[bool, _flag("--open/--no-open", help="Open the page in a browser.")] = False,
     as_json: Annotated[bool, _flag("--json", help="Print what was found as JSON on stdout.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Forecast a table's columns, with bands, and show how good that is."""
+    """Forecast a table's columns, with bands, and show how good that is.
+
+    For a folder every file is forecast, each into a folder of its own; with
+    --panel the folder is a Parquet data set of many series.
+    """
     _one_thread_unless_set()
     from hippozoo.forecast_command.backtest import COVERAGES
     from hippozoo.forecast_command.command import run_forecast
@@ -381,6 +391,26 @@ def forecast(
         raise UsageError("--panel takes one --column and no --together; forecast other columns one after the other.")
     if together not in ("independent", "joint"):
         raise UsageError(f"--together {together} is unknown; pass independent or joint.")
+    if scheduler is not None and jobs != 1:
+        raise UsageError(f"--jobs {jobs} and --scheduler {scheduler} exclude each other; pass one of them.")
+    if file.is_dir():
+        from hippozoo.forecast_command.folder import Settings
+
+        settings = Settings(
+            tuple(column or ()),
+            time,
+            horizon,
+            every,
+            None if season is None else tuple(season),
+            no_time,
+            tuple(coverage) if coverage else COVERAGES,
+            lower,
+            together,
+        )
+        _forecast_folder(file, panel, settings, out, jobs, scheduler, open_page=open_page, as_json=as_json)
+        return
+    if scheduler is not None or jobs != 1:
+        raise UsageError("--jobs and --scheduler are for a folder; one file is one stream.")
     answer = run_forecast(
         file,
         tuple(column or ()),
@@ -412,6 +442,52 @@ def forecast(
         import webbrowser
 
         webbrowser.open((out / "index.html").resolve().as_uri())
+
+
+def _forecast_folder(
+    folder: Path,
+    panel: str | None,
+    settings: Any,
+    out: Path,
+    jobs: int,
+    scheduler: str | None,
+    *,
+    open_page: bool,
+    as_json: bool,
+) -> None:
+    """Many tables, or the series of a data set: a line for each table or for all series, then what failed."""
+    from hippozoo.forecast_command.folder import run_files, run_panel
+
+    if panel is not None:
+        if open_page:
+            raise UsageError("--open: a data set of many series has no page; leave it out.")
+        answer = run_panel(folder, panel, settings, out, jobs, scheduler)
+    else:
+        answer = run_files(folder, settings, out, jobs, scheduler)
+    for note in answer.get("notes", ()):
+        _complain(f"{note}.")
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False))
+    elif panel is not None:
+        typer.echo(f"forecast {answer['series']:,} series of {answer['rows']:,} rows")
+        typer.echo(f"wrote {out / 'forecast'} and {out / 'series'}")
+    else:
+        for table in answer["tables"]:
+            for name, verdict in table["verdict"].items():
+                typer.echo(f"{table['file']}, {name}: {verdict['sentence']}")
+        typer.echo(f"wrote {out / 'summary.csv'} and {out / 'index.html'}")
+    if open_page:
+        import webbrowser
+
+        webbrowser.open((out / "index.html").resolve().as_uri())
+    failures = answer.get("failures", len(answer["failed"]))
+    for name, why in answer["failed"].items():
+        _complain(f"{name}: {why}")
+    if failures:
+        _complain(f"{failures:,} {'series' if panel is not None else 'files'} could not be forecast.")
+        raise typer.Exit(1)
 
 
 def _tell_forecast(answer: dict[str, Any]) -> None:
