@@ -196,7 +196,8 @@ class Folder:
             column = parquet.ParquetFile(self.files[group.file]).read_row_group(group.number, columns=[id]).column(id)
             names.update(column.unique().to_pylist())
         ordered = sorted(names - {None})
-        return list(dict.fromkeys(ordered[len(ordered) * k // count] for k in range(1, count) if len(ordered) >= count))
+        count = min(count, len(ordered))
+        return list(dict.fromkeys(ordered[len(ordered) * k // count] for k in range(1, count)))
 
 
 def open_folder(path: str | Path, id: str | None = None) -> Folder:
