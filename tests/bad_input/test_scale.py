@@ -1,5 +1,8 @@
 """What hippozoo.scale refuses, and how it says so."""
 
+import subprocess
+import sys
+
 import dask
 import dask.array as da
 import dask.bag as db
@@ -88,3 +91,18 @@ def test_a_folder_without_parquet_and_a_damaged_file_are_refused(tmp_path):
 def test_wrong_arguments_are_refused(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call(db.from_sequence([np.ones(30), np.arange(30.0)]))
+
+
+def test_without_dask_a_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask", None)
+    with pytest.raises(ImportError, match=r"pip install 'hippozoo\[dask\]'"):
+        states(MEMORY, "folder", id="name")
+
+
+def test_dask_is_loaded_when_it_is_needed_and_not_before():
+    program = (
+        "import sys, hippozoo, hippozoo.scale, hippozoo.experiments, hippozoo.cli; from hippozoo.scale import states"
+    )
+    loaded = f"{program}; print([name for name in ('dask', 'distributed') if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

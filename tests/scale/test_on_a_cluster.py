@@ -17,6 +17,7 @@ import pytest
 
 from experiments.toy_shop import TOYS, toys
 from hippozoo.experiments import UnitsFailedError, load, reproduce
+from hippozoo.forecast_command.folder import Settings, run_panel
 from hippozoo.memory import Memory
 from hippozoo.scale import connect, fit_forecaster, states
 from hippozoo.systems import LegT
@@ -108,6 +109,16 @@ def test_states_and_fits_survive_the_death_of_a_worker(client):
     assert sorted(frame.index) == list(range(40))
     for name, rows in table.groupby("name"):
         np.testing.assert_allclose(frame.loc[name], memory.final(rows["x"].to_numpy()), rtol=0, atol=1e-12)
+
+
+def test_a_data_set_is_forecast_on_the_cluster(cluster, client, tmp_path):
+    table = pd.DataFrame({"shop": np.repeat(["a", "b"], 40), "sold": np.cos(np.arange(80) / 3)})
+    (tmp_path / "set").mkdir()
+    table.to_parquet(tmp_path / "set" / "a.parquet", index=False)
+    settings = Settings(horizon=3, season=(1,))
+    answer = run_panel(tmp_path / "set", "shop", settings, tmp_path / "out", 1, cluster.scheduler_address)
+    assert (answer["series"], answer["failures"]) == (2, 0)
+    assert pd.read_parquet(tmp_path / "out" / "forecast")["shop"].tolist() == ["a"] * 3 + ["b"] * 3
 
 
 def test_no_scheduler_at_the_address_is_one_sentence(tmp_path):

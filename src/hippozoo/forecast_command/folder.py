@@ -116,7 +116,7 @@ def run_panel(
     read = sum(part.rows for part in parts) / found.rows
     note = (
         f"the data set is not sorted by {series!r}, and is read {read:.0f} times; sorted, it would be read once"
-        if read > 4
+        if read > 2
         else ""
     )
     for name in ("forecast", "series"):
