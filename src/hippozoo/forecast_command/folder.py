@@ -44,7 +44,7 @@ class Settings:
 
     columns: tuple[str, ...] = ()
     time: str | None = None
-    horizon: int = 96
+    horizon: int | None = None
     every: float | None = None
     season: tuple[int, ...] | None = None
     rows_are_steps: bool = False
