@@ -4,12 +4,17 @@ import re
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from hippozoo._colours import PAPER
+from hippozoo.memory import Memory
+from hippozoo.systems import LegT
 from hippozoo.tour import Section, discover_sections, write_tour
+from hippozoo.tour.measured import CODE
+from hippozoo.tour.sliders import remembered
 
-VOID = {"meta", "img"}
+VOID = {"meta", "img", "link", "input"}
 XLINK = "{http://www.w3.org/1999/xlink}href"
 
 
@@ -65,10 +70,40 @@ def a_section(**changes):
 
 def test_the_page_shows_every_section_and_the_code_that_ran(page):
     sections = discover_sections()
-    assert [listing.strip() for listing in page.listings] == [one.listing.strip() for one in sections]
+    assert [listing.strip() for listing in page.listings] == [*(one.listing.strip() for one in sections), CODE.strip()]
     anchors = {attributes["id"] for attributes in page.all("section")}
-    assert {link["href"] for link in page.all("a")} == {f"#{anchor}" for anchor in anchors}
-    assert len(anchors) == len(sections)
+    links = [link["href"] for link in page.all("a")]
+    assert {link for link in links if link.startswith("#")} == {f"#{anchor}" for anchor in anchors}
+    assert len(anchors) == len(sections) + 1
+    assert len(page.all("button")) >= len(page.listings)
+
+
+def test_every_section_leads_on_to_a_page_of_the_docs(page, tour):
+    links = [link["href"] for link in page.all("a") if not link["href"].startswith("#")]
+    assert len(links) == len(discover_sections())
+    assert all((tour.parent / link).is_file() for link in links)
+
+
+def test_the_last_section_is_measured_on_this_machine(tour):
+    text = tour.read_text(encoding="utf-8").split('id="this-machine"')[1].split("</section>")[0]
+    assert re.search(r"×\xa010<sup>−1\d</sup> of the largest coefficient", text)
+    assert len(re.findall(r"<td>\d+ (?:ns|µs)</td>", text)) == 4
+
+
+def test_two_pictures_have_sliders(page, tour):
+    sliders = [one["id"] for one in page.all("input") if one.get("type") == "range"]
+    names = ("a-readable-past", "two-ways-to-forget")
+    assert sliders == [f"{name}-{what}" for name in names for what in ("order", "timescale")]
+    assert tour.stat().st_size < 3_000_000
+
+
+def test_a_slider_knows_what_the_memory_would_answer():
+    signal, lags = np.sin(np.arange(600) / 15), np.linspace(0, 60, 31)
+    curve = remembered(LegT, signal, lags, (8, 16), (30.0, 60.0), dt=1.0)
+    memory = Memory(LegT(16, 30.0))
+    inside = lags <= 30.0
+    np.testing.assert_allclose(curve[1, 0, inside], memory.reconstruct(memory.final(signal), lags[inside]))
+    assert np.isnan(curve[1, 0, ~inside]).all()
 
 
 def test_every_picture_exists_in_light_and_dark_and_is_described(page, tour):
@@ -82,11 +117,14 @@ def test_every_picture_exists_in_light_and_dark_and_is_described(page, tour):
 
 
 def test_nothing_is_fetched_from_elsewhere(page, tour):
-    assert not page.all("script") + page.all("link") + page.all("iframe")
-    assert "url(" not in tour.read_text() and "@import" not in tour.read_text()  # noqa: PT018
+    assert not page.all("iframe")
+    assert not any("src" in script for script in page.all("script"))
+    before_the_scripts = tour.read_text().split("<script>")[0]
+    assert "url(" not in before_the_scripts
+    assert "@import" not in before_the_scripts
     for _, attributes in page.tags:
         for name in ("src", "href"):
-            assert not re.match(r"\w+:|//", attributes.get(name) or "")
+            assert not re.match(r"(?!data:)\w+:|//", attributes.get(name) or "")
     for picture in tour.parent.glob("pictures/*.svg"):
         links = [element.get(XLINK) or "" for element in ElementTree.parse(picture).iter()]
         assert all(re.match(r"#|data:|$", link) for link in links)

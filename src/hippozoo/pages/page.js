@@ -42,9 +42,11 @@ const page = (() => {
     const button = event.target.closest("button.copy");
     if (!button) return;
     const flat = (cell) => cell.textContent.replace(/[\t\r\n]+/g, " ");
-    const rows = [...document.getElementById(button.dataset.table).querySelectorAll("tr")].filter((row) => !row.hidden);
     const before = button.textContent;
-    await copy(rows.map((row) => [...row.cells].map(flat).join("\t")).join("\n"));
+    const text = () => document.getElementById(button.dataset.text).textContent;
+    const rows = () => [...document.getElementById(button.dataset.table).querySelectorAll("tr")]
+      .filter((row) => !row.hidden).map((row) => [...row.cells].map(flat).join("\t")).join("\n");
+    await copy(button.dataset.text ? text() : rows());
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = before; }, 1500);
   });

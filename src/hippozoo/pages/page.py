@@ -34,6 +34,7 @@ class Page:
         self._pieces: list[str] = []
         self._figures: list[tuple[str, Any]] = []
         self._scripts: list[str] = []
+        self._styles: list[str] = []
 
     def add(self, html: str) -> None:
         """Append HTML; text from elsewhere goes through `shown` first."""
@@ -50,6 +51,10 @@ class Page:
     def add_script(self, script: str) -> None:
         """Append a script that runs once all pictures are there; ``page.model(id)`` finds a model of Bokeh's."""
         self._scripts.append(script)
+
+    def add_style(self, css: str) -> None:
+        """Append rules of this page's own, after the style sheet of all pages."""
+        self._styles.append(css)
 
     def html(self) -> str:
         """The whole page as text."""
@@ -71,7 +76,8 @@ class Page:
         return (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f'<link rel="icon" href="data:,"><title>{shown(self.title)}</title><style>{style()}</style></head>\n'
+            f'<link rel="icon" href="data:,"><title>{shown(self.title)}</title>'
+            f"<style>{style()}{''.join(self._styles)}</style></head>\n"
             f'<body><button type="button" class="theme">Light / dark</button><h1>{shown(self.title)}</h1>\n'
             + "\n".join(self._pieces)
             + (f"\n<script>{_closed(library)}</script>" if library else "")

@@ -1,21 +1,22 @@
-"""The page of the tour: one HTML file that needs no network and no script."""
+"""The page of the tour: one HTML file that needs no network; its pictures lie beside it."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
-
-from hippozoo import __version__
+import hippozoo
+from hippozoo.pages import Page
 from hippozoo.tour._look import CSS
+from hippozoo.tour.measured import CODE
 from hippozoo.tour.section import Section, Table
+from hippozoo.tour.sliders import Sliders
 
-__all__ = ["Shown", "render_page"]
+__all__ = ["Shown", "docs_link", "render_page"]
 
 
 @dataclass(frozen=True)
@@ -30,76 +31,116 @@ class Shown:
     caption: str
     alt: str
     table: Table | None
+    sliders: Sliders | None = None
 
 
-def render_page(shown: Sequence[Shown]) -> str:
-    """The whole page as text.
+_OPENING = """<header>
+<p>hippozoo keeps the past of a stream as a few coefficients in a basis of orthogonal functions. At any moment they can
+be turned back into the past they stand for. So one sees what is remembered, and how well.</p>
+<p>Each section asks one question and answers it with one picture. The code below a picture made it: it ran when this
+page was written, and it runs when pasted into Python. All data are synthetic, made from seeds by
+<code>hippozoo.tour.signals</code>.</p>
+</header>"""
+
+
+def render_page(shown: Sequence[Shown], folder: Path | None = None, machine: Table | None = None) -> Page:
+    """The whole page.
+
+    Parameters
+    ----------
+    shown
+        The sections.
+    folder
+        Where the page will lie; links to the docs start from there.
+    machine
+        What was measured on this machine, if it was.
 
     Examples
     --------
-    >>> render_page([]).startswith("<!doctype html>")
+    >>> render_page([]).html().startswith("<!doctype html>")
     True
     """
-    contents = "\n".join(f'      <li><a href="#{one.anchor}">{escape(one.section.title)}</a></li>' for one in shown)
-    sections = "\n".join(render_section(one) for one in shown)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-  <meta charset="utf-8">
-  <meta name="viewport" content="width=device-width, initial-scale=1">
-  <meta name="color-scheme" content="light dark">
-  <title>A tour of hippozoo</title>
-  <style>{CSS}  </style>
-</head>
-<body>
-  <header>
-    <h1>A tour of hippozoo</h1>
-    <p>hippozoo keeps the past of a stream as a few coefficients in a basis of orthogonal functions. At any
-    moment they can be turned back into the past they stand for, so one sees what is remembered, and how
-    well.</p>
-    <p>Each section asks one question and answers it with one picture. The code below a picture is the code
-    that made it: it ran when this page was written, and it runs when pasted into Python. All data are
-    synthetic, made from seeds by <code>hippozoo.tour.signals</code>.</p>
-  </header>
-  <nav aria-label="Contents">
-    <ol>
-{contents}
-    </ol>
-  </nav>
-  <main>
-{sections}
-  </main>
-  <footer>
-    <p>Written by hippozoo {escape(__version__)} with <code>hippozoo tour</code>.</p>
-  </footer>
-</body>
-</html>
-"""
+    page = Page("A tour of hippozoo")
+    page.add_style(CSS)
+    page.add(_OPENING)
+    entries = [(one.anchor, one.section.title) for one in shown]
+    entries += [("this-machine", "On this machine")] if machine is not None else []
+    contents = "\n".join(f'<li><a href="#{anchor}">{escape(title)}</a></li>' for anchor, title in entries)
+    page.add(f'<nav aria-label="Contents"><ol>\n{contents}\n</ol></nav>\n<main>')
+    for one in shown:
+        _add_section(page, one, Path() if folder is None else folder)
+    if machine is not None:
+        page.add(
+            '<section id="this-machine"><p class="title">On this machine</p>'
+            "<h2>Is it right here too, and how fast is it?</h2>"
+            "<p>Measured on the machine that wrote this page, while it was writing. Times are the best of three.</p>"
+            f"{render_table(machine)}{render_code('', CODE, 'this-machine')}</section>"
+        )
+    page.add(
+        f"</main>\n<footer><p>Written by hippozoo {escape(hippozoo.__version__)} with <code>hippozoo tour</code>. "
+        "<code>hippozoo explore</code> lets you play with all of it.</p></footer>"
+    )
+    return page
 
 
-def render_section(one: Shown) -> str:
+def _add_section(page: Page, one: Shown, folder: Path) -> None:
     """Question, picture, caption, table and code of one section."""
     width, height = one.size
-    return f"""    <section id="{one.anchor}">
-      <p class="title">{escape(one.section.title)}</p>
-      <h2>{escape(one.section.question)}</h2>
-      <figure>
-        <img class="light" src="{one.light}" width="{width}" height="{height}" alt="{escape(one.alt)}">
-        <img class="dark" src="{one.dark}" width="{width}" height="{height}" alt="{escape(one.alt)}">
-        <figcaption>{typeset(one.caption)}</figcaption>
-      </figure>
-{render_table(one.table) if one.table else ""}{render_code(one.section)}
-    </section>"""
+    page.add(
+        f'<section id="{one.anchor}"><p class="title">{escape(one.section.title)}</p>'
+        f"<h2>{escape(one.section.question)}</h2>\n<figure>"
+        f'<img class="light" src="{one.light}" width="{width}" height="{height}" alt="{escape(one.alt)}">'
+        f'<img class="dark" src="{one.dark}" width="{width}" height="{height}" alt="{escape(one.alt)}">'
+        f"<figcaption>{typeset(one.caption)}</figcaption></figure>"
+    )
+    if one.sliders is not None:
+        page.add("<h3>Try it</h3>")
+        one.sliders.add_to(
+            page, one.anchor, f"Interactive: {one.section.title}, at an order and timescale of your choice"
+        )
+    page.add(
+        (render_table(one.table) if one.table else "")
+        + render_code(one.section.setup, one.section.code, one.anchor)
+        + _read_on(one.section.read_on, folder)
+        + "</section>"
+    )
 
 
-def render_code(section: Section) -> str:
-    """The listing: what was imported in a quieter voice, then the lines that matter."""
+def _read_on(name: str | None, folder: Path) -> str:
+    if name is None:
+        return ""
+    link, title = docs_link(name, folder), f"docs/{name}.md"
+    linked = f'<a href="{escape(link)}">{title}</a>' if link else f"<code>{title}</code>"
+    return f'\n<p class="quiet">Read on: {linked}.</p>'
+
+
+def docs_link(name: str, folder: Path) -> str | None:
+    """From a folder to a page of the docs, built or not; None where hippozoo was installed without them.
+
+    Examples
+    --------
+    >>> docs_link("no-such-page", Path("."))
+    """
+    root = Path(hippozoo.__file__).parents[2]
+    for page in (root / "site" / f"{name}.html", root / "docs" / f"{name}.md"):
+        if page.is_file():
+            return Path(os.path.relpath(page, folder.resolve())).as_posix()
+    return None
+
+
+def render_code(setup: str, code: str, name: str) -> str:
+    """The listing: what was imported in a quieter voice, then the lines that matter; and a button that copies all."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
     lexer, formatter = PythonLexer(), HtmlFormatter(nowrap=True)
-    setup = highlight(section.setup.strip(), lexer, formatter).rstrip()
-    code = highlight(section.code.strip(), lexer, formatter).rstrip()
+    before = highlight(setup.strip(), lexer, formatter).rstrip() if setup.strip() else ""
+    lines = highlight(code.strip(), lexer, formatter).rstrip()
+    quiet = f'<span class="setup">{before}</span>\n\n' if before else ""
     return (
-        '      <pre tabindex="0" aria-label="The code that was run">'
-        f'<code><span class="setup">{setup}</span>\n\n{code}</code></pre>'
+        f'\n<div class="listing"><button type="button" class="copy" data-text="{name}-code">Copy code</button>'
+        f'<pre tabindex="0" aria-label="The code that was run"><code id="{name}-code">{quiet}{lines}</code></pre></div>'
     )
 
 
@@ -107,20 +148,13 @@ def render_table(table: Table) -> str:
     """The table in a box that scrolls on a narrow screen instead of widening the page."""
     header = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.header)
     rows = "\n".join(
-        f'          <tr><th scope="row">{typeset(first)}</th>'
-        + "".join(f"<td>{typeset(cell)}</td>" for cell in rest)
-        + "</tr>"
+        f'<tr><th scope="row">{typeset(first)}</th>' + "".join(f"<td>{typeset(cell)}</td>" for cell in rest) + "</tr>"
         for first, *rest in table.rows
     )
-    return f"""      <div class="table" tabindex="0" role="region" aria-label="Table">
-        <table>
-          <thead><tr>{header}</tr></thead>
-          <tbody>
-{rows}
-          </tbody>
-        </table>
-      </div>
-"""
+    return (
+        '\n<div class="wide" tabindex="0" role="region" aria-label="Table"><table>'
+        f"<thead><tr>{header}</tr></thead><tbody>\n{rows}\n</tbody></table></div>"
+    )
 
 
 def typeset(text: str) -> str:

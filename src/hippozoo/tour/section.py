@@ -8,8 +8,12 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from hippozoo.tour.sliders import Sliders
 
 __all__ = ["Section", "Table", "discover_sections", "run_section"]
 
@@ -53,6 +57,10 @@ class Section:
         Of the picture, in inches; its width is the page's.
     table
         ``table(names)`` gives a table to stand below the picture.
+    sliders
+        ``sliders(names)`` gives a picture with sliders to stand below the drawn one, where Bokeh is installed.
+    read_on
+        Name of a page in docs/ that tells more.
 
     Examples
     --------
@@ -76,6 +84,8 @@ class Section:
     alt: str
     height: float = 3.6
     table: Callable[[SimpleNamespace], Table] | None = None
+    sliders: Callable[[SimpleNamespace], Sliders] | None = None
+    read_on: str | None = None
 
     @property
     def listing(self) -> str:

@@ -10,8 +10,10 @@ from types import SimpleNamespace
 
 from matplotlib.figure import Figure
 
-from hippozoo._files import make_folder, write_whole
+from hippozoo._files import make_folder
+from hippozoo.pages import bokeh_is_installed
 from hippozoo.plotting import style, write_figure
+from hippozoo.tour.measured import measure_machine
 from hippozoo.tour.page import Shown, render_page
 from hippozoo.tour.section import Section, discover_sections, run_section
 
@@ -62,8 +64,8 @@ def write_tour(
 
     page = folder / "index.html"
     # The page appears when everything it shows is there.
-    write_whole(page, render_page(shown).encode())
-    return page
+    machine = measure_machine() if sections is None else None
+    return render_page(shown, folder, machine).write(page)
 
 
 def show_section(section: Section, pictures: Path) -> Shown:
@@ -84,6 +86,7 @@ def show_section(section: Section, pictures: Path) -> Shown:
         caption=section.caption.format(**numbers),
         alt=section.alt.format(**numbers),
         table=section.table(names) if section.table else None,
+        sliders=section.sliders(names) if section.sliders and bokeh_is_installed() else None,
     )
 
 

@@ -75,4 +75,5 @@ forecast = forecaster.forecast(state)
         "forecast keeps: close to the wave near the present, smoother before."
     ),
     height=3.8,
+    read_on="forecasting",
 )

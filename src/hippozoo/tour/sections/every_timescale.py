@@ -74,4 +74,5 @@ coefficients = memory.coefficients(state, horizons)  # 16 for each horizon
         "follows it as closely as 16 numbers can. All four curves come from the same state."
     ),
     height=4.6,
+    read_on="multiscale",
 )

@@ -81,4 +81,5 @@ past = stream.reconstruct(lags)
         "shifted by hours."
     ),
     height=3.9,
+    read_on="streams",
 )

@@ -80,4 +80,5 @@ disagreement = memory.verify(signal)
     ),
     height=4.8,
     table=table,
+    read_on="memory",
 )

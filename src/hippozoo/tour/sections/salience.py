@@ -91,4 +91,5 @@ seen = SalienceTrace(memory.system, salience, np.full(6000, 0.01))
         "almost zero between."
     ),
     height=4.0,
+    read_on="salience",
 )

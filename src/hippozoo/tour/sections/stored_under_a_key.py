@@ -82,4 +82,5 @@ after = bank.write(before, rooms[:, 3], torch.tensor([[5.0]]))
         "wide hill rises there, and the curve moves at its neighbours."
     ),
     height=4.6,
+    read_on="associative",
 )

@@ -97,4 +97,5 @@ pasts = [one.reconstruct(one.final(signal), lags) for one in memories]
     ),
     height=7.8,
     table=table,
+    read_on="memory",
 )

@@ -77,4 +77,5 @@ kernel = model.kernel(state, 2, length=50)
         "of red and blue patches that fades with the lag."
     ),
     height=6.0,
+    read_on="volterra",
 )
