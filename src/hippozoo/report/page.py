@@ -12,22 +12,27 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 
 from hippozoo import __version__
+from hippozoo.pages import Page
 from hippozoo.report.text import heading_anchor
 
 __all__ = ["render_page"]
 
+# Beside the look of all pages: verdicts have colours that can be read on light and on dark paper.
 _STYLE = """
-:root{color-scheme:light;--ink:#1c2126;--line:#d9dee3;--soft:#f5f7f9}
-body{font:16px/1.55 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1.25rem;color:var(--ink)}
-h1{font-size:2rem}h2{margin-top:2.6rem;border-top:1px solid var(--line);padding-top:1.2rem}
-img{max-width:100%;height:auto}em{color:#4a545e}blockquote{background:#fff6df;margin:1rem 0;padding:.6rem 1rem}
-.table{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;font-size:.88rem;line-height:1.4}
-th,td{border-bottom:1px solid var(--line);padding:.4rem .8rem .4rem 0;text-align:left;vertical-align:top}
-th{background:var(--soft)}td:first-child{min-width:15rem}code{background:var(--soft);padding:.1rem .3rem}
-strong.holds{color:#11653a}strong.part{color:#8a5a00}strong.not{color:#a3231d}strong.open{color:#4a545e}
+body{max-width:72rem}
+:root{--good:#11653a;--part:#8a5a00;--bad:#a3231d;--open:#4a545e;--soft:#f5f7f9;--note:#fff6df}
+@media screen and (prefers-color-scheme:dark){:root:not([data-theme=light]){DARK}}
+@media screen{:root[data-theme=dark]{DARK}}
+h2{margin-top:2.6rem;border-top:1px solid var(--faint);padding-top:1.2rem}
+img{max-width:100%;height:auto;background:#fff}em{opacity:.85}
+blockquote{background:var(--note);margin:1rem 0;padding:.6rem 1rem}
+.wide{overflow-x:auto;margin:1rem 0}.wide table{font-size:.88rem;line-height:1.4}
+.wide th,.wide td{padding:.4rem .8rem .4rem 0;overflow-wrap:normal}th{background:var(--soft)}
+td:first-child{min-width:15rem}code{background:var(--soft);padding:.1rem .3rem;overflow-wrap:anywhere}
+strong.holds{color:var(--good)}strong.part{color:var(--part)}strong.not{color:var(--bad)}strong.open{color:var(--open)}
 td:has(strong.holds,strong.part,strong.not,strong.open){white-space:nowrap}
-@media print{body{max-width:none}}
-"""
+@media print{body{max-width:none}.theme{display:none}}
+""".replace("DARK", "--good:#5fd39a;--part:#e8b23a;--bad:#ff8f86;--open:#a3adb7;--soft:#1e242b;--note:#3a3116")
 _CLASSES = {"holds in part": "part", "does not hold": "not", "cannot be told": "open", "holds": "holds"}
 
 
@@ -45,16 +50,16 @@ def render_page(text: str, beside: Path) -> str:
         r"<h2>(.*?)</h2>", lambda found: f'<h2 id="{heading_anchor(unescape(found[1]))}">{found[1]}</h2>', body
     )
     body = re.sub(r'<img src="([^"]*)"', lambda found: f'<img src="{_inline(found[1], beside)}"', body)
-    body = body.replace("<table>", '<div class="table" tabindex="0"><table>').replace("</table>", "</table></div>")
+    body = body.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")
     for verdict, name in _CLASSES.items():
         body = body.replace(f"<strong>{verdict}</strong>", f'<strong class="{name}">{verdict}</strong>')
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>What holds: the HiPPO Zoo, built and run anew</title><style>{_STYLE}</style></head>
-<body><main>
-{body}</main>
-<footer><p>Written by hippozoo {escape(__version__)} with <code>hippozoo report</code>.</p></footer></body></html>
-"""
+    # The page has a heading of its own.
+    body = re.sub(r"<h1>.*?</h1>", "", body, count=1)
+    page = Page("What holds: the HiPPO Zoo, built and run anew")
+    page.add_style(_STYLE)
+    page.add(f"<main>\n{body}</main>")
+    page.add(f"<footer><p>Written by hippozoo {escape(__version__)} with <code>hippozoo report</code>.</p></footer>")
+    return page.html()
 
 
 def _inline(link: str, beside: Path) -> str:
