@@ -600,3 +600,20 @@ def test_a_member_that_breaks_down_is_reported_and_the_other_checks_run():
     reasons = {result.check: result.reason for result in report.failed}
     assert "it raised IndexError: no such table" in reasons["check_steps_equal_one_call"]
     assert "check_chunks_equal_one_call" not in reasons
+
+
+def test_a_member_that_does_not_tell_its_channels_is_told_so():
+    class Five:
+        def initial_state(self, batch):
+            return np.zeros((batch, 5))
+
+        def step(self, x, state):
+            return state + x, state + x
+
+        def __call__(self, x, state=None):
+            y = np.cumsum(x, axis=1) + (np.zeros((len(x), 5)) if state is None else state)[:, None]
+            return y, y[:, -1]
+
+    with pytest.raises(ValueError, match=r"Five has no attribute \.channels, so 2 were tried, and it takes 5"):
+        check_member(Five())
+    assert check_member(Five(), channels=5, on_fail=None) is not None

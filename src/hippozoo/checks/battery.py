@@ -11,7 +11,7 @@ import numpy as np
 
 from hippozoo._arguments import shorten
 from hippozoo.checks import extremes, promises
-from hippozoo.checks.subject import Trial, is_factory
+from hippozoo.checks.subject import LayerSubject, Trial, is_factory, subject_of
 
 __all__ = ["CHECKS", "Report", "Result", "check_member"]
 
@@ -133,7 +133,11 @@ def check_member(
     ['check_future_is_invisible']
     """
     trial = Trial(channels, batch, n_steps, tolerance, seed, inputs)
-    is_factory(member)  # what is no member at all is an error of the caller, not a broken promise
+    # What is no member at all, or hides its channels, is an error of the caller, not a broken promise.
+    if not is_factory(member):
+        subject = subject_of(member, trial)
+        if isinstance(subject, LayerSubject):
+            subject.demand_channels()
     return run_checks(CHECKS, member, trial, skip, on_fail)
 
 

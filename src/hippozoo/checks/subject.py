@@ -155,6 +155,29 @@ class LayerSubject(Subject):
         with _without_gradients():
             return Outcome(*self._call(x, **{name: value for name, value in options.items() if value is not None}))
 
+    def demand_channels(self) -> None:
+        """Say so where a member does not tell its channels and takes another number than the one that is guessed."""
+        if (
+            self.trial.channels
+            or self.trial.inputs
+            or getattr(self.member, "channels", None)
+            or self._takes(self.channels)
+        ):
+            return
+        taken = next((count for count in (3, 4, 5, 6, 8, 10, 16, 32, 64, 1) if self._takes(count)), None)
+        if taken is not None:  # else it is broken, and the checks will tell how
+            raise ValueError(
+                f"{self.name} has no attribute .channels, so {self.channels} were tried, and it takes {taken}; "
+                f"set member.channels = {taken}, or pass channels={taken}."
+            )
+
+    def _takes(self, channels: int) -> bool:
+        try:
+            self.run(self.convert(np.random.default_rng(0).normal(size=(2, 4, channels))))
+        except Exception:
+            return False
+        return True
+
     def step(self, x: Any, state: Any, dt: Any = None) -> Outcome:
         with _without_gradients():
             return Outcome(*self.member.step(x, state, **({} if dt is None else {"dt": dt})))

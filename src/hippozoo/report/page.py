@@ -26,7 +26,7 @@ body{max-width:72rem}
 h2{margin-top:2.6rem;border-top:1px solid var(--faint);padding-top:1.2rem}
 img{max-width:100%;height:auto;background:#fff}em{opacity:.85}
 blockquote{background:var(--note);margin:1rem 0;padding:.6rem 1rem}
-.wide{overflow-x:auto;margin:1rem 0}.wide table{font-size:.88rem;line-height:1.4}
+.wide table{font-size:.88rem;line-height:1.4}
 .wide th,.wide td{padding:.4rem .8rem .4rem 0;overflow-wrap:normal}th{background:var(--soft)}
 td:first-child{min-width:15rem}code{background:var(--soft);padding:.1rem .3rem;overflow-wrap:anywhere}
 strong.holds{color:var(--good)}strong.part{color:var(--part)}strong.not{color:var(--bad)}strong.open{color:var(--open)}

@@ -41,7 +41,6 @@ p code{font-size:.92em}
 .s1,.s2,.sa,.si{color:var(--text)}
 .mf,.mi{color:var(--number)}
 .c1{color:var(--soft);font-style:italic}
-.wide{overflow-x:auto;margin:0 0 1rem}
 .wide table{font-size:.92rem;width:100%}
 input[type=range]{width:100%}
 footer{border-top:1px solid var(--faint);color:var(--soft);font-size:.9rem}

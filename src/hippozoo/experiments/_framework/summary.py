@@ -56,7 +56,7 @@ def summary(document: Mapping[str, Any], folder: Path) -> RenderableType:
     if document["quick"]:
         title.append(" (quick: a check that it runs, not a result)", style="yellow")
     parts: list[RenderableType] = [title, _table(document, folder)]
-    parts += [_claim(claim) for claim in document["claims"]]
+    parts += [_claim(claim, judged=not document["quick"]) for claim in document["claims"]]
     seeds = document["seeds"]
     of_seeds = f", seeds {', '.join(map(str, seeds))}" if seeds else ""
     parts.append(Text(f"{duration_text(document['seconds'])} of computing{of_seeds}; written to {folder}", style="dim"))
@@ -83,7 +83,9 @@ def _table(document: Mapping[str, Any], folder: Path) -> RenderableType:
 _COLOURS = {"holds": "green", "holds in part": "yellow", "does not hold": "red", "cannot be told": "yellow"}
 
 
-def _claim(claim: Mapping[str, Any]) -> Text:
+def _claim(claim: Mapping[str, Any], *, judged: bool = True) -> Text:
+    if not judged:  # small sizes decide nothing, so no number of theirs stands beside a claim
+        return Text.assemble(("not judged", "dim"), f": {claim['claim']}")
     # Results from before verdicts were written have only `holds`.
     verdict = claim.get("verdict") or ("holds" if claim["holds"] else "does not hold")
     text = Text.assemble((verdict, _COLOURS.get(verdict, "red")), f": {claim['claim']}")

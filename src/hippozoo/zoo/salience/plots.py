@@ -137,8 +137,10 @@ def plot_warp(seen: SalienceTrace, at: Sequence[float], *, axes: Any = None) -> 
         lags = seen.lags(past, moment)
         weight = seen.system.weight(np.where(lags <= seen.system.window, lags, 0.0))
         weight = np.where(lags <= seen.system.window, weight, 0.0)
-        side.plot(weight, seen.warp(past), color=f"C{number}")
-        bottom.plot(past, seen.history_measure(past, moment), color=f"C{number}")
+        # Weights of a window have one height: earlier ones are drawn broader, so that they show below later ones.
+        line = {"color": f"C{number}", "linewidth": 1.6 + 2.4 * (len(at) - 1 - number)}
+        side.plot(weight, seen.warp(past), **line)
+        bottom.plot(past, seen.history_measure(past, moment), **line)
         top.plot([moment, moment, 0], [0, now, now], color=f"C{number}", linestyle=":", linewidth=1)
     side.invert_xaxis()
     side.tick_params(labelbottom=True)
