@@ -20,12 +20,13 @@ from hippozoo.zoo.forecasting import forecaster_for
 arguments = argparse.ArgumentParser(description=__doc__)
 arguments.add_argument("--data", help="data folder (default: HIPPOZOO_DATA)")
 arguments.add_argument("--out", default="beats.png", help="where to write the picture")
+arguments.add_argument("--beats", type=int, help="look at so many beats only")
 options = arguments.parse_args()
 
 ecg = load_ecg("100", options.data)
-intervals = np.diff(ecg.beats) / ecg.rate  # seconds from beat to beat
-premature = np.array([kind in "AVJSaF" for kind in ecg.kinds[1:]])
-minutes = ecg.beats[1:] / ecg.rate / 60
+intervals = np.diff(ecg.beats)[: options.beats] / ecg.rate  # seconds from beat to beat
+premature = np.array([kind in "AVJSaF" for kind in ecg.kinds[1:]])[: options.beats]
+minutes = ecg.beats[1:][: options.beats] / ecg.rate / 60
 
 WARM_UP = 100  # beats before anything is said
 forecaster = forecaster_for(4, lower=0.0)

@@ -124,11 +124,11 @@ def needs():
 def test_a_heart_as_a_stream(run, needs, tmp_path):
     pytest.importorskip("wfdb", reason="the record is read by wfdb, of the extra [data]")
     needs("ecg/100.dat")
-    names, said = run("early_beats.py")
-    assert "33 of them premature" in said
+    names, said = run("early_beats.py", "--beats", 700)
+    assert "600 beats" in said
     # Half of the premature beats at least, and hardly a call that is wrong.
-    assert names["hits"] > 0.5 * names["wanted"]
-    assert names["hits"] > 0.8 * names["called"]
+    assert names["hits"] >= 0.5 * names["wanted"] > 0
+    assert names["hits"] >= 0.8 * names["called"]
     assert (tmp_path / "beats.png").stat().st_size > 10_000
 
 
