@@ -101,7 +101,7 @@ def test_few_stretches_give_no_error_bar():
         (0.69, 1.0, 1.5, {}, "better than the last value by 31 % ± 0"),
         (1.5, 2.0, 1.0, {}, "worse than repeating last week by 50 % ± 0"),
         (1.0, 2.0, 1.0, {"season 7": 0.8}, "no better than repeating last week, which is what is forecast"),
-        (1.0, 2.0, 1.0, {"season 7": 0.2}, "no better than repeating last week: +0 % ± 0"),
+        (1.0, 2.0, 1.0, {"season 7": 0.2}, "no better than repeating last week: 0 % ± 0"),
         (1.0, 2.0, 0.0, {}, "worse than repeating last week, which makes no error at all"),
         (np.nan, np.nan, np.nan, {}, "not judged: no value of this column came after a forecast"),
     ],
