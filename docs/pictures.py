@@ -178,12 +178,27 @@ def estimators_measured() -> Figure:
     return figure
 
 
+def series_per_second() -> Figure:
+    """Committed rates of results/scale: a plain loop, one worker, two workers."""
+    found = json.loads((RESULTS / "scale" / "throughput.json").read_text(encoding="utf-8"))["growth"]
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    ax = figure.subplots()
+    for number, by in enumerate(dict.fromkeys(row["by"] for row in found["rows"])):
+        rows = sorted((row["series"], row["per_second"]) for row in found["rows"] if row["by"] == by)
+        label = {"1 workers": "Dask, 1 worker", "2 workers": "Dask, 2 workers"}.get(by, by)
+        ax.loglog(*zip(*rows, strict=True), "o-", color=f"C{number}", label=label)
+    ax.set(xlabel=f"series of {found['samples_per_series']} samples", ylabel="series per second")
+    ax.legend()
+    return figure
+
+
 FUNCTIONS: dict[str, Callable[[], Figure]] = {
     "four-weights": four_weights,
     "cells-of-lag": cells_of_lag,
     "printed-legt": printed_legt,
     "cost-per-sample": cost_per_sample,
     "estimators": estimators_measured,
+    "series-per-second": series_per_second,
 }
 
 
