@@ -31,6 +31,10 @@ def test_the_page_names_the_alarm_and_shows_names_as_they_are(database, tmp_path
     assert "error of one reading" in text
     assert "700 readings" in text
     assert len(text) < 3_000_000
+    assert "It most likely began with this reading." in text
+    assert "of the reading 1 before" in text  # which past it came from
+    assert 'id="alarm-' in text
+    assert 'id="weights-' in text
 
 
 def test_a_database_that_is_none_is_said(tmp_path):

@@ -130,8 +130,7 @@ def test_old_readings_go_when_told_so(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="kills by signals")
 def test_killed_at_any_moment_it_goes_on_as_if_it_had_never_stopped(tmp_path):
     source, out = series(tmp_path / "pump.csv", count=3000, spike=2500), tmp_path / "pump.db"
-    command = [sys.executable, "-c", "from hippozoo.cli import main; main()", "watch", str(source)]
-    command += ["--out", str(out), "--horizon", "6", "--batch", "20"]
+    command = _command(source, out, "--batch", "20")
     rng = random.Random(0)
     kills = 0
     while kills < 3:
@@ -150,6 +149,44 @@ def test_killed_at_any_moment_it_goes_on_as_if_it_had_never_stopped(tmp_path):
     for name in ("readings", "alarms", "troubles"):
         one, other = (tables(path, [name])[name] for path in (out, tmp_path / "once.db"))
         assert one == other
+
+
+def _command(source, out, *more):
+    command = [sys.executable, "-c", "from hippozoo.cli import main; main()", "watch", str(source), "--out", str(out)]
+    return [*command, "--horizon", "6", *more]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a signal")
+def test_told_to_stop_it_commits_what_it_has_read_and_leaves_nothing_over(tmp_path):
+    source, out = series(tmp_path / "pump.csv"), tmp_path / "pump.db"
+    process = subprocess.Popen(_command(source, out, "--follow"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    while process.poll() is None and _count(out) < 700:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert b"700 readings" in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pump.csv", "pump.db"]
+    with source.open("a") as file:
+        file.write("42000,0.5\n42060,")  # the last line is torn
+    watched(source, out, follow=False)
+    watched(source, tmp_path / "once.db")
+    assert tables(out, ["readings"]) == tables(tmp_path / "once.db", ["readings"])
+
+
+def test_a_step_that_changes_goes_on_and_a_source_that_is_none_is_refused(tmp_path):
+    rows = "".join(f"{60 * k if k < 40 else 2400 + 7 * (k - 40)},{k % 5}\n" for k in range(80))
+    (tmp_path / "pump.csv").write_text("time,flow\n" + rows)
+    status, _, _ = watched(tmp_path / "pump.csv", tmp_path / "pump.db")
+    assert (status.readings, status.late) == (80, 0)
+    for content, words in ((b"\x00\x01" * 50, "binary file"), (b"", "holds no rows")):
+        (tmp_path / "none.csv").write_bytes(content)
+        with pytest.raises(WatchError, match=words):
+            watched(tmp_path / "none.csv", tmp_path / "none.db")
+        assert not (tmp_path / "none.db").exists()
+    (tmp_path / "other.csv").write_text("time,flow\n" + rows)
+    with pytest.raises(WatchError, match="source="):
+        watched(tmp_path / "other.csv", tmp_path / "pump.db")
 
 
 def _count(path):

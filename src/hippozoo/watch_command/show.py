@@ -22,6 +22,9 @@ __all__ = ["last_alarms", "write_page"]
 # More points than this say nothing more on a screen: then every stretch is shown by its lowest and its highest.
 _MOST_POINTS = 4000
 _MOST_ALARMS = 500
+# Of these the newest are explained, and the very newest drawn, with so many readings before and after each.
+_TOLD_ALARMS, _DRAWN_ALARMS = 50, 10
+_BEFORE, _AFTER = 95, 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,14 +117,18 @@ def write_page(path: Path, out: Path) -> Path:
             for one in reversed(alarms)
         ]  # fmt: skip
         page.add(copyable_table("newest first", head, rows, name="alarms"))
-        for one in reversed(alarms[-50:]):
-            why = one["explanation"]
-            by = ", ".join(f"{name} ({share:.0%})" for name, share in why["expected_by"].items())
-            page.add(
-                f"<details><summary>{shown(one['time'])}, {shown(one['column'])}: {shown(why['kind'])}</summary>"
-                f"<p>{shown(why['what'])}. It may have begun {why['readings'] - 1} readings before. "
-                f"The expectation came from: {shown(by)}.</p></details>"
-            )
+        with _reading(path) as database:
+            for place, one in enumerate(reversed(alarms[-_TOLD_ALARMS:])):
+                head = f"{shown(one['time'])}, {shown(one['column'])}: {shown(one['explanation']['kind'])}"
+                why = f"<p>{_explained(one, dates=layout['dates'])}</p>"
+                if place >= _DRAWN_ALARMS:
+                    page.add(f"<details><summary>{head}</summary>{why}</details>")
+                    continue
+                page.add(f"<h3>{head}</h3>{why}")
+                told = f"alarm {one['id']}: what was seen and expected before it, and after"
+                page.add_picture(_close_up(database, one, dates=layout["dates"]), told, name=f"alarm-{one['id']}")
+                told = f"alarm {one['id']}: the weight of each reading of the past in what was expected"
+                page.add_picture(_weights(one["explanation"]["weights"]), told, name=f"weights-{one['id']}")
     else:
         page.add("<p>None so far.</p>")
     return page.write(out)
@@ -131,19 +138,8 @@ def _figure(drawn: _Drawn, database: sqlite3.Connection, channel: int, name: str
     from bokeh.models import HoverTool
 
     unit = 1000.0 if dates else 1.0  # Bokeh counts milliseconds
-    # By what was seen: the first bands of a stream, of which little is known, are wide beyond all measure.
-    low, high = np.nanmin(drawn.low, initial=np.inf), np.nanmax(drawn.high, initial=-np.inf)
-    margin = 0.15 * (high - low) or 1.0
-    settings: Any = {"y_range": (low - margin, high + margin)} if np.isfinite(margin) else {}
-    figure = new_figure("time (UTC)" if dates else "time", name, x_axis="datetime" if dates else "linear", **settings)
-    figure.xaxis.ticker.desired_num_ticks = 4  # dates are long, telephones narrow
+    figure, _ = _begun(drawn, name, dates=dates)
     time = drawn.time * unit
-    known = np.isfinite(drawn.lower) & np.isfinite(drawn.upper)
-    figure.varea(
-        time[known], drawn.lower[known], drawn.upper[known], fill_color=colour("C0"), fill_alpha=0.25,
-        legend_label="95 % band",
-    )  # fmt: skip
-    figure.line(time, drawn.expected, line_color=colour("C0"), legend_label="expected")
     if np.array_equal(drawn.low, drawn.high, equal_nan=True):
         figure.line(time, drawn.low, line_color=colour("ink"), legend_label="seen")
     else:
@@ -166,9 +162,81 @@ def _figure(drawn: _Drawn, database: sqlite3.Connection, channel: int, name: str
             },
         )  # fmt: skip
         figure.add_tools(HoverTool(renderers=[marks], tooltips=[("", "@why")]))
+    return _with_legend(figure)
+
+
+def _begun(drawn: _Drawn, name: str, *, dates: bool, height: int = 340) -> tuple[Any, tuple[float, float]]:
+    """A figure with the band and the expectation, and the range of its values."""
+    # By what was seen: the first bands of a stream, of which little is known, are wide beyond all measure.
+    low, high = np.nanmin(drawn.low, initial=np.inf), np.nanmax(drawn.high, initial=-np.inf)
+    margin = 0.15 * (high - low) or 1.0
+    limits = (float(low - margin), float(high + margin)) if np.isfinite(margin) else (0.0, 1.0)
+    label, axis = ("time (UTC)", "datetime") if dates else ("time", "linear")
+    figure = new_figure(label, name, x_axis=axis, height=height, y_range=limits)
+    figure.xaxis.ticker.desired_num_ticks = 4  # dates are long, telephones narrow
+    time = drawn.time * (1000.0 if dates else 1.0)
+    known = np.isfinite(drawn.lower) & np.isfinite(drawn.upper)
+    figure.varea(
+        time[known], drawn.lower[known], drawn.upper[known], fill_color=colour("C0"), fill_alpha=0.25,
+        legend_label="95 % band",
+    )  # fmt: skip
+    figure.line(time, drawn.expected, line_color=colour("C0"), legend_label="expected")
+    return figure, limits
+
+
+def _with_legend(figure: Any) -> Any:
     legend = figure.legend[0]
-    legend.click_policy, legend.orientation = "hide", "horizontal"
+    legend.click_policy, legend.orientation, legend.ncols = "hide", "horizontal", 3  # three fit a telephone
     figure.add_layout(legend, "below")  # where it hides nothing, on a telephone either
+    return figure
+
+
+def _explained(alarm: dict[str, Any], *, dates: bool) -> str:
+    """An alarm in sentences."""
+    why = alarm["explanation"]
+    began = alarm["number"] - why["since"]
+    since = "with this reading" if not began else f"{began} readings before, at {_when(why['since_time'], dates=dates)}"
+    by = ", ".join(f"{name} ({share:.0%})" for name, share in why["expected_by"].items())
+    strongest = sorted(enumerate(why["weights"], start=1), key=lambda one: -abs(one[1]))[:3]
+    past = ", ".join(f"{weight:+.2f} of the reading {lag} before" for lag, weight in strongest)
+    return (
+        f"{shown(why['what'])}. It most likely began {shown(since)}. "
+        f"The expectation came from: {shown(by)}; most of all {shown(past)}."
+    )
+
+
+def _close_up(database: sqlite3.Connection, alarm: dict[str, Any], *, dates: bool) -> Any:
+    """What was seen and expected around an alarm, and since when it was strange."""
+    rows = database.execute(
+        "SELECT readings.time, value, value, expected, lower, upper, number FROM readings "
+        "JOIN columns USING (channel) WHERE columns.name = ? AND number BETWEEN ? AND ? ORDER BY number",
+        [alarm["column"], alarm["number"] - _BEFORE, alarm["number"] + _AFTER],
+    ).fetchall()
+    table = np.array(rows, dtype=float).reshape(-1, 7)
+    drawn = _Drawn(*table[:, :6].T)
+    unit = 1000.0 if dates else 1.0
+    figure, (low, high) = _begun(drawn, alarm["column"], dates=dates, height=320)
+    strange = drawn.time[(table[:, 6] >= alarm["explanation"]["since"]) & (table[:, 6] <= alarm["number"])] * unit
+    if len(strange):
+        half = 0.5 * unit * float(np.median(np.diff(drawn.time))) if len(drawn.time) > 1 else 0.5
+        figure.quad(
+            left=[strange[0] - half], right=[strange[-1] + half], bottom=[low], top=[high], fill_color=colour("C1"),
+            fill_alpha=0.2, line_color=None, legend_label="strange",
+        )  # fmt: skip
+    figure.line(drawn.time * unit, drawn.low, line_color=colour("ink"), legend_label="seen")
+    at = table[:, 6] == alarm["number"]
+    figure.scatter(
+        drawn.time[at] * unit, np.where(np.isnan(drawn.low[at]), drawn.expected[at], drawn.low[at]), size=11,
+        marker="triangle", fill_color=colour("C1"), line_color=colour("C1"), legend_label="alarm",
+    )  # fmt: skip
+    return _with_legend(figure)
+
+
+def _weights(weights: list[float]) -> Any:
+    """How much each reading before counted, the newest on the right."""
+    lags = np.arange(1, len(weights) + 1)
+    figure = new_figure("readings before", "weight", height=190, x_range=(len(weights) + 0.5, 0.5))
+    figure.vbar(x=lags, top=weights, width=0.9, fill_color=colour("C0"), line_color=None)
     return figure
 
 
