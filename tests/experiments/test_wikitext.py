@@ -117,6 +117,24 @@ def test_a_tied_model_compares_with_its_own_embedding():
     assert (model.embedding.grad.abs().sum(1) > 0).all()  # of every symbol, though only one was read
 
 
+@pytest.mark.parametrize(
+    ("make", "size"),
+    [
+        (lambda: build_stack("lstm", 2, 25_000, tied=True), 1.0),
+        (lambda: build_stack("mamba", 1, 25_000, tied=True), 1.0),
+        (lambda: build_row("mamba", True), 1.0),
+        (lambda: build_stack("gru", 2, 25_000, tied=True, around=False), None),
+        (lambda: build_row("lstm", True), None),
+    ],
+    ids=["LSTM stack", "Mamba stack", "Mamba", "GRU stack, no way around", "LSTM"],
+)
+def test_characters_drown_nothing_that_is_added_to_them(make, size):
+    torch.manual_seed(0)
+    model = make()
+    lengths = model.embedded(torch.arange(96)).norm(dim=-1)
+    assert lengths.mean().item() == pytest.approx(math.sqrt(model.width) if size is None else size, rel=0.1)
+
+
 def finish(config, perplexity):
     """Run the study with made-up validation perplexities; give the units in order."""
     units = study.units(config)
