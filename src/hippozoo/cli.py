@@ -486,7 +486,8 @@ def _forecast_folder(
     for name, why in answer["failed"].items():
         _complain(f"{name}: {why}")
     if failures:
-        _complain(f"{failures:,} {'series' if panel is not None else 'files'} could not be forecast.")
+        what = "series" if panel is not None else "file" if failures == 1 else "files"
+        _complain(f"{failures:,} {what} could not be forecast.")
         raise typer.Exit(1)
 
 

@@ -32,9 +32,8 @@ def test_a_folder_of_files_is_forecast_as_each_file_is(tmp_path, capsys):
     (given / "bad.csv").write_text("sold\n1\n2\n")
     code, told, err = hippozoo(capsys, given, "--out", out, "--jobs", 2)
     assert code == 1
-    assert "hippozoo: bad.csv: " in err
-    assert "2 steps are too few to learn from" in err
-    assert "hippozoo: 1 files could not be forecast." in err
+    assert "hippozoo: bad.csv: 2 steps are too few to learn from" in err
+    assert "hippozoo: 1 file could not be forecast." in err
     assert "shop 2.csv, sold: " in told
     assert sorted(path.name for path in out.iterdir()) == [
         "index.html", "shop 1.csv", "shop 1.parquet", "shop 2", "summary.csv",

@@ -85,7 +85,7 @@ def run_files(folder: Path, settings: Settings, out: Path, jobs: int, scheduler:
     failed: dict[str, str] = {}
     for number, outcome in _each(forecast_file, items, [1] * len(items), f"forecasting {folder.name}", jobs, scheduler):
         if isinstance(outcome, str):
-            failed[files[number].name] = outcome
+            failed[files[number].name] = outcome.removeprefix(f"{files[number].absolute()}: ")
         else:
             found[number] = outcome
     make_folder(out)
