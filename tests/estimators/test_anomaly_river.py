@@ -48,7 +48,8 @@ def test_strange_readings_score_above_all_others():
             (odd if strange else usual).append(model.score_one(x))
         model.learn_one(x)
     assert len(odd) > 8
-    assert np.median(odd) > np.quantile(usual, 0.9)
+    above = np.mean(np.array(odd)[:, None] > np.array(usual))  # the area under the curve: one half by chance
+    assert above > 0.8
 
 
 def test_scoring_changes_nothing():

@@ -128,3 +128,15 @@ def test_a_panel_of_short_series_of_one_process_is_forecast_better_than_each_by_
         # Beside what can be foreseen: the noise to come is nobody's fault.
         errors[how] = np.mean(np.abs(ahead / sizes[:, None] - 5 - waves[60:].T))
     assert errors["panel"] < 0.8 * errors["independent"]
+
+
+def test_a_state_of_another_layout_is_refused_in_words():
+    """Such as one that an older version saved, with fewer forecasts in it: compiled loops would read beyond it."""
+    state, other = learnt(forecaster_for(6), wave(100)), forecaster_for(6, season=12)
+    for go_on in (
+        lambda: other.learn(state, wave(5)),
+        lambda: other.learn_one(state, 1.0),
+        lambda: other.forecast(state),
+    ):
+        with pytest.raises(ValueError, match=r"saved by an older version; begin with initial_state"):
+            go_on()

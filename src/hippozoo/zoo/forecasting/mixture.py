@@ -274,7 +274,7 @@ class Mixer(Immutable):
         """Nothing seen, nothing learnt."""
         C, K, R, H, q = channels, len(self.kinds), len(self.ridges), self.horizon, self.width
         cells = self._before + H + MAP_RENEWAL + 2
-        columns = self.experts + kernels.SCALES + 4
+        columns = self._layout[1]
         slack = max(_LEAST_SLACK, min(_SLACK, _SLACK_NUMBERS // (C * H * columns)))
         rows = math.ceil(H / self.stride) + 1 + slack
         return Mixture(
@@ -305,6 +305,21 @@ class Mixer(Immutable):
             renewal=max(H + 8, 2 * H),
         )
 
+    @cached_property
+    def _layout(self) -> tuple[int, int]:
+        """Numbers of a channel, and of a row of forecasts."""
+        return int(self.offsets[-1]), self.experts + kernels.SCALES + 4
+
+    def _check(self, mixture: Mixture) -> None:
+        """Refuse a state of another forecaster, or of an older version: the compiled loops would read beyond it."""
+        found = (mixture.live.shape[1], mixture.rows.shape[3])
+        if found != self._layout:
+            raise ValueError(
+                f"this state holds {found[0]} numbers a channel and {found[1]} a forecast, and this forecaster needs "
+                f"{self._layout[0]} and {self._layout[1]}: it is another forecaster's, or was saved by an older "
+                f"version; begin with initial_state and learn the series again."
+            )
+
     def learn(
         self,
         mixture: Mixture,
@@ -315,6 +330,7 @@ class Mixer(Immutable):
         told: Float[np.ndarray, "cells two channels"] | None = None,
     ) -> Mixture:
         """The mixture after these cells too; `told` takes mean and error expected after each, where all issue."""
+        self._check(mixture)
         if not len(values):
             return mixture
         state = _Working(self, mixture, len(values), learning=learning)
@@ -344,6 +360,7 @@ class Mixer(Immutable):
         self, mixture: Mixture, values: Float[np.ndarray, "one channels"], seen: Bool[np.ndarray, "one channels"]
     ) -> Mixture:
         """The same for one cell with a sample, without what only matters for several."""
+        self._check(mixture)
         cell, now, used = mixture.cell, mixture.now, mixture.used
         log, rows, tip = mixture.log, mixture.rows, mixture.tip
         whole = tip[0] == cell and now < log.shape[1] and used < rows.shape[1] and mixture.seen + 1 < mixture.renewal
@@ -369,6 +386,7 @@ class Mixer(Immutable):
 
     def issue(self, mixture: Mixture) -> Float[np.ndarray, "channels leads forecasts"]:
         """Every forecast from the present, their mixture and the size of its errors."""
+        self._check(mixture)
         last = mixture.used - 1
         if mixture.used and mixture.origins[last] == mixture.cell - 1:
             return mixture.rows[:, last]
