@@ -42,14 +42,19 @@ def status_line(status: Status) -> str:
 
     Examples
     --------
-    >>> status_line(Status(12_000, 3, 1, 0, per_second=2500.0, time=86400.0, dates=True))
-    '12,000 readings up to 1970-01-02 00:00:00, 2,500 a second, 3 alarms, 1 late'
+    >>> status_line(Status(12_000, 3, 1, 0, per_second=2500.0, time=86400.0, dates=True, lag=4.2, last_alarm=3600.0))
+    '12,000 readings up to 1970-01-02 00:00:00 (4 s ago), 2,500 a second, 3 alarms (last 1970-01-01 01:00:00), 1 late'
     """
-    upto = ""
-    if status.time is not None:
-        when = f"{datetime.fromtimestamp(status.time, UTC):%Y-%m-%d %H:%M:%S}" if status.dates else f"{status.time:g}"
-        upto = f" up to {when}"
-    parts = [f"{status.readings:,} readings{upto}", f"{status.per_second:,.0f} a second", f"{status.alarms:,} alarms"]
+    upto = "" if status.time is None else f" up to {_when(status.time, status)}"
+    if status.lag is not None:
+        upto += f" ({status.lag:,.0f} s ago)"
+    last = "" if status.last_alarm is None else f" (last {_when(status.last_alarm, status)})"
+    parts = [f"{status.readings:,} readings{upto}", f"{status.per_second:,.0f} a second"]
+    parts += [f"{status.alarms:,} alarms{last}"]
     parts += [f"{status.late:,} late"] if status.late else []
     parts += [f"{status.left_out:,} left out"] if status.left_out else []
     return ", ".join(parts)
+
+
+def _when(moment: float, status: Status) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S}" if status.dates else f"{moment:g}"

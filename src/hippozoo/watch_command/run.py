@@ -78,7 +78,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Status:
-    """How a watch is doing: for the line on stderr."""
+    """How a watch is doing, for the line on stderr; `lag` is how long ago the last reading was taken, in seconds."""
 
     readings: int
     alarms: int
@@ -87,6 +87,8 @@ class Status:
     per_second: float
     time: float | None
     dates: bool
+    lag: float | None = None
+    last_alarm: float | None = None
 
 
 class Watch:
@@ -216,7 +218,7 @@ class Watch:
 
     def _follow(self, store: Store, lines: Lines, layout: Layout, stream: ForecastStream, first: list[Line]) -> Status:
         progress, begun, at_start = store.progress, clock.monotonic(), stream.readings
-        alarms = store.count_alarms()
+        alarms, last_alarm = store.count_alarms(), store.last_alarm()
         waiting = list(first)
         told = 0.0
         while True:
@@ -232,13 +234,16 @@ class Watch:
                 batch = replace(batch, progress=replace(batch.progress, place=place))
                 self._commit(store, batch)
                 progress, alarms = batch.progress, alarms + len(batch.alarms)
+                last_alarm = batch.alarms[-1].time if batch.alarms else last_alarm
                 self._tell_readings(batch, layout)
                 self._tell_alarms(store, batch.alarms, layout)
             now = clock.monotonic()
             pace = (stream.readings - at_start) / max(now - begun, 1e-9)
+            behind = clock.time() - progress.time if layout.dates and progress.time is not None else None
             status = Status(
-                stream.readings, alarms, progress.late, progress.left_out, pace, progress.time, layout.dates
-            )
+                stream.readings, alarms, progress.late, progress.left_out, pace, progress.time, layout.dates,
+                behind if self.settings.follow else None, last_alarm,
+            )  # fmt: skip
             if self.status is not None and now - told > 0.5:
                 self.status(status)
                 told = now

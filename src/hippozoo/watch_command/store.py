@@ -298,6 +298,11 @@ class Store:
         """How many alarms there are; the next one has this id."""
         return self._database.execute("SELECT count(*) FROM alarms").fetchone()[0]
 
+    def last_alarm(self) -> float | None:
+        """The time of the newest alarm."""
+        found = self._database.execute("SELECT time FROM alarms ORDER BY id DESC LIMIT 1").fetchone()
+        return None if found is None else found[0]
+
     def untold(self) -> list[Alarm]:
         """Alarms that were committed, and perhaps not printed before a crash."""
         rows = self._database.execute(
