@@ -138,7 +138,7 @@ def plot_warp(seen: SalienceTrace, at: Sequence[float], *, axes: Any = None) -> 
         weight = seen.system.weight(np.where(lags <= seen.system.window, lags, 0.0))
         weight = np.where(lags <= seen.system.window, weight, 0.0)
         # Weights of a window have one height: earlier ones are drawn broader, so that they show below later ones.
-        line = {"color": f"C{number}", "linewidth": 1.6 + 2.4 * (len(at) - 1 - number)}
+        line = {"color": f"C{number}", "linewidth": 1.6 + 1.6 * (len(at) - 1 - number)}
         side.plot(weight, seen.warp(past), **line)
         bottom.plot(past, seen.history_measure(past, moment), **line)
         top.plot([moment, moment, 0], [0, now, now], color=f"C{number}", linestyle=":", linewidth=1)
