@@ -47,6 +47,18 @@ def test_a_frame_is_small(explorer):
     assert sum(np.asarray(one).nbytes for one in sent) < 8000
 
 
+def test_frames_are_sent_a_dozen_at_a_time_and_are_those_of_the_view(explorer):
+    tab = explorer.opened[0]
+    tab.player.button.tags = ["ask", 10, 20, 99_999]
+    end = len(tab.view.loaded.values)
+    expected = np.concatenate([tab.view.frame(now).remembered for now in (10, 20, end)])
+    assert_allclose(tab.player.ahead[0].data["remembered"], expected, rtol=1e-5)
+    assert len(tab.player.ahead[1].data["value"]) == 3 * 64
+    tab.player.button.tags = ["rest", 20]
+    assert tab.player.now == 20
+    assert_allclose(tab.curves.data["remembered"], tab.view.frame(20).remembered, rtol=1e-5)
+
+
 def test_tabs_are_made_when_they_are_opened(explorer):
     assert list(explorer.opened) == [0]
     explorer.tabs.active = 3

@@ -90,7 +90,8 @@ def serve(
         Called with the address of the page.
     """
     # A window that was closed in the middle of a frame is no news.
-    logging.getLogger("bokeh").setLevel(logging.ERROR)
+    for name in ("bokeh", "panel"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     server = make_server(port, file, column)
     address = f"http://{ADDRESS}:{server.port}/"
     report(address)

@@ -68,7 +68,14 @@ class MemoryTab:
         session.painter.add(self.past, self.weight, self.bars)
 
         self.said = sentence()
-        self.player = Player("Samples seen", len(loaded.values), len(loaded.values) // 2, self.show, self.curves)
+        self.player = Player(
+            "Samples seen",
+            len(loaded.values),
+            len(loaded.values) // 2,
+            self.show,
+            [self.curves, self.numbers],
+            self.frame,
+        )
         self.code = CodeBox(lambda: self.view.code(self.player.now))
         for widget, name in (
             (self.system, "value"),
@@ -120,20 +127,20 @@ class MemoryTab:
         self.bars.y_range.update(start=-largest, end=largest)
         self._n = np.arange(view.memory.system.order, dtype=np.float32)
         self._lags = small(view.lags)
+        self.player.flush()
         self.show(self.player.now)
+
+    def frame(self, now: int) -> list[dict[str, np.ndarray]]:
+        """What changes from frame to frame: two curves, and the coefficients."""
+        frame = self.view.frame(min(now, len(self.session.loaded.values)))
+        return [{"true": frame.true_past, "remembered": frame.remembered}, {"value": frame.coefficients}]
 
     def show(self, now: int) -> None:
         """One frame: two small updates and a sentence."""
-        frame = self.view.frame(min(now, len(self.session.loaded.values)))
-        self.numbers.data = {"n": self._n, "value": small(frame.coefficients)}
-        # The last one, since its arrival is what asks for the next frame.
-        self.curves.data = {
-            "lag": self._lags,
-            "true": small(frame.true_past),
-            "remembered": small(frame.remembered),
-        }
-        if not self.player.button.active:
-            self.tell()
+        curves, numbers = self.frame(now)
+        self.numbers.data = {"n": self._n, "value": small(numbers["value"])}
+        self.curves.data = {"lag": self._lags, **{name: small(values) for name, values in curves.items()}}
+        self.tell()
 
     def tell(self) -> None:
         """The numbers behind the picture, in words."""

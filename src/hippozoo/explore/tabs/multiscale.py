@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import panel as pn
 from bokeh.models import ColumnDataSource, Range1d, Slider
 
@@ -53,8 +54,8 @@ class MultiscaleTab:
         # Bokeh's own slider, since it moves the picture while it is dragged.
         self.horizon = Slider(title="Horizon", start=0, end=len(view.horizons) - 1, value=40, step=1, show_value=False)
         self.horizon.sizing_mode = "stretch_width"
-        self.horizon.on_change("value", lambda _attribute, _old, _new: self.show(self.player.now))
-        self.player = Player("Samples seen", total, total, self.show, self.curves)
+        self.horizon.on_change("value", lambda _attribute, _old, _new: self._ask())
+        self.player = Player("Samples seen", total, total, self.show, [self.curves], self.frame)
         self.said = sentence()
         self.code = CodeBox(lambda: self.view.code(self.player.now, self.asked))
         self.order.param.watch(lambda _event: self.load(self.session.loaded), "value_throttled")
@@ -74,6 +75,10 @@ class MultiscaleTab:
             sizing_mode="stretch_width",
         )
 
+    def _ask(self) -> None:
+        self.player.flush()
+        self.show(self.player.now)
+
     @property
     def asked(self) -> float:
         """The horizon of the slider."""
@@ -91,6 +96,11 @@ class MultiscaleTab:
             self.player.reach(len(loaded.values), len(loaded.values))
         self.show(self.player.now)
 
+    def frame(self, now: int) -> list[dict[str, np.ndarray]]:
+        """What changes from frame to frame."""
+        asked = self.view.ask(now, self.asked)
+        return [{"true": asked.true_past, "remembered": asked.remembered}]
+
     def show(self, now: int) -> None:
         """What the state says through the horizon of the slider."""
         asked, unit = self.view.ask(now, self.asked), self.view.loaded.unit
@@ -102,12 +112,11 @@ class MultiscaleTab:
             "remembered": small(asked.remembered),
         }
         self.horizon.title = f"Horizon: the last {self.asked:g} {unit}".strip()
-        if not self.player.button.active:
-            memory = self.view.memory
-            tell(
-                self.said,
-                f"{memory.size} numbers ({len(memory.windows)} windows of {memory.system.order}) answer for every "
-                f"horizon from {memory.shortest:g} to {memory.longest:g} {unit}. Here the rms error is "
-                f"{asked.error:.3g}, where the signal varies by {float(self.view.loaded.values.std()):.3g}.",
-            )
-            self.code.refresh()
+        memory = self.view.memory
+        tell(
+            self.said,
+            f"{memory.size} numbers ({len(memory.windows)} windows of {memory.system.order}) answer for every "
+            f"horizon from {memory.shortest:g} to {memory.longest:g} {unit}. Here the rms error is {asked.error:.3g}, "
+            f"where the signal varies by {float(self.view.loaded.values.std()):.3g}.",
+        )
+        self.code.refresh()

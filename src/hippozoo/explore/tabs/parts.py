@@ -159,27 +159,54 @@ said("Copied");""",
             self.pane.object = f"<pre><code>{shown(self._code())}</code></pre>"
 
 
-# At most three frames are on the way, so that a slow browser is never flooded, and at most forty a second are asked
-# for. A frame that never arrives is forgotten after a second.
+# The browser asks for a dozen frames at a time and paints them from its own store, at most forty a second: a busy
+# machine answers late, and the picture does not stop for it. What it paints is not sent back.
 _PLAY = """
 button.label = button.active ? "⏸ Pause" : "▶ Play";
-if (!button.active || slider.playing) return;
-slider.playing = true; slider.on_the_way = 0; slider.asked = 0;
+if (!button.active) {
+  if (slider.playing) button.tags = ["rest", slider.value];
+  slider.playing = false;
+  return;
+}
+if (slider.playing) return;
+slider.playing = true; slider.waiting = false; slider.store = []; slider.asked_to = slider.value;
+const count = 12;
+let last = 0;
+const ask = (now) => {
+  if (slider.waiting && now - slider.since < 3000) return;
+  slider.waiting = true; slider.since = now; slider.moments = [];
+  for (let i = 0; i < count; i += 1) {
+    const next = slider.asked_to + slider.tags[0];
+    slider.asked_to = next > slider.end ? slider.start : next;
+    slider.moments.push(slider.asked_to);
+  }
+  button.tags = ["ask", ...slider.moments];
+};
 const loop = (now) => {
-  if (!button.active) { slider.playing = false; return; }
+  if (!slider.playing) return;
   requestAnimationFrame(loop);
-  if (now - slider.asked > 1000) slider.on_the_way = 0;
-  if (slider.on_the_way >= 3 || now - slider.asked < 25) return;
-  slider.asked = now; slider.on_the_way = Math.max(0, slider.on_the_way) + 1;
-  const next = slider.value + slider.tags[0];
-  slider.value = next > slider.end ? slider.start : next;
+  if (slider.store.length < count) ask(now);
+  if (now - last < 24 || !slider.store.length) return;
+  last = now;
+  const [moment, frame] = slider.store.shift();
+  frame.forEach((data, i) => shown[i].setv({ data: { ...shown[i].data, ...data } }, { sync: false }));
+  slider.setv({ value: moment }, { sync: false });
 };
 requestAnimationFrame(loop);
 """
+_ARRIVED = """
+slider.waiting = false;
+if (!slider.playing) return;
+const part = (all, k, n) => Float32Array.from({ length: n }, (_, i) => all[k * n + i]);
+const count = slider.moments.length;
+slider.moments.forEach((moment, k) => slider.store.push([moment, ahead.map((one) => Object.fromEntries(
+  Object.entries(one.data).map(([name, all]) => [name, part(all, k, all.length / count)])))]));
+"""
+_FLUSH = "slider.store = []; slider.waiting = false; slider.asked_to = slider.value;"
 
 
 class Player:
-    """A slider over moments that also plays; the browser asks for frames as fast as it can paint them.
+    """A slider over moments that also plays.
 
     Bokeh's own widgets, since Panel waits 50 ms before it hears of a value, and a frame must not.
 
@@ -190,9 +217,11 @@ class Player:
     end, value
         Its last value, and where it stands; it begins at 1.
     show
-        Called with every moment.
-    arrives
-        The source whose new data say that a frame has arrived.
+        Called with the moment that the slider was put to.
+    shown
+        The sources that change from frame to frame.
+    frame
+        For one moment: for each of these sources, the columns that change.
     frames
         How many frames a whole run takes.
     """
@@ -203,27 +232,49 @@ class Player:
         end: int,
         value: int,
         show: Callable[[int], None],
-        arrives: ColumnDataSource,
+        shown: Sequence[ColumnDataSource],
+        frame: Callable[[int], Sequence[dict[str, np.ndarray]]],
         frames: int = 600,
     ) -> None:
-        self._show = show
+        self._show, self._frame, self._frames = show, frame, frames
         self.slider = Slider(title=label, start=1, end=max(2, end), value=value, step=1, sizing_mode="stretch_width")
-        self.button = Toggle(label="▶ Play", width=90, name="play")
-        self._frames = frames
-        self.slider.tags = [max(1, end // frames)]
+        self.button = Toggle(label="▶ Play", width=90)
+        self.ahead = [ColumnDataSource() for _ in shown]
+        self.slider.tags = [max(1, end // frames), 0]
         self.slider.on_change("value", lambda _attribute, _old, new: self._show(int(new)))
-        settings = {"slider": self.slider, "button": self.button}
-        self.button.js_on_change("active", CustomJS(args=settings, code=_PLAY))
-        arrives.js_on_change("data", CustomJS(args=settings, code="slider.on_the_way = 0 | slider.on_the_way - 1;"))
+        self.button.on_change("tags", lambda _attribute, _old, new: self._hear(new))
+        models = {"slider": self.slider, "button": self.button, "shown": list(shown), "ahead": self.ahead}
+        self.button.js_on_change("active", CustomJS(args=models, code=_PLAY))
+        self.ahead[0].js_on_change("data", CustomJS(args=models, code=_ARRIVED))
+        self.slider.js_on_change("tags", CustomJS(args=models, code=_FLUSH))
         self.layout = pn.Row(
             pn.pane.Bokeh(self.button, width=100),
             pn.pane.Bokeh(self.slider, sizing_mode="stretch_width", height=50),
             sizing_mode="stretch_width",
         )
 
+    def _hear(self, said: Sequence[Any]) -> None:
+        """The browser asks for frames, or has come to rest at a moment."""
+        what, *moments = said
+        inside = [min(max(1, int(one)), int(self.slider.end)) for one in moments]  # pyright: ignore[reportArgumentType]
+        if what == "rest":
+            self.slider.value = inside[0]
+            self._show(inside[0])
+        elif what == "ask" and inside:
+            batches = list(zip(*(self._frame(one) for one in inside[:64]), strict=True))
+            # The first source is the last to be sent: its arrival says that all are there.
+            for source, parts in reversed(list(zip(self.ahead, batches, strict=True))):
+                source.data = {name: small(np.concatenate([one[name] for one in parts])) for name in parts[0]}
+
     def reach(self, end: int, value: int) -> None:
         """Play another stretch."""
-        self.slider.update(end=max(2, end), value=value, tags=[max(1, end // self._frames)])
+        self.slider.update(end=max(2, end), value=value)
+        self.flush()
+
+    def flush(self) -> None:
+        """Frames that were sent ahead no longer hold."""
+        step = max(1, int(self.slider.end) // self._frames)  # pyright: ignore[reportArgumentType]
+        self.slider.tags = [step, 1 + int(str(self.slider.tags[1]))]
 
     @property
     def now(self) -> int:
