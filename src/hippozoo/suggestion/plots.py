@@ -28,6 +28,15 @@ def plot_suggestion(found: Suggestion, axes: Any = None) -> Any:
     Returns
     -------
     The axes.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from hippozoo import suggest
+    >>> found = suggest(np.sin(np.arange(600) / 10), horizon=60.0, accuracy=0.1)
+    >>> axes = plot_suggestion(found, Figure().subplots(1, 3))
+    >>> len(axes)
+    3
     """
     if axes is None:
         import matplotlib.pyplot as plt  # here, because it picks a display and only this path needs one

@@ -28,6 +28,12 @@ class Trial:
         Which.
     error
         Root mean square error of its reconstructions, in units of the signal's standard deviation.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> Trial(LegT(order=8, timescale=2.0), error=0.05).system.order
+    8
     """
 
     system: HippoSystem

@@ -224,7 +224,18 @@ def plot_schematic(horizon: float, window: float, ax: Axes | None = None) -> Axe
 
 
 def plot_alarm(alarm: Alarm, figure: Figure | None = None) -> Figure:
-    """What came beside what was expected, since when, and how much each reading of the past counted in it."""
+    """What came beside what was expected, since when, and how much each reading of the past counted in it.
+
+    Examples
+    --------
+    >>> from hippozoo.zoo.forecasting import ForecastStream, forecaster_for
+    >>> stream = ForecastStream(forecaster_for(24.0, dt=1.0), rate=1.0)
+    >>> for second in range(400):
+    ...     _ = stream.push(float(np.sin(second / 8)), time=float(second))
+    >>> figure = plot_alarm(stream.push(6.0, time=400.0).alarm)
+    >>> len(figure.axes)
+    2
+    """
     from matplotlib.figure import Figure
 
     from hippozoo.plotting import ink
