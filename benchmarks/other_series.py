@@ -1,4 +1,4 @@
-"""Series that nobody here had chosen for a study: errors beside the last value, a season repeated, Theta and ETS.
+"""Other series, most of them used in no study here: errors beside the last value, a season repeated, Theta and ETS.
 
 ``python -m benchmarks.other_series`` writes results/other-series/metrics.json and table.md. Every method forecasts from
 the same origins, the last ones of each series, and knows nothing of what came after them. The verdict is what
