@@ -93,7 +93,12 @@ def test_uploads_good_and_bad(opened, address, tmp_path):
     bad, good = tmp_path / f"{'b' * 20}.csv", tmp_path / "good.csv"
     bad.write_text("a,b\nx,y\n")
     good.write_text(f"up,{NASTY}\n" + "\n".join(f"{n},{-n}" for n in range(200)))
+    large = tmp_path / "large.csv"
+    with large.open("wb") as file:
+        file.truncate(65 * 1024 * 1024)
     with opened(address) as page:
+        page.locator("input[type=file]").set_input_files(large)
+        page.get_by_text("The file is larger than 64 MB").wait_for()
         page.locator("input[type=file]").set_input_files(bad)
         page.get_by_text(re.compile("has no column of numbers")).wait_for()
         page.locator("input[type=file]").set_input_files(good)

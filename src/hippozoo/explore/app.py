@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import Any
 
 import panel as pn
-from bokeh.models import CustomJS, Toggle
+from bokeh.models import CustomJS, Div, Toggle
 
-from hippozoo.explore.signals import SIGNALS, Loaded, Uploaded, built_in
+from hippozoo.explore.signals import MOST_BYTES, SIGNALS, Loaded, Uploaded, built_in
 from hippozoo.explore.tabs.memory import MemoryTab
 from hippozoo.explore.tabs.parts import Session, controls, sentence, tell
 from hippozoo.pages.look import style
@@ -62,6 +62,7 @@ class Explorer:
         self.file = pn.widgets.FileInput(accept=".csv,.tsv,.txt,.gz,.parquet,.pq", width=260, label="Your file (CSV)")
         self.column = pn.widgets.Select(label="Column", options=[], visible=False, width=200)
         self.said = sentence(" ".join(loaded.notes))
+        self.too_large = Div(text="", visible=False, sizing_mode="stretch_width")
         self.dark = Toggle(label="Light / dark", width=110)
         self._busy = False
         self._offer_columns()
@@ -80,6 +81,7 @@ class Explorer:
         self.layout = pn.Column(
             controls(self.signal, self.column, self.file, pn.pane.Bokeh(self.dark, width=120)),
             self.said,
+            pn.pane.Bokeh(self.too_large, sizing_mode="stretch_width"),
             self.tabs,
             sizing_mode="stretch_width",
         )
@@ -158,6 +160,19 @@ const system = matchMedia("(prefers-color-scheme: dark)");
 const follow = () => { dark.active = system.matches; };
 system.addEventListener("change", follow);
 follow();
+// A file that is too large would end the connection, so it is refused before it is sent.
+const inputs = (root) => [...root.querySelectorAll("*")].flatMap((one) =>
+  [...(one.matches("input[type=file]") ? [one] : []), ...(one.shadowRoot ? inputs(one.shadowRoot) : [])]);
+for (const input of inputs(document)) {
+  input.addEventListener("change", (event) => {
+    const large = [...input.files].some((one) => one.size > most);
+    too_large.text = large ? "The file is larger than 64 MB; start hippozoo explore FILE to open it." : "";
+    too_large.visible = large;
+    if (!large) return;
+    event.stopImmediatePropagation();
+    input.value = "";
+  }, true);
+}
 document.documentElement.dataset.ready = "yes";
 """
 
@@ -170,5 +185,6 @@ def page(loaded: Loaded, uploaded: Uploaded | None = None) -> Any:
     template.add_panel("main", explorer.layout)
     document = pn.state.curdoc
     if document is not None:
-        document.js_on_event("document_ready", CustomJS(args={"dark": explorer.dark}, code=_FOLLOW_SYSTEM))
+        models = {"dark": explorer.dark, "too_large": explorer.too_large, "most": MOST_BYTES}
+        document.js_on_event("document_ready", CustomJS(args=models, code=_FOLLOW_SYSTEM))
     return template

@@ -10,13 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from hippozoo.explore.signals import SIGNALS, Uploaded, built_in
+from hippozoo.explore.signals import MOST_BYTES, SIGNALS, Uploaded, built_in
 
 __all__ = ["ADDRESS", "PortInUseError", "demand_panel", "make_server", "serve"]
 
 ADDRESS = "127.0.0.1"
-# What a browser may send at once; larger files are opened by `hippozoo explore FILE`.
-MOST_BYTES = 64 * 1024 * 1024
 
 
 class PortInUseError(OSError):

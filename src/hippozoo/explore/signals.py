@@ -15,10 +15,12 @@ from hippozoo.memory.missing import hold_missing
 from hippozoo.tables import TableError, read_table
 from hippozoo.tour.signals import pulse_wave
 
-__all__ = ["MOST_SAMPLES", "SIGNALS", "Loaded", "Uploaded", "built_in", "from_file"]
+__all__ = ["MOST_BYTES", "MOST_SAMPLES", "SIGNALS", "Loaded", "Uploaded", "built_in", "from_file"]
 
 # The states of so many samples at order 256 take 40 MB; a longer file is shown from its end.
 MOST_SAMPLES = 20_000
+# What a browser may send at once; larger files are opened by `hippozoo explore FILE`.
+MOST_BYTES = 64 * 1024 * 1024
 FEWEST_SAMPLES = 20
 
 
