@@ -35,7 +35,7 @@ def test_it_is_the_model_of_the_zoo(rng):
     model = VolterraModel(Memory(LegT(4, 6.0)), degree=2, learner=NLMS(), channels=2)
     state = model.initial_state()
     for x, y in stream(rng):
-        expected, state = model.learn(state, np.array([x["a"], x["b"]]), y)
+        expected, state = model.learn_one(state, np.array([x["a"], x["b"]]), y)
         assert ours.predict_one(x) == pytest.approx(expected, abs=1e-12)
         ours.learn_one(x, y)
     assert_allclose(ours.kernel(2, 5)["a", "b"], model.kernel(state, 2, 5)[0, :, 1, :])

@@ -51,7 +51,7 @@ class Config:
     seeds: tuple[int, ...] = (0, 1, 2)
     models: tuple[str, ...] = tuple(TITLE)
     views: tuple[str, ...] = ("pixels", "rows")
-    rates: tuple[float, ...] = (3e-3, 1e-2)
+    rates: tuple[float, ...] = (3e-3, 1e-2, 3e-2)
     params: int = 17_000
     epochs: int = 25
     batch: int = 64

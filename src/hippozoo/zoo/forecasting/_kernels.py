@@ -49,7 +49,7 @@ _FAR = 16.0
 FADE = 0.9
 _ROUGHLY = 1e-12
 # Ways to expect a size are mixed by their likelihood over so many errors that tell something new.
-_LIKELIHOOD = 12.0
+_LIKELIHOOD = 24.0
 
 
 @compiled()
