@@ -166,3 +166,10 @@ def test_whole_numbers_are_not_rounded_without_a_word(value):
         memory.step(memory.initial_state(), value)
     memory.scan(np.array([0, 2**60, -(2**62)]))
     memory.scan(np.array([0, value], float))
+
+
+def test_one_step_takes_a_list_for_a_state_and_no_text_for_a_time():
+    state = MEMORY.final(SIGNAL)
+    assert np.array_equal(MEMORY.step(state.tolist(), 0.3), MEMORY.step(state, 0.3))
+    with pytest.raises(TypeError, match="dt="):
+        MEMORY.step(state, 0.3, "1")

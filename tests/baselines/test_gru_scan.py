@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from hippozoo.baselines._gru_scan import CompiledGRU
+from hippozoo.baselines.gru_scan import CompiledGRU
 
 
 def outputs_and_gradients(cells, forward, x, state):

@@ -81,7 +81,7 @@ def test_a_result_that_changed_is_shown_and_renews_nothing(tmp_path, monkeypatch
 def test_the_cheapest_unit_is_the_one_computed_again(tmp_path):
     reproduce("counting", out=tmp_path)
     cheap = {"length": 1000, "seed": 1}
-    rewrite(tmp_path, lambda line: line | {"code": "older", "seconds": 0.001 if line["unit"] == cheap else 5})
+    rewrite(tmp_path, lambda line: line | {"code": "older", "seconds": 0.001 if line["unit"] == cheap else 5.0})
     (check,) = check_units("counting", out=tmp_path).values()
     assert check.unit == cheap
 

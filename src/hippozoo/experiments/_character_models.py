@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from hippozoo.baselines import LSTM, S4D, Mamba, VanillaHippo, VanillaMLP, parameter_count
-from hippozoo.baselines._gru_scan import CompiledGRU
+from hippozoo.baselines.gru_scan import CompiledGRU
 from hippozoo.experiments._characters import CharacterModel
 from hippozoo.layers import SequenceModel
 from hippozoo.models import explicit_characters

@@ -1,7 +1,5 @@
 """Memory and readout together: modes agree, kernels are exact, identification tells what is known."""
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -213,30 +211,3 @@ def test_leading_directions_have_unit_variance_and_are_uncorrelated(rng):
     columns = leading_directions(MEMORY, signal, 3)
     reduced = MEMORY.scan(signal) @ columns
     assert_allclose(reduced.T @ reduced / len(signal), np.eye(3), atol=1e-9)
-
-
-def test_old_names_and_orders_warn_and_do_the_same(rng):
-    model = VolterraModel(MEMORY)
-    signal, targets = rng.normal(size=20), rng.normal(size=20)
-    whole, state = model.learn(model.initial_state(), signal, targets)
-    with pytest.warns(DeprecationWarning, match=r"learn_many.*learn\(state, signal, targets\)") as seen:
-        assert_array_equal(model.learn_many(signal, targets)[0], whole)
-    assert seen[0].filename == __file__
-    with pytest.warns(DeprecationWarning, match=r"predict_many.*predict\(state, signal\)"):
-        assert_array_equal(model.predict_many(signal, state)[0], model.predict(state, signal)[0])
-    with pytest.warns(DeprecationWarning, match="is now predict_one") as seen:
-        assert model.predict(state, 0.7)[0] == model.predict_one(state, 0.7)[0]
-    assert seen[0].filename == __file__
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        assert model.learn(state, 0.7, target=1.0)[0] == model.predict_one(state, 0.7)[0]
-    assert [str(one.message)[:40] for one in seen] == [
-        "the argument target of learn is now targ",
-        "VolterraModel.learn of one sample is now",
-    ]
-
-
-def test_the_state_comes_first(rng):
-    model = VolterraModel(MEMORY)
-    with pytest.raises(TypeError, match="the state comes first"):
-        model.learn(rng.normal(size=9), rng.normal(size=9), rng.normal(size=9))

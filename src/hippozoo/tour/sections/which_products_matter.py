@@ -58,7 +58,9 @@ memory = Memory(LegS(order=64, timescale=0.375), dt=0.01)
 """,
     code="""
 model = VolterraModel(memory, degree=2)
-predictions, state = model.learn(model.initial_state(), data.signal, data.target)
+predictions, state = model.learn(
+    model.initial_state(), data.signal, data.target
+)
 kernel = model.kernel(state, 2, length=50)
 """,
     draw=draw,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -238,11 +238,12 @@ class MixedForecast(Forecast):
         found = MixedForecast.__new__(MixedForecast)
         keep = ("future", "dt", "detail", "_mixer", "_calibrated", "_given_lower")
         found.__dict__.update({name: inside[0][name] for name in keep})
-        live = np.concatenate([one["_mixture"].live for one in inside])
-        # All that a forecast reads of a mixture is what is alive in it.
+        # All that a forecast reads of a mixture is what is alive in it; the rest of the first one stays unread.
+        mixture = copy(inside[0]["_mixture"])
+        object.__setattr__(mixture, "live", np.concatenate([one["_mixture"].live for one in inside]))
         found.__dict__.update(
             _single=False,
-            _mixture=replace(inside[0]["_mixture"], live=live),
+            _mixture=mixture,
             _rows=np.concatenate([one["_rows"] for one in inside]),
         )
         return found
