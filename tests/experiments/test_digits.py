@@ -20,7 +20,7 @@ def finished(model, rate, pool, loss, seed=0, accuracy=90.0):
 
 
 def test_rate_and_pool_are_chosen_by_validation_and_not_by_accuracy():
-    config = study.Config(models=("gru",), views=("rows",), seeds=(0, 1))
+    config = study.Config(models=("gru",), views=("rows",), seeds=(0, 1), rates=(3e-3, 1e-2))
     tried = [
         finished("gru", 3e-3, "last", 0.5, accuracy=99.0),
         finished("gru", 3e-3, "mean", None),
