@@ -132,3 +132,4 @@ def test_workers_end_with_a_killed_parent_within_a_long_call(tmp_path, monkeypat
     time.sleep(0.5)  # now they are in it
     process.kill()
     process.communicate(timeout=8)  # the workers share its stderr: this returns when all are gone
+    assert not (tmp_path / "counting" / "metrics.json").exists()

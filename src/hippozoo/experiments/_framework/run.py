@@ -101,11 +101,11 @@ def reproduce(
         _keep_full_result(folder)
     if so_far:
         _demand_parts(experiment)
+    if scheduler is not None and jobs != 1:
+        raise ValueError(f"jobs={jobs} and scheduler={scheduler!r} exclude each other; pass one of them.")
     make_folder(folder)
     for file in ("config.json", "metrics.json"):
         demand_writable(folder / file)
-    if scheduler is not None and jobs != 1:
-        raise ValueError(f"jobs={jobs} and scheduler={scheduler!r} exclude each other; pass one of them.")
     workers = jobs if scheduler is None else scheduler
     told = progress or Silence()
     data_folder = None if data is None else Path(data)
