@@ -249,6 +249,35 @@ def test_a_unit_that_was_stopped_goes_on_to_the_same_result(texts, tmp_path):
     assert resumed == whole
 
 
+def told_by(test):
+    """What is said of a table with these perplexities, by claim."""
+    metrics = {"test_perplexity": {name: {"mean": value} for name, value in test.items()}, "contest": {}}
+    return {one.claim: one for one in study.claims(study.Config(), metrics)}
+
+
+def test_the_papers_own_table_bears_out_every_sentence_about_it():
+    told = told_by(study.PAPER["test_perplexity"])
+    assert len(told) == 9
+    assert {one.verdict for one in told.values()} == {"holds"}
+
+
+@pytest.mark.parametrize(
+    ("salience", "verdict"), [(5.54 * 1.19, "holds"), (5.54 * 1.1, "holds in part"), (5.4, "does not hold")]
+)
+def test_a_smaller_gap_holds_in_part_and_none_does_not(salience, verdict):
+    told = told_by({"mamba": 5.54, "salience": salience})
+    [gap] = [one for claim, one in told.items() if claim.startswith("Salience is behind Mamba")]
+    assert gap.verdict == verdict
+    assert len(told) == 1, "sentences about missing rows are not judged"
+
+
+def test_one_member_ahead_of_a_modern_model_is_said():
+    told = told_by(study.PAPER["test_perplexity"] | {"vanilla_mlp": 5.6})
+    [one] = [one for claim, one in told.items() if "S4D and Mamba" in claim]
+    assert one.verdict == "holds in part"
+    assert "5.60" in one.evidence
+
+
 def test_an_experiment_without_parts_says_so(tmp_path):
     with pytest.raises(ValueError, match="'volterra' can only be shown as a whole"):
         reproduce("volterra", so_far=True, out=tmp_path)
