@@ -71,6 +71,7 @@ MEMBERS = {
     "layer-fout": (lambda: MemoryLayer(FouT(7, timescale=9.0), channels=2, dtype=torch.float64), {}),
     "lags": (lambda: LagLayer((LegT(4, 8.0), LegS(3, 20.0)), 2, 3, 2, 1, dtype=torch.float64), {"n_steps": 100}),
     "lags-float32": (lambda: LagLayer(LegT(6, 20.0), 3, taps=4), {"n_steps": 100}),
+    "lags-shared": (lambda: LagLayer(LegT(4, 8.0), 3, taps=2, products=1, shapes=2, dtype=torch.float64), {}),
     "lags-taps-alone": (lambda: LagLayer((), 2, taps=4, products=2, dtype=torch.float64), {}),
     "block": (lambda: Block(4, recent, hidden=6, dtype=torch.float64), {}),
     "stack": (lambda: Stack(4, MIXTURE), {}),

@@ -18,6 +18,27 @@ def layer():
     return LagLayer(SYSTEMS, channels=2, taps=3, reads=2, products=1, dtype=torch.float64)
 
 
+def test_mixtures_of_shared_kernels_read_like_kernels_of_their_own(layer):
+    shared = LagLayer(SYSTEMS, channels=2, taps=3, reads=2, products=1, shapes=2, dtype=torch.float64)
+    with torch.no_grad():
+        for own, mixtures in zip(layer.weight, shared.mixture, strict=True):
+            for channel, (first, second) in zip(own, mixtures, strict=True):
+                channel.copy_(first * shared.shape_weight[0] + second * shared.shape_weight[1])
+    x = torch.randn(3, 40, 2, dtype=torch.float64)
+    for call in ({}, {"dt": torch.rand(3, 40) + 0.5}):
+        (y, state), (wanted, last) = shared(x, **call), layer(x, **call)
+        torch.testing.assert_close(y, wanted)
+        torch.testing.assert_close(state, last)
+    torch.testing.assert_close(shared.step(x[:, 0])[0], layer.step(x[:, 0])[0])
+    torch.testing.assert_close(shared.kernels(30), layer.kernels(30))
+    assert sum(one.numel() for one in shared.parameters()) == 6 * 2 * 2 + 2 * shared.order
+
+
+def test_only_shared_kernels_can_be_drawn_alone(layer):
+    with pytest.raises(ValueError, match="shapes=None"):
+        layer.shape_kernels(10)
+
+
 def test_a_read_is_a_weighted_sum_of_coefficients_and_recent_samples(layer, rng):
     x = rng.normal(size=(50, 2))
     states = [Memory(system).scan(x) for system in SYSTEMS]

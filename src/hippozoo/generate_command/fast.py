@@ -94,7 +94,7 @@ def _weights(block: Block) -> tuple[Any, ...]:
     if isinstance(layer, Recall):
         gate = layer.write_gate
         return *around, _array(gate.weight)[0], np.float32(gate.bias.item()), *leave
-    return *around, _array(layer.A_d.mT), _array(layer.b_d), _array(cast(LagLayer, layer).weight), *leave
+    return *around, _array(layer.A_d.mT), _array(layer.b_d), _array(cast(LagLayer, layer).functionals), *leave
 
 
 def _start(block: Block) -> tuple[np.ndarray, ...]:

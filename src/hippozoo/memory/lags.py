@@ -44,6 +44,9 @@ class LagLayer(SequenceLayer):
         Outputs per channel.
     products
         Products of two functionals that are added to each read.
+    shapes
+        Make every functional a mixture of so many lag kernels, which all channels share and `shape_kernels` draws:
+        fewer parameters, so that a model of equal size can be wider or deeper. By default each has a kernel of its own.
     dt
         Time from one sample to the next, where a call does not say otherwise.
     device, dtype
@@ -77,6 +80,7 @@ class LagLayer(SequenceLayer):
         taps: int = 0,
         reads: int = 1,
         products: int = 0,
+        shapes: int | None = None,
         dt: float = 1.0,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
@@ -91,24 +95,38 @@ class LagLayer(SequenceLayer):
             raise ValueError("systems=() and taps=0: nothing is remembered; pass a system, or taps >= 1.")
         self.reads = whole_number("reads", reads)
         self.products = whole_number("products", products, minimum=0)
+        self.shapes = None if shapes is None else whole_number("shapes", shapes)
         self.dt = positive_number("dt", dt, why="it is the time from sample to sample")
         self.order = sum(system.order for system in self.systems) + self.taps
         self._generators = [augmented_generator(system) for system in self.systems]
         place = torch.empty((), **self._place)
         self._make_tables(place, "b_d", "A_d", "_within", "_carries")
         functionals = self.reads * (1 + 2 * self.products)
-        self.weight = nn.Parameter(place.new_empty(functionals, channels, self.order))
+        if self.shapes is None:
+            self.weight = nn.Parameter(place.new_empty(functionals, channels, self.order))
+        else:
+            self.mixture = nn.Parameter(place.new_empty(functionals, channels, self.shapes))
+            self.shape_weight = nn.Parameter(place.new_empty(self.shapes, self.order))
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Functionals at random, of about the size of a sample."""
         with torch.no_grad():
-            self.weight.normal_(0.0, self.order**-0.5, generator=generator)
+            if self.shapes is None:
+                self.weight.normal_(0.0, self.order**-0.5, generator=generator)
+            else:
+                self.mixture.normal_(0.0, self.shapes**-0.5, generator=generator)
+                self.shape_weight.normal_(0.0, self.order**-0.5, generator=generator)
 
     @property
     def outputs(self) -> int:
         """Numbers that come out at every sample."""
         return self.reads * (self.channels or 0)
+
+    @property
+    def functionals(self) -> Float[Tensor, "functionals channels order"]:
+        """What each functional weighs coefficients and recent samples by."""
+        return self.weight if self.shapes is None else self.mixture @ self.shape_weight
 
     @torch.no_grad()
     def kernels(self, n_lags: int) -> Float[Tensor, "functionals channels lags"]:
@@ -116,12 +134,30 @@ class LagLayer(SequenceLayer):
 
         Of each read first the linear functional, then the factors of its products, two by two.
         """
+        return self.functionals @ self._responses(n_lags).mT
+
+    @torch.no_grad()
+    def shape_kernels(self, n_lags: int) -> Float[Tensor, "shapes lags"]:
+        """The lag kernels that all functionals are mixtures of, in a layer that has some.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> layer = LagLayer(LegT(6, 32.0), channels=3, taps=4, products=1, shapes=2)
+        >>> torch.allclose(layer.mixture @ layer.shape_kernels(50), layer.kernels(50), atol=1e-6)
+        True
+        """
+        if self.shapes is None:
+            raise ValueError("shapes=None: every functional has a kernel of its own; see kernels, or pass shapes.")
+        return self.shape_weight @ self._responses(n_lags).mT
+
+    def _responses(self, n_lags: int) -> Float[Tensor, "lags order"]:
+        """What a sample of 1 leaves in coefficients and taps, the more samples ago the further along."""
         n_lags = whole_number("n_lags", n_lags)
         self.refresh_tables()
         levels = max(1, (n_lags - 1).bit_length())
         tables = block_tables(self.A_d.double(), self.b_d.double(), n_lags, levels)
-        responses = tables.within[self.order].to(self.dtype)  # what the first sample leaves after each later one
-        return self.weight @ responses.mT
+        return tables.within[self.order].to(self.dtype)
 
     # -- the state in motion ---------------------------------------------------------------------------------
 
@@ -133,7 +169,7 @@ class LagLayer(SequenceLayer):
         steps = None if timing.steps is None else one_where_all_are_equal(timing.steps)
         if steps is None or steps.ndim == 0:
             tables = self._tables(steps, n_steps)
-            found, state = lag_functionals(x, state, self.weight, tables, BLOCK, timing.lengths)
+            found, state = lag_functionals(x, state, self.functionals, tables, BLOCK, timing.lengths)
         else:
             each = timing.each(batch, n_steps)
             found, state = roll_varying(x, self._begin(x, state), each, self._updates, self._read)
@@ -145,7 +181,7 @@ class LagLayer(SequenceLayer):
         return self._joined(self._read(state)), state
 
     def _read(self, states: Tensor) -> Tensor:
-        return functionals_of_states(states, self.weight)
+        return functionals_of_states(states, self.functionals)
 
     def _joined(self, found: Float[Tensor, "*moments functionals channels"]) -> Float[Tensor, "*moments outputs"]:
         """Each read with its products added."""
