@@ -29,7 +29,8 @@ def test_mixtures_of_shared_kernels_read_like_kernels_of_their_own(layer):
         (y, state), (wanted, last) = shared(x, **call), layer(x, **call)
         torch.testing.assert_close(y, wanted)
         torch.testing.assert_close(state, last)
-    torch.testing.assert_close(shared.step(x[:, 0])[0], layer.step(x[:, 0])[0])
+    before = layer.initial_state(3)
+    torch.testing.assert_close(shared.step(x[:, 0], before)[0], layer.step(x[:, 0], before)[0])
     torch.testing.assert_close(shared.kernels(30), layer.kernels(30))
     assert sum(one.numel() for one in shared.parameters()) == 6 * 2 * 2 + 2 * shared.order
 
