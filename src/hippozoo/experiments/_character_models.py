@@ -124,15 +124,17 @@ PLAIN_TOO = ("lstm", "gru")
 #: One mechanism of our stack taken away or changed, at equal size.
 ABLATIONS: dict[str, dict[str, Any]] = {
     "as it is": {},
-    "no bank": {"recall": False, "blocks": 4},
+    "no bank": {"recall": False, "blocks": 5},
     "no products": {"products": 0},
     "no recent taps": {"taps": 0},
-    "taps alone": {"windows": (), "recall": False, "blocks": 4},
+    "taps alone": {"windows": (), "recall": False, "blocks": 5},
     "taps alone, and the bank": {"windows": ()},
     "one window of 32": {"windows": (32.0,)},
     "windows of 8 and 32": {"windows": (8.0, 32.0)},
+    "a kernel for every functional": {"shapes": None},
     "no gate": {"gate": False},
     "two blocks": {"blocks": 2},
+    "three blocks": {"blocks": 3},
     "bank of 64 addresses": {"directions": 8},
 }
 

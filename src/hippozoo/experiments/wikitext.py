@@ -212,8 +212,12 @@ def _contest(config: Config, done: Done, size: int) -> dict[str, Any]:
 
 
 def _trial_rows(finished: Sequence[Finished]) -> list[dict[str, Any]]:
-    """Every trial of one pass: which model, how deep, at which rate, and how it did on validation."""
-    trials = [one for one in finished if one.unit["stage"] == "trial"]
+    """Every trial of one pass of today's recipes: which model, how deep, at which rate, how it did on validation."""
+    trials = [
+        one
+        for one in finished
+        if one.unit["stage"] == "trial" and one.unit.get("recipe") in (None, recipe(one.unit.get("family", "")))
+    ]
     return [
         {
             "model": _named(one.unit),

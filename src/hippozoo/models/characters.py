@@ -25,12 +25,13 @@ def explicit_characters(
     params: int = 25_000,
     tokens: int = 96,
     tied: bool = True,
-    blocks: int = 3,
+    blocks: int = 4,
     recall: bool = True,
     windows: Sequence[float] = WINDOWS,
-    order: int = 6,
+    order: int = 3,
     taps: int = 4,
     products: int = 1,
+    shapes: int | None = 4,
     directions: int | None = None,
     **options: Any,
 ) -> SequenceModel:
@@ -53,9 +54,9 @@ def explicit_characters(
         Of lag functionals.
     recall
         Whether there is a bank.
-    windows, order, taps, products
-        Of the lag functionals: Leg-T memories of `order` at each of the `windows`, free recent samples, and products of
-        two reads.
+    windows, order, taps, products, shapes
+        Of the lag functionals: Leg-T memories of `order` at each of the `windows`, free recent samples, products of two
+        reads, and the number of kernels that all functionals of a block are mixtures of (None: each has its own).
     directions
         Of the bank's addresses; by default half the width.
     options
@@ -72,7 +73,7 @@ def explicit_characters(
     systems = tuple(LegT(min(order, int(window)), float(window)) for window in windows)
 
     def reads(width: int) -> LagLayer:
-        return LagLayer(systems, width, taps, products=products)
+        return LagLayer(systems, width, taps, products=products, shapes=shapes)
 
     def bank(width: int) -> Recall:
         factors = min(2, width)  # the search for a width begins at 1
