@@ -13,7 +13,7 @@ import numpy as np
 
 from hippozoo._compiled import compiled
 
-__all__ = ["HELD", "PLACES", "drift_part", "issue", "scan_pairs", "shares_of", "take_in"]
+__all__ = ["HELD", "PLACES", "beginning", "drift_part", "issue", "scan_pairs", "shares_of", "take_in"]
 
 # Single numbers at the beginning of a row.
 HELD, REF, FIRST, SUM, COUNT, WHOLE, RUN, LONGEST, TRUST, BEGUN, AGE, SILENT, LONG, LONG_W, FAST, FAST_W, MID, MID_W = (
@@ -48,6 +48,9 @@ _FAR = 16.0
 # What is left of the change since last season with every cell further ahead, where it fades.
 FADE = 0.9
 _ROUGHLY = 1e-12
+# Errors made before so many horizons, and so many cells at least, were seen are those of a beginner: they count less in
+# the distribution of errors.
+_BEGINNER_HORIZONS, _BEGINNER_CELLS = 8, 48
 # Ways to expect a size are mixed by their likelihood over so many errors that tell something new.
 _LIKELIHOOD = 24.0
 
@@ -92,6 +95,13 @@ def _begin(live, offsets, value, anew):
 
 @compiled()
 @no_type_check
+def beginning(horizon):
+    """The cells after which a new error counts in full."""
+    return max(_BEGINNER_HORIZONS * horizon, _BEGINNER_CELLS)
+
+
+@compiled()
+@no_type_check
 def _bin(size):
     """The bin of an error in units of the expected one."""
     if size <= 0.125:
@@ -114,6 +124,7 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
         offsets[FOLLOW],
     )
     surprise = 0.0
+    counted = min(live[AGE] / beginning(H), 1.0) ** 2
     for row in range(used - 1, first_row - 1, -1):
         k = cell - origins[row] - 1
         if k >= H:
@@ -165,7 +176,7 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
         # Errors relative to the expected size, above and below, and how one lead goes on to the next.
         side = 0 if error >= 0 else 1
         if sigma > 0 or compared:
-            live[counts + (k * 2 + side) * BINS + _bin(abs(z))] += 1.0
+            live[counts + (k * 2 + side) * BINS + _bin(abs(z))] += counted
         short = max(-3.0, min(3.0, z))
         rows[row, k, experts + 2 + SCALES] = short
         if k > 0:

@@ -12,6 +12,7 @@ from functools import cache, cached_property
 import numpy as np
 from jaxtyping import Float
 from scipy import stats
+from scipy.special import ndtri
 
 from hippozoo.zoo.forecasting._kernels import BINS, LOWEST_OCTAVE, PER_OCTAVE
 
@@ -23,8 +24,9 @@ _CHANNELS = 16
 _LENT, _USUAL = 20.0, 4.0
 # The share of errors, on both sides together, that the tail is fitted to.
 _TAIL = 0.1
-# A band is made for a rarer error than asked for: by so many in so many.
-_DOUBT, _FEW = 12.0, 10.0
+# A band is made for a rarer error than asked for, as if so many more had been seen, none of them so large; the more the
+# rarer it is, as Student's t departs from a Gaussian: by z² (z² + 1) / 4, up to the rarest that was looked at.
+_DOUBT, _DOUBT_OF_TAILS, _FEW, _RAREST = 1.5, 2.0, 4.0, 0.0005
 # The power of the number of leads by which errors of all of them count less: 0 if each told something new, 1 if none.
 _SAME = 0.5
 # Shapes of tails that are tried, and which are likely beforehand.
@@ -63,6 +65,9 @@ class Calibration:
         Of errors by channel, lead, side (above, below) and bin.
     alike
         The correlation of the error at each lead with that at the lead before; none if not given.
+    beginning
+        Errors of one lead until they count in full: the first ones, of a mixture that had not seen much, count less, by
+        the square of the share.
 
     Examples
     --------
@@ -77,7 +82,10 @@ class Calibration:
         self,
         counts: Float[np.ndarray, "channels leads sides bins"],
         alike: Float[np.ndarray, "channels leads"] | None = None,
+        beginning: float | int = 0,
     ) -> None:
+        if beginning > 0:
+            counts = counts * _worth(counts.sum(axis=(2, 3)), float(beginning))[..., None, None]
         # Every value is compared at every lead: so many leads tell less than so many values.
         together = counts.sum(axis=(1, 2)) / counts.shape[1] ** _SAME + _USUAL * usual_shape()
         self.pooled = together
@@ -88,9 +96,7 @@ class Calibration:
         overlap = np.zeros(len(leads)) if alike is None else leads * np.maximum(alike, 0.0) ** 2
         told = counts / (1 + overlap)[..., None, None]
         self.counts = told + 0.5 * _LENT * shape[:, None, None]
-        # Few errors, and a mixture that was chosen by them, are a little too good to be true.
-        seen = told.sum(axis=(2, 3))[..., None]
-        self._caution = (seen + _FEW) / (seen + _FEW + _DOUBT)
+        self._seen = told.sum(axis=(2, 3))[..., None]
 
     @cached_property
     def _tail_table(self) -> Float[np.ndarray, "channels distances"]:
@@ -98,13 +104,32 @@ class Calibration:
 
     def reach(self, tail: float, leads: slice = slice(None)) -> Float[np.ndarray, "channels leads sides"]:
         """How far out, in expected sizes, an error lies beyond which there are this share of all, on either side."""
-        counts, caution = self.counts[:, leads], self._caution[:, leads]
+        counts, seen = self.counts[:, leads], self._seen[:, leads] + _FEW
+        # Few errors, and a mixture that was chosen by them, are a little too good to be true.
+        caution = seen / (seen + _doubt(tail))
         found = np.empty((*counts.shape[:2], 2))
         # Some channels at a time: all at once would take many times the memory of the counts.
         for first in range(0, len(counts), _CHANNELS):
             block = slice(first, first + _CHANNELS)
             found[block] = _reach(counts[block], self._tail_table[block], tail * caution[block] * np.ones(2))
         return found
+
+
+def _doubt(tail: float) -> float:
+    """How many more errors would have to be seen, none of them so large, before this share is believed."""
+    square = float(ndtri(max(tail, _RAREST))) ** 2
+    return _DOUBT + _DOUBT_OF_TAILS * square * (square + 1) / 4
+
+
+def _worth(total: Float[np.ndarray, "channels leads"], beginning: float) -> Float[np.ndarray, "channels leads"]:
+    """How many independent errors the weights of a stream are worth, for each of their sum.
+
+    Weights grow as (n / beginning)² up to 1. A sum S of them, whose squares add up to Q, is worth S² / Q.
+    """
+    grown = beginning / 3
+    count = np.cbrt(3 * np.minimum(total, grown) * beginning**2)
+    squares = (count / beginning) ** 4 * count / 5 + np.maximum(total - grown, 0.0)
+    return total / np.where(squares > 0, squares, 1.0)
 
 
 def _reach(counts: np.ndarray, tails: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -105,7 +105,7 @@ class MixedForecast(Forecast):
         mixer, mixture = self.__dict__["_mixer"], self.__dict__["_mixture"]
         begin, H = int(mixer.offsets[kernels.COUNTS]), mixer.horizon
         counts = mixture.live[:, begin : begin + 2 * H * kernels.BINS].reshape(-1, H, 2, kernels.BINS)
-        return Calibration(counts, self._alike)
+        return Calibration(counts, self._alike, kernels.beginning(H) / mixer.stride)
 
     @cached_property
     def coefficients(self) -> Float[np.ndarray, "*channels order"]:  # pyright: ignore[reportIncompatibleVariableOverride]
