@@ -13,7 +13,7 @@ import numpy as np
 
 from hippozoo._compiled import compiled
 
-__all__ = ["HELD", "PLACES", "beginning", "drift_part", "issue", "scan_pairs", "shares_of", "take_in"]
+__all__ = ["HELD", "PLACES", "beginning", "drift_part", "issue", "scan_pairs", "scratch_size", "shares_of", "take_in"]
 
 # Single numbers at the beginning of a row.
 HELD, REF, FIRST, SUM, COUNT, WHOLE, RUN, LONGEST, TRUST, BEGUN, AGE, SILENT, LONG, LONG_W, FAST, FAST_W, MID, MID_W = (
@@ -262,14 +262,38 @@ def drift_part(horizon, age):
 
 @compiled()
 @no_type_check
+def _add_columns(sums, columns, x, count, size, lower):
+    """Add a matrix times x, given by its columns; of a lower triangular one what lies below the diagonal.
+
+    Four columns at a time, so that loops run over neighbours; each sum is added up in the order of the columns.
+    """
+    j = 0
+    while j + 4 <= count:
+        x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        c0, c1, c2, c3 = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
+        for i in range(j if lower else 0, size):
+            sums[i] = (((sums[i] + c0[i] * x0) + c1[i] * x1) + c2[i] * x2) + c3[i] * x3
+        j += 4
+    while j < count:
+        xj, column = x[j], columns[j]
+        for i in range(j if lower else 0, size):
+            sums[i] += column[i] * xj
+        j += 1
+
+
+@compiled()
+@no_type_check
 def issue(
     live, offsets, log, now, row, cell, horizon, seasons, orders, inputs, kinds, anchors, smoothing,
     means, levers, freedom, maps, constants, solved, simple, guard, scratch,
 ):  # fmt: skip
-    """Every forecast of one channel after cell `now` of its log, their mixture, and the size of its errors."""
+    """Every forecast of one channel after cell `now` of its log, their mixture, and the size of its errors.
+
+    `levers` and `maps` come with their columns first: (kinds, columns, rows), rows of maps being ridges times leads.
+    """
     H = horizon
     trends, D = offsets[TRENDS], len(smoothing)
-    S, K, R = len(seasons), len(kinds), maps.shape[1]
+    S, K, R = len(seasons), len(kinds), constants.shape[1]
     experts = rows_experts(D, S, K, R, simple)
     held, age = live[HELD], live[AGE]
     e = 0
@@ -315,6 +339,7 @@ def issue(
         e += 3 * S
     width = means.shape[1]
     x = scratch[S * H : S * H + width]
+    sums = scratch[S * H + width + 3 * experts :]
     worst = 0.0
     for n in range(K):
         m = kinds[n]
@@ -333,12 +358,12 @@ def issue(
             x[i] = live[begin + i] - means[n, i]
         if anchors[n] == 1:
             x[0] -= held - live[REF]
+        for i in range(q):
+            sums[i] = 0.0
+        _add_columns(sums, levers[n], x, q, q, True)
         lever = 0.0
         for i in range(q):
-            total = 0.0
-            for j in range(i + 1):
-                total += levers[n, i, j] * x[j]
-            lever += total * total
+            lever += sums[i] * sums[i]
         lever = lever / max(freedom[n], _ROUGHLY)
         log[now, LEVERAGE + n] = lever
         worst = max(worst, lever)
@@ -346,6 +371,10 @@ def issue(
             shrink = _FAR / lever
             for i in range(q):
                 x[i] *= shrink
+        for r in range(R):
+            for k in range(H):
+                sums[r * H + k] = constants[n, r, k]
+        _add_columns(sums, maps[n], x, q, R * H, False)
         for k in range(H):
             base = live[REF]
             if anchors[n] == 1:
@@ -353,10 +382,7 @@ def issue(
             elif anchors[n] >= 2:
                 base = scratch[(anchors[n] - 2) * H + k]
             for r in range(R):
-                total = constants[n, r, k]
-                for i in range(q):
-                    total += maps[n, r, k, i] * x[i]
-                row[k, e + n * R + r] = base + total
+                row[k, e + n * R + r] = base + sums[r * H + k]
     average = scratch[S * H + width : S * H + width + experts]
     excess = scratch[S * H + width + experts : S * H + width + 2 * experts]
     shares = scratch[S * H + width + 2 * experts : S * H + width + 3 * experts]
@@ -398,6 +424,13 @@ def issue(
 def rows_experts(D, S, K, R, simple):
     """How many forecasts stand side by side."""
     return (4 + D + 3 * S if simple else 0) + K * R
+
+
+@compiled()
+@no_type_check
+def scratch_size(S, R, horizon, width, experts):
+    """Numbers that `issue` needs room for."""
+    return S * horizon + width + 3 * experts + max(R * horizon, width)
 
 
 @compiled()
@@ -534,10 +567,10 @@ def take_in(
 ):  # fmt: skip
     """Cells of all channels, as many as the logs have room for: rows issued so far, and the cells that were taken."""
     T, C = values.shape
-    D, S, K, R = len(smoothing), len(seasons), len(kinds), maps.shape[2]
+    D, S, K, R = len(smoothing), len(seasons), len(kinds), constants.shape[2]
     experts = rows_experts(D, S, K, R, simple)
     width = A_T.shape[1]
-    scratch = np.zeros(S * horizon + 2 * width + 3 * experts)
+    scratch = np.zeros(scratch_size(S, R, horizon, width, experts))
     differences = np.zeros(S)
     for t in range(T):
         while first_row < used and cell - origins[first_row] - 1 >= horizon:

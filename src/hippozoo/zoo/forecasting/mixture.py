@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.linalg.lapack import dposv, dtrtri
 
 from hippozoo._immutable import Immutable
 from hippozoo.discretise import zero_order_hold
@@ -296,9 +297,9 @@ class Mixer(Immutable):
             xx=np.zeros((C, K, q, q)),
             yx=np.zeros((C, K, H, q)),
             means=np.zeros((C, K, q)),
-            levers=np.zeros((C, K, q, q)),
+            levers=np.zeros((C, K, q, q)).transpose(0, 1, 3, 2),
             freedom=np.ones((C, K)),
-            maps=np.zeros((C, K, R, H, q)),
+            maps=np.zeros((C, K, q, R, H)).transpose(0, 1, 3, 4, 2),
             constants=np.zeros((C, K, R, H)),
             solved=np.zeros((C, K), bool),
             seen=0,
@@ -368,9 +369,10 @@ class Mixer(Immutable):
             return self.learn(mixture, values, seen)
         live = mixture.live.copy()
         tip[0] = cell + 1
+        levers, maps = _columns_first(mixture.levers, mixture.maps)
         first_row, used = _take_in(
             values, seen, live, self.offsets, log, now, cell, rows, mixture.origins, mixture.first_row, used,
-            *self._constants, mixture.means, mixture.levers, mixture.freedom, mixture.maps, mixture.constants,
+            *self._constants, mixture.means, levers, mixture.freedom, maps, mixture.constants,
             mixture.solved, self.simple, self.guard,
         )  # fmt: skip
         moved = object.__new__(Mixture)
@@ -395,15 +397,16 @@ class Mixer(Immutable):
         rows = np.zeros((C, *mixture.rows.shape[2:]))
         if not mixture.cell:
             return rows
-        scratch = np.zeros(S * H + 2 * self.width + 3 * E)
+        scratch = np.zeros(kernels.scratch_size(S, len(self.ridges), H, self.width, E))
+        levers, maps = _columns_first(mixture.levers, mixture.maps)
         seasons, orders, inputs, _, _, smoothing, _ = self.tables
         # The log is written into at the present cell only, with the numbers that are there already.
         log = mixture.log[:, : mixture.now].copy()
         for c in range(C):
             kernels.issue(
                 mixture.live[c], self.offsets, log[c], mixture.now - 1, rows[c], mixture.cell - 1, H, seasons, orders,
-                inputs, *self._kind_tables, smoothing, mixture.means[c], mixture.levers[c], mixture.freedom[c],
-                mixture.maps[c], mixture.constants[c], mixture.solved[c], self.simple, self.guard, scratch,
+                inputs, *self._kind_tables, smoothing, mixture.means[c], levers[c], mixture.freedom[c],
+                maps[c], mixture.constants[c], mixture.solved[c], self.simple, self.guard, scratch,
             )  # fmt: skip
         return rows
 
@@ -492,9 +495,9 @@ class Mixer(Immutable):
         else:
             own = (
                 np.zeros((C, K, q)),
-                np.zeros((C, K, q, q)),
+                np.zeros((C, K, q, q)).transpose(0, 1, 3, 2),
                 np.zeros((C, K)),
-                np.zeros((C, K, R, H, q)),
+                np.zeros((C, K, q, R, H)).transpose(0, 1, 3, 4, 2),
                 np.zeros((C, K, R, H)),
                 np.zeros((C, K), bool),
             )
@@ -527,17 +530,15 @@ class Mixer(Immutable):
             if not len(good):
                 continue
             solved[good, n] = True
-            unit = cov[good] / size[good, None, None]
-            across = yx[good, n, :, :order] / size[good, None, None]
-            eye = np.eye(order)
-            for r, ridge in enumerate(self.ridges):
-                ridged = unit + max(ridge, _LEAST_RIDGE) * eye
-                maps[good, n, r, :, :order] = np.linalg.solve(ridged, across.transpose(0, 2, 1)).transpose(0, 2, 1)
-                constants[good, n, r] = mean_y[good, n]
-            lever = np.linalg.inv(np.linalg.cholesky(unit + max(self.ridges[0], 1e-3) * eye))
-            freedom[good, n] = order - max(self.ridges[0], 1e-3) * (lever**2).sum(axis=(1, 2))
-            deviation = np.sqrt(size[good] / weight[good, n])
-            levers[good, n, :order, :order] = lever / deviation[:, None, None]
+            eye, least = np.eye(order), max(self.ridges[0], 1e-3)
+            for c in good:
+                unit, across = cov[c] / size[c], yx[c, n, :, :order].T / size[c]
+                for r, ridge in enumerate(self.ridges):
+                    maps[c, n, r, :, :order] = _solved(unit + max(ridge, _LEAST_RIDGE) * eye, across).T
+                    constants[c, n, r] = mean_y[c, n]
+                lever = dtrtri(np.linalg.cholesky(unit + least * eye), lower=1)[0]
+                freedom[c, n] = order - least * (lever**2).sum()
+                levers[c, n, :order, :order] = lever / np.sqrt(size[c] / weight[c, n])
 
     def _lent(
         self, weight: np.ndarray, mean_x: np.ndarray, mean_y: np.ndarray, xx: np.ndarray, yx: np.ndarray
@@ -608,10 +609,11 @@ class _Working:
     def take_in(self, values: np.ndarray, seen: np.ndarray) -> None:
         mixer, now = self.mixer, self.renewed
         base = self.mixture
+        levers, maps = _columns_first(now.get("levers", base.levers), now.get("maps", base.maps))
         self.first_row, self.used = _take_in(
             values, seen, self.live, mixer.offsets, self.log, self.now, self.cell, self.rows, self.origins,
-            self.first_row, self.used, *mixer._constants, now.get("means", base.means), now.get("levers", base.levers),
-            now.get("freedom", base.freedom), now.get("maps", base.maps), now.get("constants", base.constants),
+            self.first_row, self.used, *mixer._constants, now.get("means", base.means), levers,
+            now.get("freedom", base.freedom), maps, now.get("constants", base.constants),
             now.get("solved", base.solved), mixer.simple, mixer.guard,
         )  # fmt: skip
         self.now += len(values)
@@ -772,6 +774,19 @@ class _Working:
             renewal=self.renewal,
             **self.renewed,
         )
+
+
+def _solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The solution for a symmetric, positive matrix; by elimination where rounding has left it not quite positive."""
+    _, found, failed = dposv(matrix, right, lower=1)
+    return np.linalg.solve(matrix, right) if failed else found
+
+
+def _columns_first(levers: np.ndarray, maps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both as the compiled loops read them; they lie so in memory, unless they were read from a file."""
+    C, K, R, H, q = maps.shape
+    columns = np.ascontiguousarray(maps.transpose(0, 1, 4, 2, 3)).reshape(C, K, q, R * H)
+    return np.ascontiguousarray(levers.transpose(0, 1, 3, 2)), columns
 
 
 def _merge_moments(left: tuple[np.ndarray, ...], right: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
