@@ -2,12 +2,14 @@
 
 Interval scores stand beside those of one chosen map with Gaussian bands, which the defaults were before.
 
-``python -m benchmarks.band_calibration`` writes results/bands/metrics.json and table.md.
+``python -m benchmarks.band_calibration`` writes results/bands/metrics.json and table.md; ``--resume`` goes on with
+them.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -139,9 +141,11 @@ def m4_held_back(kind: Frequency) -> dict[str, tuple[list[float], int, list[floa
     }
 
 
-def run(folder: Path) -> None:
-    """All of it, as numbers and as a table; written after every family, so that a run can be cut short."""
+def run(folder: Path, *, resume: bool = False) -> None:
+    """All of it, as numbers and as a table; written after every family, so that a run can be cut short and resumed."""
     found: dict[str, dict[str, Any]] = {}
+    if resume and (folder / "metrics.json").exists():
+        found = json.loads((folder / "metrics.json").read_text())["families"]
 
     def note(name: str, shares: list[float], count: int, ratios: list[float]) -> None:
         by_level = zip(map(str, LEVELS), shares, strict=True), zip(map(str, LEVELS), ratios, strict=False)
@@ -170,6 +174,8 @@ def run(folder: Path) -> None:
     def compare(
         name: str, values: np.ndarray, season: int | None, begin: int, end: int, every: int, horizon: int = HORIZON
     ) -> None:
+        if name in found:
+            return
         shares, count, ours = misses(forecaster_for(horizon, season=season), values, begin, end, every, SCORED)
         older = forecaster_for(horizon, season=season, mixture=False)
         _, _, theirs = misses(older, values, begin, end, every * SCORED)
@@ -185,9 +191,11 @@ def run(folder: Path) -> None:
         # A stride that is no part of a day, so that origins fall on all hours.
         compare(f"{name}, all columns", values, day, 500, len(values) - HORIZON, 55)
     for kind in ("hourly", "weekly"):
+        if f"M4 {kind}, last horizon of the training values" in found:
+            continue
         for name, found_there in m4_held_back(kind).items():
             note(name, *found_there)
 
 
 if __name__ == "__main__":
-    run(Path("results/bands"))
+    run(Path("results/bands"), resume="--resume" in sys.argv[1:])

@@ -13,7 +13,18 @@ import numpy as np
 
 from hippozoo._compiled import compiled
 
-__all__ = ["HELD", "PLACES", "beginning", "drift_part", "issue", "scan_pairs", "scratch_size", "shares_of", "take_in"]
+__all__ = [
+    "BEGINNER_POWER",
+    "HELD",
+    "PLACES",
+    "beginning",
+    "drift_part",
+    "issue",
+    "scan_pairs",
+    "scratch_size",
+    "shares_of",
+    "take_in",
+]
 
 # Single numbers at the beginning of a row.
 HELD, REF, FIRST, SUM, COUNT, WHOLE, RUN, LONGEST, TRUST, BEGUN, AGE, SILENT, LONG, LONG_W, FAST, FAST_W, MID, MID_W = (
@@ -48,9 +59,10 @@ _FAR = 16.0
 # What is left of the change since last season with every cell further ahead, where it fades.
 FADE = 0.9
 _ROUGHLY = 1e-12
-# Errors made before so many horizons, and so many cells at least, were seen are those of a beginner: they count less in
-# the distribution of errors.
+# Errors made before so many horizons, and so many cells at least, were seen are those of a beginner: among all errors
+# they count by this power of the share.
 _BEGINNER_HORIZONS, _BEGINNER_CELLS = 8, 48
+BEGINNER_POWER = 4
 # Ways to expect a size are mixed by their likelihood over so many errors that tell something new.
 _LIKELIHOOD = 24.0
 
@@ -124,7 +136,7 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
         offsets[FOLLOW],
     )
     surprise = 0.0
-    counted = min(live[AGE] / beginning(H), 1.0) ** 2
+    counted = min(live[AGE] / beginning(H), 1.0) ** BEGINNER_POWER
     for row in range(used - 1, first_row - 1, -1):
         k = cell - origins[row] - 1
         if k >= H:
