@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.linalg.lapack import dposv, dtrtri
+from scipy.linalg import get_lapack_funcs
 
 from hippozoo._immutable import Immutable
 from hippozoo.discretise import zero_order_hold
@@ -22,6 +22,8 @@ from hippozoo.zoo.forecasting import _kernels as kernels
 
 __all__ = ["FAR", "MAP_RENEWAL", "SMOOTHING", "Mixer", "Mixture"]
 
+# Of a symmetric, positive matrix the solution; of a triangular one the inverse.
+_posv, _trtri = get_lapack_funcs(("posv", "trtri"), dtype=np.float64)
 _take_in: Any = kernels.take_in  # tables are handed over as they are, which no type checker can count
 # Level, trend and damping of the trends that are tried: slow and quick ones.
 SMOOTHING = np.array([(0.3, 0.1, 0.9), (0.8, 0.2, 0.9), (0.5, 0.05, 0.97), (0.2, 0.02, 0.98)])
@@ -536,7 +538,7 @@ class Mixer(Immutable):
                 for r, ridge in enumerate(self.ridges):
                     maps[c, n, r, :, :order] = _solved(unit + max(ridge, _LEAST_RIDGE) * eye, across).T
                     constants[c, n, r] = mean_y[c, n]
-                lever = dtrtri(np.linalg.cholesky(unit + least * eye), lower=1)[0]
+                lever = _trtri(np.linalg.cholesky(unit + least * eye), lower=1)[0]
                 freedom[c, n] = order - least * (lever**2).sum()
                 levers[c, n, :order, :order] = lever / np.sqrt(size[c] / weight[c, n])
 
@@ -778,7 +780,7 @@ class _Working:
 
 def _solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The solution for a symmetric, positive matrix; by elimination where rounding has left it not quite positive."""
-    _, found, failed = dposv(matrix, right, lower=1)
+    _, found, failed = _posv(matrix, right, lower=1)
     return np.linalg.solve(matrix, right) if failed else found
 
 
