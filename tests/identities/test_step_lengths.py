@@ -71,7 +71,7 @@ def test_steps_of_every_length_follow_each_other(System, rng):
 
 
 @every_system
-@pytest.mark.parametrize(("order", "dt"), [(9, 1e-12), (9, 1e12), (97, 1e-6), (97, 1e7)])
+@pytest.mark.parametrize(("order", "dt"), [(9, 1e-12), (9, 1e12), (97, 1e-6), (97, 1e7), (3, 2.0**-7), (9, 1e-3)])
 def test_torch_takes_the_same_steps(System, order, dt, rng):
     system, signal = System(order, 1.0), rng.normal(size=5)
     layer = MemoryLayer(system, dtype=torch.float64)

@@ -20,6 +20,8 @@ def main() -> None:
     import torch
 
     from hippozoo.experiments._framework.run import versions
+    from trust.damage import FILES
+    from trust.grid import LIMITS
     from trust.jobs import JOBS
     from trust.soak import FORMS
 
@@ -27,7 +29,10 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200, help="random moments per job")
     parser.add_argument("--faults", type=int, default=None, help="at most so many calls of each kind per job")
     parser.add_argument("--jobs", nargs="*", default=list(JOBS), choices=list(JOBS), help="which jobs")
+    parser.add_argument("--files", nargs="*", default=list(FILES), choices=list(FILES), help="which files to damage")
+    parser.add_argument("--systems", nargs="*", default=list(LIMITS), choices=list(LIMITS), help="which to sweep")
     parser.add_argument("--fuzz-minutes", type=float, default=60.0, help="how long to fuzz")
+    parser.add_argument("--anew", action="store_true", help="forget what earlier runs have seen")
     parser.add_argument("--soak", type=float, default=1e8, help="samples through every streaming form; 0 for none")
     parser.add_argument("--forms", nargs="*", default=list(FORMS), choices=list(FORMS), help="which streaming forms")
     parser.add_argument("--readings", type=int, default=10_000_000, help="readings of a stream that must not grow")
@@ -37,7 +42,8 @@ def main() -> None:
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
     about = {"machine": platform.machine(), "cores": os.cpu_count(), "versions": versions()}
-    mishaps = crash_matrix(options, about) + fuzz(options, about) + memory(options, about)
+    mishaps = crash_matrix(options, about) + damages(options, about) + grids(options, about)
+    mishaps += fuzz(options, about) + memory(options, about)
     if options.soak:
         soaks(options, about)
     sys.exit(1 if mishaps else 0)
@@ -55,14 +61,57 @@ def crash_matrix(options: argparse.Namespace, about: dict[str, Any]) -> int:
     mishaps = 0
     for name in options.jobs:
         began = time.monotonic()
-        found = document["jobs"][name] = {"kills": kills(JOBS[name], options.kills, seed=len(name))}
+        earlier = document["jobs"].get(name, {})
+        known = earlier.get("kills", {})
+        # A run that was interrupted has no faults yet.
+        goes_on = "faults" not in earlier and not options.anew and known
+        found = {"kills": known if goes_on else None, "minutes": earlier["minutes"] if goes_on else 0.0}
+        before = found["minutes"]
+
+        def tell(summary: dict[str, Any], name=name, found=found, began=began, before=before) -> None:
+            found |= {"kills": summary, "minutes": round(before + (time.monotonic() - began) / 60, 1)}
+            document["jobs"][name] = found
+            write_json(path, document)
+
+        tell(kills(JOBS[name], options.kills, len(name), found["kills"], tell))
         found["faults"] = faults(JOBS[name], options.faults)
-        found["minutes"] = round((time.monotonic() - began) / 60, 1)
+        tell(found["kills"])
         mishaps += sum(len(one["mishaps"]) for one in (found["kills"], found["faults"]))
-        write_json(path, document)
         sys.stderr.write(f"{name}: {found['kills']['kills']} kills, {found['faults']['faults']} faults, ")
         sys.stderr.write(f"{mishaps} mishaps so far\n")
     return mishaps
+
+
+def damages(options: argparse.Namespace, about: dict[str, Any]) -> int:
+    """Cut files at every length and flip their every bit; the number of mishaps. Other files stay as they were seen."""
+    from hippozoo.experiments._framework.plain import write_json
+    from trust.damage import FILES, sweep
+
+    path = options.out / "damage.json"
+    document = {"about": "files cut at every length, and with every bit flipped: refused, or read", **about}
+    known = json.loads(path.read_text(encoding="utf-8"))["files"] if path.exists() else {}
+    for name in options.files:
+        known[name] = sweep(name, FILES[name][1])
+        document["files"] = {file: known[file] for file in FILES if file in known}
+        write_json(path, document)
+        sys.stderr.write(f"{name}: {known[name]['ways']} ways, {len(known[name]['mishaps'])} mishaps\n")
+    return sum(len(known[name]["mishaps"]) for name in options.files)
+
+
+def grids(options: argparse.Namespace, about: dict[str, Any]) -> int:
+    """Every system over orders and steps; how many are worse than they may be. Other systems stay as they were seen."""
+    from hippozoo.experiments._framework.plain import write_json
+    from trust.grid import LIMITS, sweep
+
+    path = options.out / "grid.json"
+    document = {"about": "largest error over largest coefficient, against 80 bits, in all modes", **about}
+    known = json.loads(path.read_text(encoding="utf-8"))["systems"] if path.exists() else {}
+    for name in options.systems:
+        known[name] = sweep(name)
+        document["systems"] = {system: known[system] for system in LIMITS if system in known}
+        write_json(path, document)
+        sys.stderr.write(f"{name}: worst error {known[name]['worst']:.1e} ({known[name]['where']})\n")
+    return sum(known[name]["worst"] > LIMITS[name] for name in options.systems)
 
 
 def soaks(options: argparse.Namespace, about: dict[str, Any]) -> None:
@@ -81,24 +130,33 @@ def soaks(options: argparse.Namespace, about: dict[str, Any]) -> None:
 
 
 def fuzz(options: argparse.Namespace, about: dict[str, Any]) -> int:
-    """Call everything for so long, one case in fifty at a high order; the number of troubles."""
+    """Call everything for so long in all, going on where an earlier run of the same calls ended; the troubles."""
     from hippozoo.experiments._framework.plain import write_json
     from trust.fuzz import ENTRIES, draw, trouble
 
     if not options.fuzz_minutes:
         return 0
+    path = options.out / "fuzz.json"
     document = {"about": "calls with numbers of every size; a trouble is neither right nor refused", **about}
-    document |= {"cases": 0, "entries": dict.fromkeys(ENTRIES, 0), "troubles": {}}
-    began = time.monotonic()
-    while time.monotonic() - began < 60 * options.fuzz_minutes:
+    document |= {"cases": 0, "minutes": 0.0, "entries": dict.fromkeys(ENTRIES, 0), "troubles": {}}
+    if path.exists() and not options.anew:
+        known = json.loads(path.read_text(encoding="utf-8"))
+        if list(known["entries"]) == list(ENTRIES) and known["minutes"] < options.fuzz_minutes:
+            document |= {name: known[name] for name in ("cases", "minutes", "entries")}
+            again = {number: trouble(draw(int(number))) for number in known["troubles"]}
+            document["troubles"] = {
+                number: f"{draw(int(number)).entry}: {wrong}" for number, wrong in again.items() if wrong
+            }
+    began, before = time.monotonic(), document["minutes"]
+    while document["minutes"] < options.fuzz_minutes:
         for number in range(document["cases"], document["cases"] + 1000):
-            case = draw(number, high=number % 50 == 49)
+            case = draw(number)
             document["entries"][case.entry] += 1
             if wrong := trouble(case):
                 document["troubles"][str(number)] = f"{case.entry}: {wrong}"
         document["cases"] += 1000
-        document["minutes"] = round((time.monotonic() - began) / 60, 1)
-        write_json(options.out / "fuzz.json", document)
+        document["minutes"] = round(before + (time.monotonic() - began) / 60, 2)
+        write_json(path, document)
     sys.stderr.write(f"fuzz: {document['cases']} cases, {len(document['troubles'])} troubles\n")
     return len(document["troubles"])
 

@@ -29,24 +29,59 @@ FAULTS = {"disk full": errno.ENOSPC, "permission denied": errno.EACCES, "interru
 # Below Python, where SQLite writes: what a disk says, not what Python makes of a signal.
 FAULTS_BELOW = {"disk full": errno.ENOSPC, "permission denied": errno.EACCES, "input/output error": errno.EIO}
 _OTHER_ERROR = 3
+# A machine with other work takes now less and now longer.
+_MEASURE_EVERY = 20
 
 
-def kills(job: Job, times: int, seed: int = 0) -> dict[str, Any]:
-    """Kill the job at so many random moments; the summary says what was seen, and holds no mishap if all is well."""
-    rng = random.Random(seed)
+def kills(
+    job: Job,
+    times: int,
+    seed: int = 0,
+    known: dict[str, Any] | None = None,
+    tell: Callable[[dict[str, Any]], None] = id,
+) -> dict[str, Any]:
+    """Kill the job at so many random moments of its run; the summary says what was seen, no mishap if all is well.
+
+    A moment is drawn from how long the job takes at present, which is measured anew now and then. A kill that comes
+    after the end is not counted: there are `times` that met a running job, unless hardly any does. `known` is the
+    summary of a run that was interrupted, and `tell` gets one every few kills.
+    """
     expected, seconds = _undisturbed(job)
-    killed, mishaps = 0, []
-    for number in range(times):
-        moment = rng.uniform(0.0, seconds)
+    found = known or {"kills": 0, "too_late": 0, "kills_in_each_tenth": [0] * 10, "mishaps": []}
+    while found["kills"] < times and found["too_late"] < 5 * times:
+        number = found["kills"] + found["too_late"]
+        if number % _MEASURE_EVERY == _MEASURE_EVERY - 1:
+            tell(found)
+            seconds = _undisturbed(job)[1]
+        share = random.Random(f"{seed}-{number}").random()
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            process = _start(job, folder)
-            time.sleep(moment)
-            os.kill(process, signal.SIGKILL)
-            killed += os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
+            took = _kill(_start(job, folder), share * seconds)
             wrong = _second_try(job, folder, expected)
-        mishaps += [f"kill {number} at {moment:.3f} s: {one}" for one in wrong]
-    return {"kills": times, "in_time": killed, "seconds_undisturbed": round(seconds, 3), "mishaps": mishaps}
+        if took is None:
+            found["kills"] += 1
+            found["kills_in_each_tenth"][int(10 * share)] += 1
+        else:
+            found["too_late"] += 1
+            seconds = took
+        found["mishaps"] += [f"kill {number} at {share:.3f} of the run: {one}" for one in wrong]
+        found["seconds_undisturbed"] = round(seconds, 3)
+    return found
+
+
+def _kill(process: int, moment: float) -> float | None:
+    """End the process after so many seconds; how long it took where it has ended by itself before."""
+    began = time.monotonic()
+    while True:
+        passed = time.monotonic() - began
+        if os.waitpid(process, os.WNOHANG)[0]:
+            return passed
+        if passed >= moment:
+            break
+        time.sleep(min(0.005, moment - passed))
+    os.kill(process, signal.SIGKILL)
+    met = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
+    return None if met else time.monotonic() - began
 
 
 def faults(job: Job, most: int | None = None) -> dict[str, Any]:
@@ -56,8 +91,9 @@ def faults(job: Job, most: int | None = None) -> dict[str, Any]:
     expected, _ = _undisturbed(job)
     tried, said, mishaps = 0, 0, []
     fail, calls, kinds = (faulty.arm, faulty.CALLS, FAULTS_BELOW) if job.below else (_fail, CALLS, FAULTS)
+    counts = {}
     for call in calls:
-        count = _count_below(job, call) if job.below else _count(job, call)
+        count = counts[call] = _count_below(job, call) if job.below else _count(job, call)
         chosen = range(count) if most is None or count <= most else range(0, count, -(-count // most))
         for at in chosen:
             for fault, number in kinds.items():
@@ -70,7 +106,8 @@ def faults(job: Job, most: int | None = None) -> dict[str, Any]:
                 if code not in (0, 1):
                     wrong.append(f"it ended with code {code}, and not with an error that names the file")
                 mishaps += [f"{fault} at {call} {at}: {one}" for one in wrong]
-    return {"faults": tried, "said": said, "mishaps": mishaps}
+    thinned = {} if most is None else {"thinned": f"at most {most} of the calls of each kind, evenly"}
+    return {"faults": tried, "said": said, "mishaps": mishaps, "calls": counts, **thinned}
 
 
 def _undisturbed(job: Job) -> tuple[Any, float]:
@@ -94,10 +131,23 @@ def _second_try(job: Job, folder: Path, expected: Any) -> list[str]:
         time.sleep(0.05)  # workers of the killed run may still hold the log for a moment
     if code != 0:
         return [f"the second run ended with code {code}"]
-    wrong = [] if job.outcome(folder) == expected else ["the end is another one"]
+    found = job.outcome(folder)
+    wrong = [] if found == expected else [f"the end is another one: {_difference(found, expected)}"]
     left = {path.name for path in folder.iterdir()} - job.files
     left |= {path.name for path in folder.rglob("*") if path.name.startswith(".")}
     return wrong + ([f"left over: {sorted(left)}"] if left else [])
+
+
+def _difference(found: Any, expected: Any) -> str:
+    """Where two ends differ first, in words."""
+    if isinstance(found, dict) and isinstance(expected, dict) and found.keys() == expected.keys():
+        where = next(key for key in found if found[key] != expected[key])
+    elif isinstance(found, list | tuple) and isinstance(expected, list | tuple) and len(found) == len(expected):
+        where = next(k for k in range(len(found)) if found[k] != expected[k])
+    else:
+        sizes = f" ({len(found)} in place of {len(expected)})" if isinstance(found, list | str) else ""
+        return f"{str(found)[:100]!r} in place of {str(expected)[:100]!r}{sizes}"
+    return f"{where}: {_difference(found[where], expected[where])}"
 
 
 def _start(job: Job, folder: Path, prepare: Callable[[], None] | None = None) -> int:

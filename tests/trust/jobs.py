@@ -18,7 +18,7 @@ from torch import nn
 import hippozoo.experiments
 from hippozoo._files import naming
 from hippozoo.checkpoint import load, save
-from hippozoo.experiments import reproduce
+from hippozoo.experiments import reproduce, save_figure
 from hippozoo.memory import MemoryLayer
 from hippozoo.systems import LegT
 from hippozoo.training import Plan, loop, seeded, train, train_online
@@ -141,6 +141,16 @@ def reproduce_toys(folder: Path, jobs: int) -> None:
     reproduce("counting", out=folder, jobs=jobs)
 
 
+def load_reproduce() -> None:
+    """Load what draws figures: it takes longer than the whole job."""
+    from matplotlib.figure import Figure
+
+    with tempfile.TemporaryDirectory() as name:
+        figure = Figure(figsize=(2, 2))
+        figure.subplots().plot([0, 1], [0, 1])
+        save_figure(figure, Path(name), "count")
+
+
 def reproduced(folder: Path) -> Any:
     """All results, without how long they took and in any order."""
     metrics = json.loads((folder / "counting" / "metrics.json").read_text())
@@ -226,8 +236,8 @@ JOBS = {
     "train_online": Job(
         lambda folder: train_some(folder, True), trained, frozenset({"run.safetensors", "model.safetensors"})
     ),
-    "reproduce --jobs 1": Job(lambda folder: reproduce_toys(folder, 1), reproduced, _TOY_FILES),
-    "reproduce --jobs 2": Job(lambda folder: reproduce_toys(folder, 2), reproduced, _TOY_FILES),
+    "reproduce --jobs 1": Job(lambda folder: reproduce_toys(folder, 1), reproduced, _TOY_FILES, load_reproduce),
+    "reproduce --jobs 2": Job(lambda folder: reproduce_toys(folder, 2), reproduced, _TOY_FILES, load_reproduce),
     "watch": Job(lambda folder: watch_source(folder, 1), watched, _WATCH_FILES, lambda: load_watch(1), below=True),
     "watch, three columns": Job(
         lambda folder: watch_source(folder, 3), watched, _WATCH_FILES, lambda: load_watch(3), below=True

@@ -326,7 +326,7 @@ class Store:
             )
             database.executemany(
                 "INSERT INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
-                [(*astuple(alarm)[:-1], json.dumps(alarm.explanation, sort_keys=True)) for alarm in batch.alarms],
+                [(*astuple(alarm)[:-1], json.dumps(alarm.explanation)) for alarm in batch.alarms],
             )
             database.executemany("INSERT INTO troubles (line, text) VALUES (?, ?)", batch.troubles)
             if batch.troubles:

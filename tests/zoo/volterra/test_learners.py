@@ -225,3 +225,10 @@ def test_scaling_changes_only_the_units_of_normalised_learning(rng, readout, sca
     for k in range(readout.degree + 1):
         ours, theirs = (readout.tensor(one.parameters, k) for one in (learnt, known))
         assert_allclose(ours * scale ** (k - 2), theirs, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("readout", [PolynomialReadout(2, 2), LowRankReadout(2, 2, 2)])
+@pytest.mark.parametrize("size", [1e100, 1e200])
+def test_numbers_whose_products_overflow_are_told(readout, size):
+    with pytest.raises(DivergenceError, match=rf"beyond every number|{size:.0e}".replace("+", r"\+")):
+        SGD(0.004).learn(readout, np.full((3, 2), size), np.ones(3))

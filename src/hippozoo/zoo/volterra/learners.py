@@ -214,13 +214,17 @@ class SGD(Learner):
         return readout._learn(states, targets, moved.parameters, step, predictions)
 
     def _likely_cause(self, readout: Readout, states: np.ndarray) -> str:
-        square = float((states**2).sum(axis=1).max())
+        with np.errstate(over="ignore"):
+            square = (states**2).sum(axis=1).max()
+            degree = readout.degree if isinstance(readout, PolynomialReadout) else 1
+            reached = self.rate * sum(square**k for k in range(degree + 1))
+        if not np.isfinite(reached):
+            return f"Products of states of {np.abs(states).max():.3g} are beyond every number: scale the input down."
         if not isinstance(readout, PolynomialReadout):
             return (
                 f"The rate {self.rate:g} is too large for states as long as {np.sqrt(square):.3g}: take a smaller "
                 f"one, scale the input down, or use NLMS(), which measures the scale itself."
             )
-        reached = self.rate * sum(square**k for k in range(readout.degree + 1))
         bound = self.rate / reached
         return (
             f"Plain steps overshoot where rate * |products|^2 > 1, and it reached {reached:.3g} (the longest state "
