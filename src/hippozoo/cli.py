@@ -488,6 +488,7 @@ def _forecast_folder(
     if failures:
         what = "series" if panel is not None else "file" if failures == 1 else "files"
         _complain(f"{failures:,} {what} could not be forecast.")
+    if failures or answer.get("lost_parts"):
         raise typer.Exit(1)
 
 

@@ -1,13 +1,15 @@
 """``hippozoo forecast FOLDER``: every file, or every series, as if it had been forecast alone."""
 
 import json
+import multiprocessing
+import os
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from hippozoo.cli import main
-from hippozoo.forecast_command import forecast_table
+from hippozoo.forecast_command import folder, forecast_table
 
 
 def wave(seed, length=60):
@@ -99,3 +101,36 @@ def test_what_cannot_be_is_refused_before_the_work(tmp_path, capsys, arguments, 
     if "--jobs" in arguments:
         found, _, err = hippozoo(capsys, given / "a.csv", "--jobs", "2")
         assert (found, "are for a folder" in err) == (2, True)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, to be quick")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_process_that_dies_is_replaced_and_the_others_go_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "get_context", lambda _: multiprocessing.get_context("fork"))
+    flag, notes = tmp_path / "flag", []
+    dies = "__import__('os')._exit(9)"
+    dies_once = f"7 if __import__('os').path.exists({str(flag)!r}) else (open({str(flag)!r}, 'w').close(), {dies})"
+    items = ["0", dies, "2", dies_once, "4"]
+    found = dict(folder._in_processes(eval, items, 2, notes.append))
+    assert {number: found[number] for number in (0, 2, 3, 4)} == {0: 0, 2: 2, 3: 7, 4: 4}
+    assert found[1] == "its process died twice; was the machine out of memory? Try a smaller --jobs."
+    assert "a process died; what was at work begins once more" in notes
+
+
+def test_a_part_whose_process_dies_is_named_and_the_others_are_written(tmp_path, capsys, monkeypatch):
+    given = tmp_path / "set"
+    given.mkdir()
+    for seed in (1, 2):
+        table = pd.DataFrame({"shop": [f"s{seed}"] * 60, "sold": wave(seed)})
+        table.to_parquet(given / f"{seed}.parquet", index=False)
+    monkeypatch.setattr(folder, "_PART_BYTES", 1)
+
+    def one_dies(work, items, jobs, note):
+        yield 0, folder._Lost("its process died twice.")
+        yield 1, work(items[1])
+
+    monkeypatch.setattr(folder, "_in_processes", one_dies)
+    code, told, err = hippozoo(capsys, given, "--panel", "shop", "--out", tmp_path / "out", "--jobs", 2)
+    assert code == 1
+    assert "hippozoo: part 1 of 2 is missing: its process died twice." in err
+    assert "forecast 1 series" in told

@@ -20,6 +20,7 @@ from hippozoo.experiments import UnitsFailedError, load, reproduce
 from hippozoo.forecast_command.folder import Settings, run_panel
 from hippozoo.memory import Memory
 from hippozoo.scale import connect, fit_forecaster, states
+from hippozoo.scale.cluster import each_finished
 from hippozoo.systems import LegT
 from hippozoo.zoo.forecasting import Forecaster
 
@@ -126,6 +127,43 @@ def test_no_scheduler_at_the_address_is_one_sentence(tmp_path):
         connect("tcp://127.0.0.1:1", timeout=0.3)
     with pytest.raises(ValueError, match="exclude each other"):
         reproduce("counting", jobs=2, scheduler="tcp://127.0.0.1:1", out=tmp_path)
+
+
+def test_a_dead_address_leaves_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr("hippozoo.experiments._framework.on_cluster.connect", lambda address: connect(address, 0.3))
+    with pytest.raises(ConnectionError):
+        reproduce("counting", scheduler="tcp://127.0.0.1:1", out=tmp_path / "results")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_work_that_nobody_waits_for_ends(client, tmp_path):
+    diary = tmp_path / "diary"
+
+    def work(item):
+        from hippozoo.scale.cluster import tell
+
+        for _ in range(600):
+            with diary.open("a") as file:
+                file.write(f"{item}\n")
+            tell(0.5)
+            time.sleep(0.05)
+
+    told = []
+
+    def report(*what):
+        told.append(what)
+        if len(told) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        next(each_finished(client, work, [0, 1, 2, 3], on_report=report))
+    size, quiet, deadline = -1, 0, time.monotonic() + 20
+    while quiet < 10 and time.monotonic() < deadline:
+        time.sleep(0.1)
+        quiet = quiet + 1 if diary.stat().st_size == size else 0
+        size = diary.stat().st_size
+    assert quiet == 10
+    assert len(set(diary.read_text().split())) < 4  # those that had not begun never did
 
 
 def test_a_unit_that_kills_its_workers_is_tried_twice_and_then_reported(cluster, client, tmp_path):

@@ -448,7 +448,7 @@ def _forecaster(horizon: int) -> Any:
 
 
 def _series(case: Case, rng: np.random.Generator, length: int) -> np.ndarray:
-    size = float(np.clip(np.abs(np.nan_to_num(case.columns, posinf=0, neginf=0)).max(), 1e-90, 1e90))
+    size = float(np.clip(np.abs(np.nan_to_num(case.columns, posinf=0, neginf=0)).max(), 1e-80, 1e80))
     series = size * (rng.normal(size=length).cumsum() + 3 * np.sin(np.arange(length) / 3))
     if case.spoilt:
         series[rng.integers(length)] = np.inf

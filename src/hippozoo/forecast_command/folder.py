@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -126,14 +127,22 @@ def run_panel(
     place = str(out.absolute())
     items = [(part, reading, settings, place) for part in parts]
     rows = [part.rows for part in parts]
-    counted, failed, reasons = 0, 0, {}
+    counted, failed, reasons, lost = 0, 0, {}, list[str]()
     for number, outcome in _each(forecast_part, items, rows, f"forecasting {folder.name}", jobs, scheduler):
+        if isinstance(outcome, _Lost):
+            lost.append(f"part {number + 1} of {len(parts)} is missing: {outcome.rstrip('.')}")
+            continue
         if isinstance(outcome, str):
             raise RuntimeError(f"part {number + 1} of {len(parts)} of {folder}: {outcome}")
         counted, failed = counted + outcome["series"], failed + outcome["failed"]
         reasons |= outcome["reasons"]
     answer = {"series": counted, "failed": dict(sorted(reasons.items())[:10]), "failures": failed, "rows": found.rows}
-    answer |= {"notes": [note] if note else [], "column": reading.columns[0], "time": reading.time}
+    answer |= {
+        "notes": ([note] if note else []) + lost,
+        "lost_parts": len(lost),
+        "column": reading.columns[0],
+        "time": reading.time,
+    }
     write_whole(out / "summary.json", (json.dumps(answer, indent=1, ensure_ascii=False) + "\n").encode())
     return answer
 
@@ -176,22 +185,51 @@ def _outcomes(
         client = stack.enter_context(connect(scheduler))
         for number, outcome in each_finished(client, partial(_caught, work), items, on_note=note):
             gave_up = isinstance(outcome, (Died, BaseException))
-            yield number, getattr(outcome, "reason", str(outcome)) if gave_up else outcome
+            yield number, _Lost(getattr(outcome, "reason", str(outcome))) if gave_up else outcome
         return
     if jobs == 1:
         for number, item in enumerate(items):
             yield number, _caught(work, item)
         return
-    pool = ProcessPoolExecutor(min(jobs, len(items)), mp_context=get_context("spawn"))
-    try:
-        futures = {pool.submit(_caught, work, item): number for number, item in enumerate(items)}
-        for future in as_completed(futures):
-            try:
-                yield futures[future], future.result()
-            except BrokenProcessPool:
-                raise RuntimeError("a process died; was the machine out of memory? Try a smaller --jobs.") from None
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    yield from _in_processes(work, items, jobs, note)
+
+
+def _in_processes(
+    work: Callable[[Any], Any], items: Sequence[Any], jobs: int, note: Callable[[str], None]
+) -> Iterator[tuple[int, Any]]:
+    """In so many processes. Where one dies, what was at work begins once more, alone, and is then given up."""
+    waiting, suspects = deque(range(len(items))), deque[int]()
+    while waiting or suspects:
+        some, size = (suspects, 1) if suspects else (waiting, min(jobs, len(waiting)))
+        running: dict[Future[Any], int] = {}
+        pool = ProcessPoolExecutor(size, mp_context=get_context("spawn"))
+        try:
+            while some or running:
+                while some and len(running) < size:  # no more than can be at work, so that a death has few suspects
+                    running[pool.submit(_caught, work, items[some[0]])] = some[0]
+                    some.popleft()
+                for future in sorted(wait(running, return_when=FIRST_COMPLETED).done, key=_is_lost):
+                    outcome = future.result()
+                    yield running.pop(future), outcome
+        except BrokenProcessPool:
+            if some is waiting:
+                note("a process died; what was at work begins once more")
+                suspects.extend(running.values())
+            else:
+                for number in running.values():
+                    yield number, _Lost("its process died twice; was the machine out of memory? Try a smaller --jobs.")
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _is_lost(future: Future[Any]) -> bool:
+    return future.exception() is not None
+
+
+class _Lost(str):
+    """Why a process has given nothing."""
+
+    __slots__ = ()
 
 
 def _caught(work: Callable[[Any], Any], item: Any) -> Any:

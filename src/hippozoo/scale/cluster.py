@@ -73,7 +73,7 @@ def each_finished(
     """``work(item)`` for every item on a cluster: numbers and results, as they finish, each once.
 
     A call whose worker dies begins once more, on another one; then it is given up as `Died`. Leaving the loop early
-    takes back what has not begun.
+    takes back what is not finished; a call that has begun ends where it next calls `tell`, by `WithdrawnError`.
 
     Parameters
     ----------
@@ -147,12 +147,20 @@ def each_finished(
                 counter.delete()
 
 
+class WithdrawnError(Exception):
+    """Nobody waits for this call any more."""
+
+
 def tell(*what: Any) -> None:
     """Tell the caller of `each_finished` something about the present item; nothing happens elsewhere."""
     place = getattr(_PRESENT, "place", None)
-    if place is not None:
-        worker, run, number = place
-        worker.log_event(run, (number, *what))
+    if place is None:
+        return
+    worker, key, run, number = place
+    task = worker.state.tasks.get(key)
+    if task is None or task.state == "cancelled":
+        raise WithdrawnError("the client has taken it back")
+    worker.log_event(run, (number, *what))
 
 
 _PRESENT = threading.local()
@@ -167,7 +175,7 @@ def _begin(work: Callable[[Any], Any], item: Any, run: str, number: int) -> Any:
     if begun >= _BEGINNINGS:
         return _DIED_TWICE
     counter.set(begun + 1)
-    _PRESENT.place = worker, run, number
+    _PRESENT.place = worker, worker.get_current_task(), run, number
     try:
         return work(item)
     finally:

@@ -36,8 +36,8 @@ def compute_on_cluster(
 ) -> Iterator[Finished | Failed]:
     """The units on the workers of a scheduler, in the order in which they finish.
 
-    A unit whose worker dies begins once more, then it is `Failed`. Leaving the loop early takes back the units that
-    have not begun; those that have run to their end on the cluster, and nobody hears of it.
+    A unit whose worker dies begins once more, then it is `Failed`. Leaving the loop early takes back all units; one
+    that has begun ends when it next tells how far it is.
     """
     given = os.environ.get(VARIABLE) if data is None else data
     setup = experiment.name, None if given is None else str(Path(given).absolute())

@@ -7,6 +7,7 @@ import platform
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
@@ -103,6 +104,7 @@ def reproduce(
         _demand_parts(experiment)
     if scheduler is not None and jobs != 1:
         raise ValueError(f"jobs={jobs} and scheduler={scheduler!r} exclude each other; pass one of them.")
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
     make_folder(folder)
     for file in ("config.json", "metrics.json"):
         demand_writable(folder / file)
@@ -119,6 +121,11 @@ def reproduce(
             if scheduler is not None:
                 told.note("this experiment has no units to spread over a cluster; it runs here")
             result, seconds = _run_whole(experiment, chosen, folder, data_folder, jobs, told)
+    except BaseException:
+        for path in made:
+            with suppress(OSError):  # something is in it by now
+                path.rmdir()
+        raise
     finally:
         told.stop()
     if not isinstance(result, Result):
