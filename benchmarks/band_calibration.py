@@ -106,38 +106,40 @@ def interval_score(truth: np.ndarray, lower: np.ndarray, upper: np.ndarray, leve
 
 
 def m4_held_back(kind: Frequency) -> dict[str, tuple[list[float], int, list[float]]]:
-    """The same on the last horizons of every *training* series of M4, with ratios of scores for the last one.
+    """The same on horizons at the end of every *training* series of M4, with ratios of scores for the last one.
 
-    Series share their calendar, so that one horizon is hardly more than one draw: the last one stands beside several.
+    Each is forecast from what came before it. Series share their calendar, so that one horizon is hardly more than one
+    draw: the last one stands beside the last few, and all since a quarter of the series (150 values and four horizons
+    at least).
     """
     protocol, horizon = FREQUENCIES[kind], FREQUENCIES[kind].horizon
-    missed, counts, sums = np.zeros((2, len(LEVELS))), np.zeros(2, int), np.zeros((2, len(LEVELS)))
+    missed, counts, sums = np.zeros((3, len(LEVELS))), np.zeros(3, int), np.zeros((2, len(LEVELS)))
     makers = [forecaster_for(horizon, season=protocol.seasons, mixture=mixed) for mixed in (True, False)]
     for series in load_m4(kind):
         values, size = series.train, len(series.train)
         unit = mase_scale(values[:-horizon], protocol.scoring_season)
-        # A series is asked for no horizon before which it had not seen four, and a third of what it has.
-        held = min(HELD_BACK[kind], (size - max(4 * horizon, size // 3)) // horizon)
+        least = max(150, 4 * horizon, size // 4)
         for which, forecaster in enumerate(makers):
-            begin = size - max(held if which == 0 else 1, 1) * horizon
+            begin = size - max((size - least) // horizon if which == 0 else 1, 1) * horizon
             state = forecaster.learn(forecaster.initial_state(), values[:begin])
             for origin in range(begin, size, horizon):
                 forecast, future = forecaster.forecast(state), values[origin : origin + horizon]
-                last = origin + horizon == size
+                before_end = (size - origin) // horizon
+                among = np.array([before_end == 1, before_end <= HELD_BACK[kind], True])
                 for place, level in enumerate(LEVELS):
                     lower, upper = forecast.band(forecast.leads(), level)
-                    if last:
+                    if before_end == 1:
                         sums[which, place] += np.mean(interval_score(future, lower, upper, level)) / unit
                     if which == 0:
-                        missed[:, place] += np.sum((future < lower) | (future > upper)) * np.array([last, True])
+                        missed[:, place] += np.sum((future < lower) | (future > upper)) * among
                 if which == 0:
-                    counts += horizon * np.array([last, True])
+                    counts += horizon * among
                 state = forecaster.learn(state, future)
     ratios = (sums[0] / sums[1]).tolist()
-    titles = ("last horizon", f"last {HELD_BACK[kind]} horizons")
+    titles = ("last horizon", f"last {HELD_BACK[kind]} horizons", "horizons since a quarter")
     return {
         f"M4 {kind}, {title} of the training values": ((missed[n] / counts[n]).tolist(), int(counts[n]), own)
-        for n, (title, own) in enumerate(zip(titles, (ratios, []), strict=True))
+        for n, (title, own) in enumerate(zip(titles, (ratios, [], []), strict=True))
     }
 
 
