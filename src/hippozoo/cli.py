@@ -358,7 +358,9 @@ def forecast(
     together: Annotated[
         str,
         typer.Option(
-            metavar="HOW", help="[bold]independent[/bold], or [bold]joint[/bold]: columns explain each other."
+            metavar="HOW",
+            help="[bold]independent[/bold]; [bold]joint[/bold] where columns explain each other: "
+            "one map, no mixture, no guard, Gaussian bands.",
         ),
     ] = "independent",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for forecast.csv and the page.")] = Path("forecast"),

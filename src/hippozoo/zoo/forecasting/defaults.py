@@ -52,8 +52,9 @@ def forecaster_for(
         ``future_metric`` and ``together="joint"`` belong to one map and not to a mixture: with one of these the best
         candidate is chosen, without guard, calibration and seasons, and `Forecast.by` says so. The reasons: a mixture
         weighs simple forecasts and maps at every lead by itself, so there is no single map whose rank could be limited
-        or whose errors a metric could weigh; and a joint map of C channels has C times as many inputs, which the few
-        pairs of the first horizons, where a mixture must be trusted, cannot tell apart.
+        or whose errors a metric could weigh; and a joint map of C channels has C times as many inputs, which a short
+        table cannot tell apart. Joint maps are for columns that lead one another: docs/forecasting.md has errors of
+        both.
 
     Examples
     --------
