@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from hippozoo.checkpoint import load_state, save_state
 from hippozoo.zoo.forecasting import Forecaster, ForecasterState, forecaster_for
 
 
@@ -128,6 +129,25 @@ def test_a_panel_of_short_series_of_one_process_is_forecast_better_than_each_by_
         # Beside what can be foreseen: the noise to come is nobody's fault.
         errors[how] = np.mean(np.abs(ahead / sizes[:, None] - 5 - waves[60:].T))
     assert errors["panel"] < 0.8 * errors["independent"]
+
+
+def test_a_state_from_a_file_goes_on_to_the_same_bits(tmp_path):
+    """Maps lie in memory with their columns first, and in a file with their rows first, as they always have."""
+    forecaster, signal = forecaster_for(6, season=12), wave(400)
+    state = learnt(forecaster, signal[:300])
+    save_state(tmp_path / "state.safetensors", state, forecaster)
+    found = load_state(tmp_path / "state.safetensors", forecaster)
+    assert found.mixture.maps.flags.c_contiguous
+    assert not state.mixture.maps.flags.c_contiguous
+    assert_array_equal(found.mixture.maps, state.mixture.maps)
+    for go_on in (
+        lambda one: one,
+        lambda one: forecaster.learn_one(one, 0.3),
+        lambda one: forecaster.learn(one, signal[300:]),
+    ):
+        after, wanted = (forecaster.forecast(go_on(one)) for one in (found, state))
+        assert_array_equal(after.samples(), wanted.samples())
+        assert_array_equal(after.quantile(after.leads(), 0.99), wanted.quantile(wanted.leads(), 0.99))
 
 
 def test_a_state_of_another_layout_is_refused_in_words():
