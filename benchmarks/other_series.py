@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.other_series`` writes results/other-series/metrics.json and table.md. Every method forecasts from
 the same origins, the last ones of each series, and knows nothing of what came after them. The verdict is what
-`hippozoo forecast` says of the series as a table; it knows the last value, the mean, the drift and seasons, but
-neither Theta nor ETS.
+`hippozoo forecast` says of the series as a table; it knows the last value, the mean, the drift, a damped trend and
+seasons, but neither Theta nor ETS.
 """
 
 from __future__ import annotations

@@ -87,12 +87,23 @@ def test_each_forecast_of_the_back_test_knew_only_what_came_before_it(wave, tmp_
     assert_allclose(before[0], before[1])
 
 
+def damped_trend(past, horizon):
+    """Holt's method with a damped slope, value by value."""
+    level, slope = past[0], 0.0
+    for value in past[1:]:
+        expected, before = level + 0.97 * slope, 0.97 * slope
+        level = expected + 0.5 * (value - expected)
+        slope = before + 0.05 * (level - expected)
+    return [level + slope * sum(0.97**j for j in range(1, k + 1)) for k in range(1, horizon + 1)]
+
+
 def test_the_back_test_scores_against_what_came(wave, tmp_path):
     run = forecast_table(write(tmp_path / "wave.csv", pd.DataFrame({"y": wave})), horizon=24, season=24)
     for one in run.backtest.done:
         truth, past = wave[one["step"] : one["step"] + 24], wave[: one["step"]]
         line = past[-1] + (past[-1] - past[0]) / (len(past) - 1) * np.arange(1, 25)
         rivals = {"last value": past[-1], "mean": past.mean(), "drift": line, "season 24": past[-24:]}
+        rivals["damped trend"] = damped_trend(past[-128:], 24)
         for name, made in rivals.items():
             assert_allclose(one["errors"][name][:, 0], np.abs(made - truth), atol=1e-9)
     errors = summarise(run)["mean_absolute_error"]["y"]
@@ -225,7 +236,9 @@ def test_figures_that_nobody_can_know_are_null(rng, tmp_path, capsys):
         raise AssertionError(f"{constant} is not JSON")
 
     found = json.loads(capsys.readouterr().out, parse_constant=refuse)
-    assert found["mean_absolute_error"]["a"] == dict.fromkeys(["forecast", "last value", "mean", "drift"])
+    assert found["mean_absolute_error"]["a"] == dict.fromkeys(
+        ["forecast", "last value", "mean", "drift", "damped trend"]
+    )
     assert found["coverage"]["a"] == {"80%": None, "95%": None}
 
 

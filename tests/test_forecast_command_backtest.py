@@ -55,7 +55,7 @@ def test_an_early_origin_removes_no_rival(rng):
     test = run_through(BackTest(4, (7, 60, 900), stride=4, due=12), rng.normal(size=(1000, 1)))
     assert "season 60" not in test.done[0]["errors"]
     found = test.compare()
-    assert list(found.errors) == ["forecast", "last value", "mean", "drift", "season 7", "season 60"]
+    assert list(found.errors) == ["forecast", "last value", "mean", "drift", "season 7", "season 60", "damped trend"]
     assert {len(one) for one in found.errors.values()} == {len(found.steps)}
     assert found.steps[0] >= 60
     assert found.left_out == {"season 900": found.left_out["season 900"]}

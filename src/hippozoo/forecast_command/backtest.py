@@ -20,6 +20,9 @@ _ORIGINS = 128
 # Errors of all origins together, in numbers: a wide table keeps fewer origins.
 _NUMBERS = 10_000_000
 _GOLDEN = (math.sqrt(5) - 1) / 2
+# The damped trend: how much a new value moves level and slope, what is left of the slope with every step, and from how
+# many of the last values it is worked out.
+_LEVEL, _SLOPE, _DAMPING, _TREND_STEPS = 0.5, 0.05, 0.97, 128
 # Stretches whose results are compared with each other for the error bar.
 _STRETCHES = 12
 _FEWEST_STRETCHES = 4
@@ -167,7 +170,7 @@ class BackTest:
         ]
         self.waiting = [one for one in self.waiting if len(one["truth"]) < self.horizon]
         self.done += map(self._scored, finished)
-        keep = max((1, *self.seasons))
+        keep = max((_TREND_STEPS, *self.seasons))
         self.recent = np.concatenate([self.recent, values])[-keep:] if self.recent.size else values[-keep:]
         self.totals = self.totals or _Totals.of(values.shape[1])
         self.totals.take_in(values, self.steps)
@@ -203,7 +206,7 @@ class BackTest:
         self.made += 1
 
     def _simple(self, held: np.ndarray) -> dict[str, np.ndarray]:
-        """Last value, mean of all, the line from the first to the last value, and each season again."""
+        """Last value, mean of all, the line from the first to the last value, a damped trend, and each season again."""
         assert self.totals is not None
         ahead = np.arange(1, self.horizon + 1)[:, None]
         mean, slope = self.totals.mean(), self.totals.slope()
@@ -211,6 +214,7 @@ class BackTest:
             "last value": np.tile(held, (self.horizon, 1)),
             "mean": np.tile(np.where(np.isfinite(mean), mean, held), (self.horizon, 1)),
             "drift": held + np.where(np.isfinite(slope), slope, 0.0) * ahead,
+            "damped trend": _damped_trend(self.recent[-_TREND_STEPS:], held, self.horizon),
         }
         for period in self.seasons:
             if self.steps >= period:
@@ -237,6 +241,7 @@ class BackTest:
                 methods.append(name)
             else:
                 left_out[name] = f"{period} steps were seen before {with_it} of {len(usable)} origins only"
+        methods.append("damped trend")
         kept = [one for one in usable if all(name in one["errors"] for name in methods)]
         return Comparison(
             np.array([one["step"] for one in kept]),
@@ -254,6 +259,18 @@ class BackTest:
             known = inside[np.isfinite(inside)]
             found[f"{share * 100:g}%"] = float(known.mean()) if len(known) else None
         return found
+
+
+def _damped_trend(values: np.ndarray, held: np.ndarray, horizon: int) -> np.ndarray:
+    """Exponential smoothing with a damped trend of these values, (steps, columns); `held` where there is none."""
+    level, slope = np.full(values.shape[1], np.nan), np.zeros(values.shape[1])
+    for row in values:
+        expected = level + _DAMPING * slope
+        error = np.where(np.isfinite(row) & np.isfinite(level), row - expected, 0.0)
+        level = np.where(np.isfinite(level), expected + _LEVEL * error, row)
+        slope = _DAMPING * slope + _LEVEL * _SLOPE * error
+    reach = np.cumsum(_DAMPING ** np.arange(1, horizon + 1))[:, None]
+    return np.where(np.isfinite(level), level + slope * reach, held)
 
 
 def _known_mean(errors: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:

@@ -70,7 +70,12 @@ class Findings:
     def rival_names(self) -> dict[str, str]:
         """What to call each simple forecast."""
         seasons = zip(self.run.seasons, self.run.season_names, strict=True)
-        simple = {"last value": "the last value", "mean": "the mean", "drift": "the drift"}
+        simple = {
+            "last value": "the last value",
+            "mean": "the mean",
+            "drift": "the drift",
+            "damped trend": "the damped trend",
+        }
         return simple | {season_rival(one): name for one, name in seasons}
 
     @cached_property
