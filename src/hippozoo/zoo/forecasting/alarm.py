@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -34,9 +34,10 @@ class Alarm:
     p
         How often, per reading, a quiet stream would begin to look at least so strange.
     kind
-        What is strange: a level, the size or the drift of the forecast's errors, over how many readings.
+        What is strange: a level, the size, the drift or the calm of the forecast's errors, over how many readings.
     size
-        How strange: in deviations of the stream for a level, in mean errors of the forecast for errors.
+        How strange: in deviations of the stream for a level, in mean errors of the forecast for errors; of a calm, how
+        many times smaller they are.
     readings
         Over how many readings it was taken.
     value, expected, lower, upper
@@ -83,9 +84,10 @@ class Alarm:
         """The number of the reading with which it most likely began: where what followed is least like the usual.
 
         By maximum likelihood, among the readings that are told with the alarm: of a change of the mean for a level or
-        a drift, of the size for the size of errors.
+        a drift, of the size for the size and the calm of errors.
         """
-        return self.number - _most_likely_length(self._strange(), size="size" in self.kind) + 1
+        change = "calm" if "calm" in self.kind else "size" if "size" in self.kind else "mean"
+        return self.number - _most_likely_length(self._strange(), change) + 1
 
     @property
     def since_time(self) -> float:
@@ -127,13 +129,13 @@ class Alarm:
         return plot_alarm(self, figure)
 
 
-def _most_likely_length(strange: np.ndarray, *, size: bool) -> int:
+def _most_likely_length(strange: np.ndarray, change: Literal["mean", "size", "calm"]) -> int:
     """How many of the newest readings look as if they came from another stream than the usual one."""
     known = np.isfinite(strange)
     counted = np.maximum(np.cumsum(known), 1)
-    if size:  # errors of a mean size of one, against those of their own mean size
+    if change != "mean":  # errors of a mean size of one, against those of their own mean size
         mean = np.cumsum(np.where(known, np.abs(strange), 0.0)) / counted
-        mean = np.maximum(np.minimum(mean, 1e6), 1.0)
+        mean = np.clip(mean, 1.0, 1e6) if change == "size" else np.clip(mean, 1e-6, 1.0)
         gained = counted * (mean - 1.0 - np.log(mean))
     else:
         clipped = np.where(known, np.clip(strange, -8.0, 8.0), 0.0)

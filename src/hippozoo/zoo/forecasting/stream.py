@@ -334,6 +334,12 @@ class ForecastStream:
                 f"the state has {known['learnt'].channels} channels, and this stream {self._learnt.channels}; "
                 f"load into a stream of the same configuration."
             )
+        shapes = {name: np.shape(array) for name, array in vars(known["watched"]).items()}
+        if shapes != {name: np.shape(array) for name, array in vars(self._watched).items()}:
+            raise ValueError(
+                "what the detector knew has another shape: it looked at other features, or another version of hippozoo "
+                "wrote it; begin a new stream."
+            )
         self._learnt, self._watched, self._provisional = known["learnt"], known["watched"], None
         self._newest, self._reach = np.array(known["newest"], float), np.array(known["reach"], float)
         self._recent = np.array(known["recent"], float)

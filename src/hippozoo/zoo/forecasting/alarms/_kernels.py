@@ -28,15 +28,17 @@ LEVEL_STEP = 0.05
 LEVELS = 200
 
 # A value counts for so many deviations at the most: in its level, in the running mean, in the errors.
-_LEVEL_CLIP, _MEAN_CLIP, _ERROR_CLIP = 8.0, 6.0, 6.0
+_LEVEL_CLIP, _MEAN_CLIP, _ERROR_CLIP = 8.0, 6.0, 3.0
 _STEADY = 30  # readings before the mean is guarded against outliers
 # Above this share of its past a feature's distribution is a power law, with a prior worth some exceedances.
 _TOP, _FEWEST = 0.05, 10.0
 _TAIL_PRIOR, _TAIL_WEIGHT = 0.25, 5.0
 _SLOPE = 1 / math.log(10.0)
 _SMALLEST = 1e-30
-# A single error has to be ten times as rare as anything that lasts: streams are full of lone outliers.
+# A single error, and a calm, have to be ten times as rare as the others: streams are full of lone outliers and of rests.
 _HANDICAP = 1.0
+# Errors below this share of the forecast's deviation are all alike: as calm as can be.
+_CALMEST = 1e-3
 
 
 @compiled()
@@ -106,7 +108,7 @@ def watch(
     warmup, quiet, prior, enough, threshold, p, kind, size, alarm,
 ):  # fmt: skip
     """Take in readings (time, channels); fill p, the feature that was strangest, its length in readings, and alarms."""
-    features = np.empty(len(windows) + 3)
+    features = np.empty(len(windows) + 4)
     growth = math.exp(1.0 / memory)
     for t in range(len(values)):
         for c in range(values.shape[1]):
@@ -137,15 +139,17 @@ def watch(
                 one = rings[c, 1, (at - i) % RING]
                 total += one
                 squares += one * one
-            features[len(windows)] = math.sqrt(squares / length)
+            spread = math.sqrt(squares / length)
+            features[len(windows)] = spread
             features[len(windows) + 1] = abs(total) / math.sqrt(length)
-            features[len(windows) + 2] = 0.0 if math.isnan(error) else abs(error)
+            features[len(windows) + 2] = 1.0 / (spread + _CALMEST)
+            features[len(windows) + 3] = 0.0 if math.isnan(error) else abs(error)
 
             combined, strangest, unit = 0.0, -1, own[UNIT]
             if own[WEIGHT] >= warmup * unit:
                 for j in range(len(features)):
                     one = _strangeness(histograms[c, j], own[WEIGHT], unit, features[j])
-                    if j == len(features) - 1:
+                    if j >= len(features) - 2:
                         one -= _HANDICAP
                     if one > combined:
                         combined, strangest = one, j

@@ -63,7 +63,8 @@ class Surprise:
     kind
         What was strangest: the place in `Detector.kinds`; -1 for nothing.
     size
-        How large that was: in deviations of the stream for a level, in deviations of the forecast for errors.
+        How large that was: in deviations of the stream for a level, in deviations of the forecast for errors, and one
+        over that for a calm.
     """
 
     p: Float[np.ndarray, "*readings"]
@@ -81,9 +82,10 @@ class Surprise:
 class Detector(Immutable):
     r"""Turns readings and the errors of their forecasts into alarms whose rate is the one asked for.
 
-    A spike, a change of level, of spread or of rhythm all show in one of a few features: the mean of the last 3, 12 and
-    48 values against the stream's own mean and spread, the size and the drift of the last 24 errors of the forecast,
-    and the last error by itself (which has to be ten times as rare). Each is compared with its own past (a fading
+    A spike, a change of level, of spread or of rhythm, a sensor that is stuck: all show in one of a few features. These
+    are the mean of the last 3, 12 and 48 values against the stream's own mean and spread, the size, the drift and the
+    calm of the last 24 errors of the forecast, and the last error by itself (the last two have to be ten times as
+    rare). Each is compared with its own past (a fading
     histogram with a power-law tail), and the strangest counts. Then the detector asks: if alarms were given at this
     strangeness, how many would there have been so far? That number per reading is :math:`p`, and an alarm is given
     where :math:`p \le` `rate` / 1000. So on a quiet stream, about `rate` alarms come in 1,000 readings,
@@ -118,7 +120,7 @@ class Detector(Immutable):
     >>> np.flatnonzero(surprise.alarm[1500:]).tolist()
     [500]
     >>> detector.kinds[surprise.kind[2000]]
-    "size of the forecast's errors over 24 readings"
+    'error of one reading'
     """
 
     rate: float | int = 1.0
@@ -147,7 +149,7 @@ class Detector(Immutable):
         """What can be strange, in words; `Surprise.kind` is a place here."""
         levels = tuple(f"level over {window} readings" for window in self.windows)
         over = f"over {self.error_window} readings"
-        errors = (f"size of the forecast's errors {over}", f"drift of the forecast's errors {over}")
+        errors = tuple(f"{what} of the forecast's errors {over}" for what in ("size", "drift", "calm"))
         return (*levels, *errors, "error of one reading")
 
     @cached_property
@@ -237,5 +239,5 @@ class Detector(Immutable):
 # What is known before a stream has shown it: as if so many readings of a quiet stream had been counted, whose
 # strangeness is that of p-values thinned by the clusters that windows make. The share is that of white noise.
 _PRIOR, _RATIO = 1000.0, 0.4
-# Beyond the level that has given so many alarms, the number goes on by its slope.
-_ENOUGH = 5.0
+# Beyond the level that has given so many alarms, the number goes on by its slope: what has come is counted.
+_ENOUGH = 1.0
