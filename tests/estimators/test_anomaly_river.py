@@ -15,11 +15,14 @@ from hippozoo.estimators import RiverHippoDetector  # noqa: E402
 class SeededCards:
     """In place of a data set that river would download, and shorter: two features, some readings odd in one of them."""
 
+    def __init__(self, share=0.04):
+        self.share = share
+
     def take(self, count):
         rng = np.random.default_rng(0)
         for k in range(count // 5):
             x = {"a": float(np.sin(k / 5) + 0.2 * rng.normal()), "b": float(rng.normal())}
-            odd = k > 130 and rng.random() < 0.04
+            odd = k > 130 and rng.random() < self.share
             if odd:
                 x["a" if rng.random() < 0.5 else "b"] += 6.0
             yield x, odd
@@ -41,15 +44,17 @@ def fed(count=400, **settings):
     return model
 
 
-def test_strange_readings_score_above_all_others():
+def test_strange_readings_score_above_nearly_all_others():
+    # One reading in a hundred is odd: what comes more often is usual to a detector that learns without labels.
     model, odd, usual = RiverHippoDetector(horizon=4), [], []
-    for k, (x, strange) in enumerate(SeededCards().take(4000)):
+    for k, (x, strange) in enumerate(SeededCards(share=0.01).take(8000)):
         if k > 130:
             (odd if strange else usual).append(model.score_one(x))
         model.learn_one(x)
     assert len(odd) > 8
     above = np.mean(np.array(odd)[:, None] > np.array(usual))  # the area under the curve: one half by chance
-    assert above > 0.8
+    assert above > 0.97
+    assert np.median(odd) > np.quantile(usual, 0.98)
 
 
 def test_scoring_changes_nothing():

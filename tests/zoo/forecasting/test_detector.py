@@ -28,7 +28,12 @@ def watched(detector, values, errors):
     return detector.watch(detector.initial_state(), values, errors)[1]
 
 
-@pytest.mark.parametrize("family", [white, heavy, slow])
+def counts(rng, count):
+    values = rng.poisson(2.0, size=count).astype(float)
+    return values, (values - 2.0) / np.sqrt(2.0)
+
+
+@pytest.mark.parametrize("family", [white, heavy, slow, counts])
 @pytest.mark.parametrize("rate", [0.5, 2.0])
 def test_a_quiet_stream_gets_as_many_alarms_as_asked_for(family, rate):
     rng, alarms, count = np.random.default_rng(1), 0, 20_000
@@ -52,6 +57,25 @@ def test_what_changes_is_noticed_soon(change, within):
     values, errors = (np.concatenate([before, one]) for one in change(after, after))
     alarms = np.flatnonzero(watched(detector, values, errors).alarm)
     assert ((alarms >= 4000) & (alarms < 4000 + within)).any()
+
+
+def test_a_sensor_that_is_stuck_is_noticed():
+    rng, detector = np.random.default_rng(9), Detector()
+    errors = rng.normal(size=2000)
+    values = np.sin(np.arange(2000) / 20) + 0.2 * errors
+    values[1900:], errors[1900:] = values[1900], 0.0  # the last value for ever, as the forecast soon says
+    surprise = watched(detector, values, errors)
+    alarms = np.flatnonzero(surprise.alarm)
+    [first] = alarms[(alarms >= 1900) & (alarms < 1930)]
+    assert detector.kinds[surprise.kind[first]] == "calm of the forecast's errors over 24 readings"
+
+
+def test_repeated_spikes_become_usual():
+    # One spike in 288 readings: the first may be an alarm, but more than the rate asked for there are not.
+    values = np.random.default_rng(10).normal(size=8000)
+    values[100::288] += 9.0
+    alarms = np.flatnonzero(watched(Detector(rate=1.0), values, values).alarm)
+    assert (alarms > 2000).sum() <= 6 * 2
 
 
 def test_an_anomaly_that_lasts_is_one_alarm():
