@@ -627,9 +627,12 @@ def _show_watched(show: Path | None, tail: Path | None, *, open_page: bool) -> N
 
     from hippozoo.watch_command.show import last_alarms, write_page
 
-    for alarm in [] if tail is None else last_alarms(tail):
+    alarms = [] if tail is None else last_alarms(tail)
+    for alarm in alarms:
         alarm["explanation"].pop("weights", None)  # a hundred numbers, for pictures
         typer.echo(json.dumps({"alarm": alarm}))
+    if tail is not None and not alarms:
+        _complain(f"{tail} holds no alarm so far.")
     if show is not None:
         page = write_page(show, show.with_suffix(".html"))
         typer.echo(f"wrote {page}")

@@ -65,9 +65,10 @@ def test_a_line_that_is_no_reading_is_left_out_and_said(text, sentence):
     assert layout("time,flow", "1,2").read(Line(9, text)).startswith(sentence)
 
 
-def test_the_header_once_more_and_empty_lines_are_nothing():
+def test_headers_and_empty_lines_are_no_readings():
     rows = layout("time,flow", "1,2")
-    assert rows.read(Line(5, "time,flow")) is None
+    assert rows.read(Line(1, "time,flow")) is None
+    assert rows.read(Line(5, "time,flow")).text == "line 5 is the header once more; it is skipped."
     assert rows.read(Line(6, "  ")) is None
 
 
@@ -87,6 +88,7 @@ def test_a_json_key_that_vanishes_is_missing_and_said():
         (["time,flow", "1,2"], {"time": "when"}, "has no column 'when'"),
         (["time,name", "1,pump"], {}, "no column of numbers"),
         (["{nonsense"], {}, "is not JSON"),
+        (["a\x00b,c", "1,2"], {}, "is a binary file"),
     ],
 )
 def test_a_source_that_cannot_be_watched_is_refused_in_words(texts, choices, message):

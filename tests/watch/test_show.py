@@ -1,5 +1,9 @@
 """The page of a watch, and its last alarms."""
 
+import os
+import sqlite3
+from contextlib import closing
+
 import numpy as np
 import pytest
 
@@ -43,3 +47,30 @@ def test_a_database_that_is_none_is_said(tmp_path):
         write_page(tmp_path / "x.db", tmp_path / "x.html")
     with pytest.raises(WatchError, match="is not there"):
         last_alarms(tmp_path / "none.db")
+
+
+def test_reading_leaves_nothing_beside_the_database(database, tmp_path):
+    last_alarms(database)
+    write_page(database, tmp_path / "pump.html")
+    assert sorted(path.name for path in database.parent.iterdir()) == ["pump.csv", "pump.db"]
+
+
+def test_a_database_of_another_version_is_not_shown(database, tmp_path):
+    path = tmp_path / "old.db"
+    path.write_bytes(database.read_bytes())
+    with closing(sqlite3.connect(path)) as old:
+        old.execute("PRAGMA user_version = 1")
+    with pytest.raises(WatchError, match="has version 1 of the format"):
+        last_alarms(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_who_may_only_read_can_look_too(database, tmp_path):
+    path = tmp_path / "pump.db"
+    path.write_bytes(database.read_bytes())
+    path.chmod(0o444)
+    tmp_path.chmod(0o555)
+    try:
+        assert last_alarms(path)
+    finally:
+        tmp_path.chmod(0o755)

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -12,6 +13,7 @@ import time
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from hippozoo.watch_command.problem import WatchError
 from hippozoo.watch_command.run import Settings, Watch
@@ -108,9 +110,84 @@ def test_bad_rows_are_named_and_the_rest_goes_on(tmp_path):
     text = " ".join(warned)
     for part in ("line 4, column 'flow': 'high' is not a number", "line 6 has 1 cells", "line 7: its time 60.0"):
         assert part in text
-    assert len(tables(tmp_path / "pump.db", ["troubles"])["troubles"]) == 3
-    with pytest.raises(WatchError, match=r"line 4, column 'flow'.*--strict"):
-        watched(source, tmp_path / "strict.db", strict=True)
+    assert len(tables(tmp_path / "pump.db", ["troubles"])["troubles"]) == 4  # with the header once more
+
+
+def test_strict_keeps_what_came_before_and_goes_on_once_the_row_is_corrected(tmp_path):
+    source = tmp_path / "pump.csv"
+    source.write_text("time,flow\n0,1\n60,2\n120,3\n180,high\n240,3\n")
+    with pytest.raises(WatchError, match=r"line 5, column 'flow': 'high' .*correct it.*--strict: then it counts as"):
+        watched(source, tmp_path / "pump.db", strict=True)
+    assert len(tables(tmp_path / "pump.db", ["readings"])["readings"]) == 3
+    source.write_text(source.read_text().replace("high", "4"))
+    status, _, _ = watched(source, tmp_path / "pump.db", strict=True)
+    watched(source, tmp_path / "once.db", strict=True)
+    assert status.readings == 5
+    assert tables(tmp_path / "pump.db") == tables(tmp_path / "once.db")
+
+
+BAD_ROWS = [
+    ({60: "3600,high,3"}, "line 62, column 'flow': 'high' is not a number"),
+    ({60: "3600,1e308,3"}, "line 62, column 'flow': '1e308' is beyond"),
+    ({60: "3600,1"}, "line 62 has 2 cells, and the header 3"),
+    ({60: "time,flow,level"}, "line 62 is the header once more"),
+    ({60: "time,level,flow"}, "line 62 is another header"),
+    ({60: "time,flow"}, "line 62 is a header without 'level'"),
+    ({60: "noon,1,3"}, "line 62: the time 'noon' is not a number"),
+    ({60: "3600,\x00\x01,3"}, "line 62 holds bytes that are not text"),
+    ({60: '"36\r00,"1,3'}, "line 62 cannot be read as CSV"),
+    ({k: f"{3600 + 5 * (k - 60)},1,2" for k in range(60, 100)}, "line 82: the last 20 readings came every "),
+]
+
+
+@pytest.mark.parametrize(
+    ("how", "rows", "words"),
+    [*(("file", *one) for one in BAD_ROWS), *((how, *BAD_ROWS[k]) for how in ("follow", "input") for k in (0, 5, 7))],
+)
+def test_every_bad_row_is_named_wherever_it_comes_from_and_stops_the_strict(tmp_path, how, rows, words):
+    lines = ["time,flow,level", *(rows.get(k, f"{60 * k},{k % 5:.8f},{k % 7:.8f}") for k in range(100))]
+    content = "\n".join(lines) + "\n"
+    (tmp_path / "pump.csv").write_bytes(content.encode())
+    told = []
+    for strict in (False, True):
+        warned = []
+        source = "-" if how == "input" else str(tmp_path / "pump.csv")
+        settings = Settings(source, horizon=6, strict=strict, follow=how == "follow")
+        stdin = io.BytesIO(content.encode())
+        watch = Watch(settings, tmp_path / f"{strict}.db", told.append, warned.append, stdin=stdin)
+        if how == "follow":
+            watch.status = lambda status, watch=watch: setattr(watch, "_stop", True)
+        if strict:
+            with pytest.raises(WatchError, match=re.escape(words)):
+                watch.run()
+            continue
+        watch.run()
+        assert words in " ".join(warned)
+        assert len(tables(tmp_path / "False.db", ["readings"])["readings"]) > 2 * 55
+
+
+def test_another_header_in_the_middle_is_read_by_also_after_a_restart(tmp_path):
+    head = "time,flow,level\n" + "".join(f"{60 * k},{k % 5},{100 + k % 7}\n" for k in range(40))
+    swapped = "time,note,level,flow\n" + "".join(f"{60 * k},x,{100 + k % 7},{k % 5}\n" for k in range(40, 80))
+    source = tmp_path / "pump.csv"
+    source.write_text(head + "".join(swapped.splitlines(keepends=True)[:20]))
+    watched(source, tmp_path / "pump.db")
+    source.write_text(head + swapped)
+    watched(source, tmp_path / "pump.db")
+    watched(source, tmp_path / "once.db", batch=3)
+    found = tables(tmp_path / "pump.db", ["readings", "troubles"])
+    assert found == tables(tmp_path / "once.db", ["readings", "troubles"])
+    by_channel = np.array([row[3] for row in found["readings"]]).reshape(-1, 2)
+    assert_array_equal(by_channel, np.stack([np.arange(80) % 5, 100 + np.arange(80) % 7], axis=1))
+
+
+def test_a_column_that_vanishes_is_said_twice_at_most_and_noted_every_time(tmp_path):
+    rows = [f"{60 * k},1,2" if k < 30 else f"{60 * k},1" for k in range(60)]
+    (tmp_path / "pump.csv").write_text("\n".join(["time,flow,level", *rows]) + "\n")
+    status, _, warned = watched(tmp_path / "pump.csv", tmp_path / "pump.db")
+    assert (status.readings, status.left_out, len(warned)) == (30, 30, 2)
+    assert "table troubles" in warned[1]
+    assert len(tables(tmp_path / "pump.db", ["troubles"])["troubles"]) == 30
 
 
 def test_what_was_asked_for_at_first_is_kept_to(tmp_path):

@@ -94,7 +94,7 @@ class Lines:
         self.follow = follow
         self.ended = False
         self.begun_anew: str | None = None  # why, since this was last asked
-        self._rest = b""
+        self._rest = self._begin = b""
         self._stream: Any
         if source == STANDARD_INPUT:
             self._stream = sys.stdin.buffer if stdin is None else stdin
@@ -124,7 +124,7 @@ class Lines:
             raise WatchError(f"{path} is not there; pass a CSV or JSON lines file, or - for standard input.") from None
         except OSError as error:
             raise WatchError(f"{path} cannot be read: {error.strerror}.") from error
-        begin = self._stream.read(_HEAD)
+        begin = self._begin = self._stream.read(_HEAD)
         if b"\x00" in begin:
             self._stream.close()
             raise WatchError(f"{path} is a binary file; pass text: CSV, or one JSON object in each line.")
@@ -174,6 +174,14 @@ class Lines:
             )
         whole, self._rest = content[:end], content[end:]
         return self._split(whole) if whole else self.read()
+
+    def place_after(self, line: Line) -> Place:
+        """Where to go on behind a line that was read; what comes after it may still be corrected."""
+        end = min(line.end, self.place.offset)  # a file that ends without a newline ends one byte before
+        place = replace(self.place, offset=end, number=line.number)
+        if end >= self.place.head_length:
+            return place
+        return replace(place, head_length=end, head=_hashed(self._begin[:end]))
 
     def wait(self, seconds: float) -> None:
         """Rest until something may have come, for so long at the most."""

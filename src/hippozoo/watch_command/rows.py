@@ -16,7 +16,7 @@ from hippozoo._arguments import shorten
 from hippozoo.watch_command.lines import Line
 from hippozoo.watch_command.problem import WatchError
 
-__all__ = ["LARGEST", "Layout", "Reading", "layout_for"]
+__all__ = ["LARGEST", "Header", "Layout", "Reading", "layout_for"]
 
 # Beyond it squares, and sums of them, leave the range of float64.
 LARGEST = 1e100
@@ -31,6 +31,13 @@ class Reading(NamedTuple):
     time: float | None
     values: tuple[float, ...]
     troubles: tuple[str, ...] = ()
+
+
+class Header(NamedTuple):
+    """A header in the middle: its names, by which the rows after it are read, and a sentence about it."""
+
+    names: tuple[str, ...]
+    text: str
 
 
 @dataclass(frozen=True)
@@ -60,10 +67,12 @@ class Layout:
     dates: bool
     separator: str = ","
 
-    def read(self, line: Line) -> Reading | str | None:
-        """The reading of a line; a sentence if it is none; None for an empty line or the header once more."""
+    def read(self, line: Line) -> Reading | Header | str | None:
+        """The reading of a line; a sentence if it is none; None for an empty line or the header in the first one."""
         if not line.text.strip():
             return None
+        if "\x00" in line.text:
+            return f"line {line.number} holds bytes that are not text; the row is left out."
         if self.kind == "json":
             found = self._json_cells(line)
             if not isinstance(found, dict):
@@ -71,15 +80,20 @@ class Layout:
             told = found.get(self.time) if self.time is not None else None
             cells = [found.get(name, _ABSENT) for name in self.columns]
         else:
-            row = _split(line.text, self.separator)
-            if row[0].strip() == self.names[0] and tuple(cell.strip() for cell in row) == self.names:
-                return None  # the header once more, as when files are put together
+            try:
+                row = _split(line.text, self.separator)
+            except csv.Error as error:
+                return f"line {line.number} cannot be read as CSV ({error}); the row is left out."
+            if self._mark in line.text:
+                header = self._header(line, row)
+                if header is not None:
+                    return header if header.text else None
             if len(row) != len(self.names):
                 return (
                     f"line {line.number} has {len(row)} cells, and the header {len(self.names)}; the row is left out."
                 )
             at, places = self._places
-            told, cells = row[at], [row[place] for place in places]
+            told, cells = row[at], [None if place is None else row[place] for place in places]
         time: float | None = None
         if self.time is not None:
             time = _time(told, dates=self.dates)
@@ -94,11 +108,31 @@ class Layout:
                 troubles.append(f"line {line.number}, column {name!r}: {trouble}; it counts as missing.")
         return Reading(line.number, time, tuple(values), tuple(troubles))
 
+    @property
+    def _mark(self) -> str:
+        """A name that every header has."""
+        return self.columns[0] if self.time is None else self.time
+
+    def _header(self, line: Line, row: Sequence[str]) -> Header | None:
+        """The header that a row is: the same once more, as when files are put together, or another one."""
+        names = tuple(cell.strip() for cell in row)
+        if self._mark not in names or len(set(names)) < len(names) or any(_number(name) is not None for name in names):
+            return None
+        gone = ", ".join(repr(name) for name in self.columns if name not in names)
+        if names == self.names:
+            text = "is the header once more; it is skipped."
+        elif gone:
+            text = f"is a header without {gone}; rows are read by it from here on, and {gone} counts as missing."
+        else:
+            text = "is another header; rows are read by it from here on."
+        first = line.number == 1 and not gone  # where a header belongs
+        return Header(names, "" if first and names == self.names else f"line {line.number} {text}")
+
     @cached_property
-    def _places(self) -> tuple[int, list[int]]:
-        """Where the time and the columns stand in a row."""
+    def _places(self) -> tuple[int, list[int | None]]:
+        """Where the time and the columns stand in a row; None for a column that has vanished."""
         at = 0 if self.time is None else self.names.index(self.time)
-        return at, [self.names.index(name) for name in self.columns]
+        return at, [self.names.index(name) if name in self.names else None for name in self.columns]
 
     def _json_cells(self, line: Line) -> dict[str, Any] | str:
         try:
@@ -138,6 +172,8 @@ def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), 
     filled = [line for line in lines if line.text.strip()]
     if not filled:
         raise WatchError(f"{source} holds no rows; pass a CSV file with a header, or one JSON object in each line.")
+    if "\x00" in filled[0].text:
+        raise WatchError(f"{source} is a binary file; pass text: CSV, or one JSON object in each line.")
     if filled[0].text.lstrip().startswith("{"):
         cells = Layout("json", (), (), None, False)._json_cells(filled[0])
         if isinstance(cells, str):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import signal
 import statistics
 import time as clock
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -21,7 +23,7 @@ import numpy as np
 from hippozoo import checkpoint
 from hippozoo.watch_command.lines import STANDARD_INPUT, Line, Lines
 from hippozoo.watch_command.problem import WatchError
-from hippozoo.watch_command.rows import Layout, Reading, layout_for
+from hippozoo.watch_command.rows import Header, Layout, Reading, layout_for
 from hippozoo.watch_command.store import Alarm, Batch, FullDiskError, Kept, Progress, Store
 from hippozoo.zoo.forecasting import ForecastStream, Pushed, forecaster_for
 from hippozoo.zoo.forecasting import alarm as stream_alarm
@@ -33,6 +35,8 @@ _SNAPSHOT = 2048
 # From so many rows the usual step is found.
 _FIRST_ROWS, _FEWEST_ROWS = 50, 3
 _PAUSE, _FULL_DISK_PAUSE = 0.2, 5.0
+# After so many steps in a row that are longer or shorter than the usual one by this share, it is said to have changed.
+_MANY_STEPS, _SAME_STEP = 20, 0.25
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,7 @@ class Watch:
         self.tell, self.warn, self.status = tell, warn, status
         self.all_readings, self.stdin = all_readings, stdin
         self._stop = False
-        self._warned: set[str] = set()
+        self._warned: Counter[str] = Counter()
 
     def run(self) -> Status:
         """Watch until the source ends, or until SIGTERM or Ctrl-C; what was read by then is committed."""
@@ -164,12 +168,15 @@ class Watch:
         """A database goes on with what it was begun with; what is asked for anew must agree."""
         asked = self.settings
         for name, now, was in (
-            ("--column", asked.columns or layout.columns, layout.columns),
+            ("--column", ", ".join(asked.columns or layout.columns), ", ".join(layout.columns)),
             ("--time", asked.time if asked.time is not None else layout.time, layout.time),
             ("--every", asked.every if asked.every is not None else every, every),
         ):
             if now != was:
-                raise WatchError(f"{self.out} was made with {name} {was}, and now it is {now}; write to another --out.")
+                raise WatchError(
+                    f"{self.out} was made with {name} {was}, and now it is {now}; leave {name} out to go on as before, "
+                    f"or write to another --out."
+                )
 
     def _first_lines(self, lines: Lines) -> list[Line]:
         """Enough lines to see what the source holds; from one that grows they are waited for."""
@@ -226,17 +233,19 @@ class Watch:
                 waiting = lines.read()
                 self._say_if_begun_anew(lines)
             piece, waiting = waiting[: self.settings.batch], waiting[self.settings.batch :]
+            refused: WatchError | None = None
+            if piece:
+                piece, refused = self._up_to_trouble(piece, layout, stream, progress)
             if piece:
                 batch = self._batch(piece, layout, stream, progress, alarms)
-                # Behind the last line of the piece; a file that ends without a newline ends one byte before.
-                end = min(piece[-1].end, lines.place.offset)
-                place = replace(lines.place, offset=end, number=piece[-1].number)
-                batch = replace(batch, progress=replace(batch.progress, place=place))
+                batch = replace(batch, progress=replace(batch.progress, place=lines.place_after(piece[-1])))
                 self._commit(store, batch)
                 progress, alarms = batch.progress, alarms + len(batch.alarms)
                 last_alarm = batch.alarms[-1].time if batch.alarms else last_alarm
                 self._tell_readings(batch, layout)
                 self._tell_alarms(store, batch.alarms, layout)
+            if refused is not None:
+                raise refused
             now = clock.monotonic()
             pace = (stream.readings - at_start) / max(now - begun, 1e-9)
             behind = clock.time() - progress.time if layout.dates and progress.time is not None else None
@@ -261,28 +270,9 @@ class Watch:
         self, piece: Sequence[Line], layout: Layout, stream: ForecastStream, progress: Progress, alarms: int
     ) -> Batch:
         """Push the readings of some lines; nothing is written yet."""
-        taken: list[Reading] = []
-        troubles: list[tuple[int, str]] = []
-        late, left_out, last = progress.late, progress.left_out, progress.time
-        for line in piece:
-            reading = layout.read(line)
-            if reading is None:
-                continue
-            if isinstance(reading, str):
-                self._trouble(troubles, line.number, reading)
-                left_out += 1
-                continue
-            for trouble in reading.troubles:
-                self._trouble(troubles, line.number, trouble)
-            moment = reading.time
-            if moment is not None and last is not None and moment <= last:
-                late += 1
-                if self.settings.source != STANDARD_INPUT:
-                    text = f"line {line.number}: its time {_written(moment, layout)} is not after "
-                    self._trouble(troubles, line.number, f"{text}{_written(last, layout)}; the row is left out.")
-                continue
-            last = float(stream.readings + len(taken)) if moment is None else moment
-            taken.append(reading)
+        taken, after, troubles = self._read(piece, layout, stream, progress)
+        for _, text in troubles:
+            self._say(text)
         kept: list[Kept] = []
         raised: list[Alarm] = []
         snapshot = None
@@ -297,17 +287,80 @@ class Watch:
                 raised.append(_alarm(alarms + len(raised), float(moments[alarm.number - first]), alarm))
             if stream.readings % _SNAPSHOT == 0:
                 snapshot = (stream.readings, checkpoint.dumps(stream))
-        after = replace(progress, readings=stream.readings, time=last, late=late, left_out=left_out)
-        return Batch(kept, raised, troubles, after, snapshot)
+        return Batch(kept, raised, troubles, replace(after, readings=stream.readings), snapshot)
 
-    def _trouble(self, troubles: list[tuple[int, str]], line: int, text: str) -> None:
-        if self.settings.strict:
-            raise WatchError(f"{self.settings.source}, {text} Correct it, or leave out --strict.")
-        troubles.append((line, text))
-        kind = text.split(":")[-1]
-        if kind not in self._warned and len(self._warned) < 20:  # once of each kind; all of them are in the database
-            self._warned.add(kind)
+    def _read(
+        self, piece: Sequence[Line], layout: Layout, stream: ForecastStream, progress: Progress
+    ) -> tuple[list[Reading], Progress, list[tuple[int, str]]]:
+        """The readings of some lines, how far they lead, and a sentence about each line that is none."""
+        taken: list[Reading] = []
+        troubles: list[tuple[int, str]] = []
+        if progress.names is not None:
+            layout = replace(layout, names=progress.names)
+        usual = float(stream.forecaster.dt)
+        names, late, left_out, last = progress.names, progress.late, progress.left_out, progress.time
+        unusual, since = progress.unusual, progress.unusual_since
+        for line in piece:
+            reading = layout.read(line)
+            if reading is None:
+                continue
+            if isinstance(reading, Header):
+                troubles.append((line.number, reading.text))
+                if reading.names != layout.names:
+                    names, layout = reading.names, replace(layout, names=reading.names)
+                continue
+            if isinstance(reading, str):
+                troubles.append((line.number, reading))
+                left_out += 1
+                continue
+            troubles += [(line.number, trouble) for trouble in reading.troubles]
+            moment = reading.time
+            if moment is not None and last is not None:
+                if moment <= last:
+                    late += 1
+                    if self.settings.source != STANDARD_INPUT:
+                        text = f"line {line.number}: its time {_written(moment, layout)} is not after "
+                        text += f"{_written(last, layout)}; the row is left out."
+                        troubles.append((line.number, text))
+                    continue
+                if abs(moment - last - usual) <= _SAME_STEP * usual:
+                    unusual, since = 0, None
+                else:
+                    unusual, since = unusual + 1, last if since is None else since
+                    step = (moment - since) / unusual
+                    if unusual == _MANY_STEPS and abs(step - usual) > _SAME_STEP * usual:
+                        text = f"line {line.number}: the last {unusual} readings came every {step:g}, and {usual:g} "
+                        text += "was usual; each counts for as long as it lasted (for another step begin another "
+                        troubles.append((line.number, f"{text}--out, with --every {step:g})."))
+            last = float(stream.readings + len(taken)) if moment is None else moment
+            taken.append(reading)
+        after = replace(
+            progress, time=last, late=late, left_out=left_out, names=names, unusual=unusual, unusual_since=since
+        )
+        return taken, after, troubles
+
+    def _up_to_trouble(
+        self, piece: Sequence[Line], layout: Layout, stream: ForecastStream, progress: Progress
+    ) -> tuple[Sequence[Line], WatchError | None]:
+        """With --strict: the lines before the first that is no reading, and what to say of it."""
+        if not self.settings.strict:
+            return piece, None
+        _, _, troubles = self._read(piece, layout, stream, progress)
+        if not troubles:
+            return piece, None
+        number, text = troubles[0]
+        what, _, then = text.rpartition("; ")
+        error = f"{self.settings.source}, {what}; correct it and start again, or leave out --strict: then {then}"
+        return [line for line in piece if line.number < number], WatchError(error)
+
+    def _say(self, text: str) -> None:
+        """Each kind of trouble once, and that there are more; all of them are in the database."""
+        kind = re.sub(r"'[^']*'|\d[\d.:TZe+-]*", "", text)
+        self._warned[kind] += 1
+        if self._warned[kind] == 1:
             self.warn(text)
+        elif self._warned[kind] == 2:
+            self.warn(f"{text} From here on such lines are only noted, in the table troubles of {self.out}.")
 
     def _commit(self, store: Store, batch: Batch) -> None:
         self._until_written(lambda: store.commit(batch, self.settings.keep))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +13,7 @@ import numpy as np
 
 from hippozoo.pages import Page, colour, copyable_table, new_figure, shown
 from hippozoo.watch_command.problem import WatchError
-from hippozoo.watch_command.store import Store
+from hippozoo.watch_command.store import Store, reading
 
 __all__ = ["last_alarms", "write_page"]
 
@@ -39,15 +37,6 @@ class _Drawn:
     upper: np.ndarray
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    try:
-        yield database
-    finally:
-        database.close()
-
-
 def last_alarms(path: Path, count: int = 10) -> list[dict[str, Any]]:
     """The last alarms of a database, oldest first, as plain data.
 
@@ -59,7 +48,7 @@ def last_alarms(path: Path, count: int = 10) -> list[dict[str, Any]]:
         How many.
     """
     dates = Store.settings_of(path)["layout"]["dates"]
-    with _reading(path) as database:
+    with reading(path) as database:
         rows = database.execute(
             "SELECT alarms.id, columns.name, number, time, p, value, expected, lower, upper, explanation "
             "FROM alarms JOIN columns USING (channel) ORDER BY alarms.id DESC LIMIT ?",
@@ -87,7 +76,7 @@ def write_page(path: Path, out: Path) -> Path:
     layout = settings["layout"]
     page = Page(f"{path.name}: what was watched")
     alarms = last_alarms(path, _MOST_ALARMS)
-    with _reading(path) as database:
+    with reading(path) as database:
         names = [name for (name,) in database.execute("SELECT name FROM columns ORDER BY channel")]
         [count, first, last] = database.execute(
             "SELECT count(DISTINCT number), min(time), max(time) FROM readings"
@@ -95,16 +84,20 @@ def write_page(path: Path, out: Path) -> Path:
         if not count:
             raise WatchError(f"{path} holds no readings yet; watch the source for a while first.")
         span = f"{_when(first, dates=layout['dates'])} to {_when(last, dates=layout['dates'])}"
+        [total] = database.execute("SELECT count(*) FROM alarms").fetchone()
+        which = f" (the newest {len(alarms):,} are on this page)" if total > len(alarms) else ""
         page.add(
-            f"<p>{count:,} readings of {shown(settings['source'])}, {shown(span)}. {len(alarms):,} alarms, at a "
-            f"rate of {settings['rate']:g} per 1,000 quiet readings.</p>"
+            f"<p>{count:,} readings of {shown(settings['source'])}, {shown(span)}. {_many(total, 'alarm')}{which}, at "
+            f"a rate of {settings['rate']:g} per 1,000 quiet readings.</p>"
         )
         for channel, name in enumerate(names):
             drawn = _thinned(database, channel, count)
             marked = [one for one in alarms if one["column"] == name]
             page.add(f"<h2>{shown(name)}</h2>")
             figure = _figure(drawn, database, channel, name, dates=layout["dates"])
-            told = f"{name}: {count:,} readings with their expectation and 95 % band, and {len(marked)} alarms."
+            told = (
+                f"{name}: {count:,} readings with their expectation and 95 % band, and {_many(len(marked), 'alarm')}."
+            )
             page.add_picture(figure, told, name=f"column-{channel}")
     page.add("<h2>Alarms</h2>")
     if alarms:
@@ -117,7 +110,7 @@ def write_page(path: Path, out: Path) -> Path:
             for one in reversed(alarms)
         ]  # fmt: skip
         page.add(copyable_table("newest first", head, rows, name="alarms"))
-        with _reading(path) as database:
+        with reading(path) as database:
             for place, one in enumerate(reversed(alarms[-_TOLD_ALARMS:])):
                 head = f"{shown(one['time'])}, {shown(one['column'])}: {shown(one['explanation']['kind'])}"
                 why = f"<p>{_explained(one, dates=layout['dates'])}</p>"
@@ -253,6 +246,10 @@ def _thinned(database: sqlite3.Connection, channel: int, count: int) -> _Drawn:
 
 def _when(moment: float, *, dates: bool) -> str:
     return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S}" if dates else f"{moment:g}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _short(value: float | None) -> str:

@@ -19,7 +19,7 @@ from hippozoo._files import CannotWriteError, demand_writable, naming, open_lock
 from hippozoo.watch_command.lines import Place
 from hippozoo.watch_command.problem import WatchError
 
-__all__ = ["Alarm", "Batch", "FullDiskError", "Kept", "Progress", "Store"]
+__all__ = ["Alarm", "Batch", "FullDiskError", "Kept", "Progress", "Store", "reading"]
 
 VERSION = 3
 _MARK = 0x48504F57  # SQLite's application_id: says whose file it is
@@ -69,6 +69,10 @@ class Progress:
         Rows that were skipped because their time was not after the last.
     left_out
         Rows that were no readings.
+    names
+        The columns as the last header in the middle of the source named them; None if there was none.
+    unusual, unusual_since
+        How many steps in a row were not the usual one, and when the first of them began.
     """
 
     place: Place = field(default_factory=Place)
@@ -76,6 +80,9 @@ class Progress:
     time: float | None = None
     late: int = 0
     left_out: int = 0
+    names: tuple[str, ...] | None = None
+    unusual: int = 0
+    unusual_since: float | None = None
 
 
 class Kept(NamedTuple):
@@ -234,11 +241,7 @@ class Store:
         [version] = self._database.execute("PRAGMA user_version").fetchone()
         if mark != _MARK:
             raise self._not_ours("it belongs to something else")
-        if version != VERSION:
-            raise WatchError(
-                f"{self.path} has version {version} of the format, and this hippozoo writes {VERSION}; "
-                f"go on with the hippozoo that made it, or write to another --out."
-            )
+        _demand_version(self.path, version)
         before = {name: json.loads(value) for name, value in self._database.execute("SELECT * FROM settings")}
         for name, value in {**settings, "columns": list(columns)}.items():
             was = before.get(name)
@@ -262,19 +265,8 @@ class Store:
     @staticmethod
     def settings_of(path: Path) -> dict[str, Any]:
         """What a database was made with; nothing is changed, and a watch may be writing to it."""
-        if not path.is_file():
-            raise WatchError(f"{path} is not there; pass a database that hippozoo watch has written.")
-        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        try:
-            [mark] = database.execute("PRAGMA application_id").fetchone()
-            if mark != _MARK:
-                raise sqlite3.DatabaseError("it belongs to something else")
+        with reading(path) as database:
             return {name: json.loads(value) for name, value in database.execute("SELECT * FROM settings")}
-        except sqlite3.DatabaseError as error:
-            why = f"{path} is not a database of hippozoo watch: {error}; write to another --out."
-            raise WatchError(why) from error
-        finally:
-            database.close()
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -283,7 +275,9 @@ class Store:
         """How far the watch has come."""
         [text] = self._database.execute("SELECT content FROM progress").fetchone()
         content = json.loads(text)
-        return Progress(**(content | {"place": Place(**content["place"])}))
+        names = content["names"]
+        known = {"place": Place(**content["place"]), "names": None if names is None else tuple(names)}
+        return Progress(**(content | known))
 
     def snapshot(self) -> tuple[int, bytes] | None:
         """The last state that was kept: how many readings it had taken in, and its bytes."""
@@ -357,6 +351,66 @@ class Store:
             if isinstance(error, sqlite3.DatabaseError) and _is_full(error):
                 raise FullDiskError(f"{self.path} cannot be written: {error}.") from error
             raise
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A database to read from; a watch may be writing to it. Nothing is left beside it.
+
+    Parameters
+    ----------
+    path
+        A file that a watch has written; anything else is refused in words.
+    """
+    if not path.is_file():
+        raise WatchError(f"{path} is not there; pass a database that hippozoo watch has written.")
+    database = None
+    try:
+        database = _connected(path)
+        [mark] = database.execute("PRAGMA application_id").fetchone()
+        if mark != _MARK:
+            raise sqlite3.DatabaseError("it belongs to something else")
+        _demand_version(path, *database.execute("PRAGMA user_version").fetchone())
+        yield database
+    except sqlite3.DatabaseError as error:
+        raise WatchError(
+            f"{path} is not a database of hippozoo watch: {error}; pass one that it has written, or write to another "
+            f"--out."
+        ) from error
+    finally:
+        if database is not None:
+            database.close()
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """Open to read. Who may only read leaves the files of the log behind: so as a writer that writes nothing.
+
+    Where writing is not allowed, as a reader; where not even the files of the log can be made, as a file that nobody
+    changes.
+    """
+    failed: sqlite3.Error | None = None
+    for mode in ("mode=rw", "mode=ro", "immutable=1"):
+        database = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=30.0)
+        try:
+            database.execute("PRAGMA query_only = 1")
+            database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return database
+        except sqlite3.OperationalError as error:
+            database.close()
+            failed = error
+        except sqlite3.Error:
+            database.close()
+            raise
+    assert failed is not None
+    raise failed
+
+
+def _demand_version(path: Path, version: int) -> None:
+    if version != VERSION:
+        raise WatchError(
+            f"{path} has version {version} of the format, and this hippozoo knows {VERSION}; "
+            f"go on with the hippozoo that made it, or write to another --out."
+        )
 
 
 def _is_full(error: sqlite3.DatabaseError) -> bool:
