@@ -135,7 +135,7 @@ BAD_ROWS = [
     ({60: "time,flow"}, "line 62 is a header without 'level'"),
     ({60: "noon,1,3"}, "line 62: the time 'noon' is not a number"),
     ({60: "3600,\x00\x01,3"}, "line 62 holds bytes that are not text"),
-    ({60: '"36\r00,"1,3'}, "line 62 cannot be read as CSV"),
+    ({60: '3600,1"\r2,3'}, "line 62 cannot be read as CSV"),
     ({k: f"{3600 + 5 * (k - 60)},1,2" for k in range(60, 100)}, "line 82: the last 20 readings came every "),
 ]
 

@@ -80,10 +80,9 @@ class Layout:
             told = found.get(self.time) if self.time is not None else None
             cells = [found.get(name, _ABSENT) for name in self.columns]
         else:
-            try:
-                row = _split(line.text, self.separator)
-            except csv.Error as error:
-                return f"line {line.number} cannot be read as CSV ({error}); the row is left out."
+            row = _split(line.text, self.separator)
+            if row is None:
+                return f"line {line.number} cannot be read as CSV: its quotes do not close; the row is left out."
             if self._mark in line.text:
                 header = self._header(line, row)
                 if header is not None:
@@ -182,7 +181,7 @@ def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), 
         known = tuple(str(name) for name in cells)
     else:
         separator = max(",;\t|", key=filled[0].text.count)
-        names = known = tuple(cell.strip() for cell in _split(filled[0].text, separator))
+        names = known = tuple(cell.strip() for cell in _split(filled[0].text, separator) or ())
         kind = "csv"
         if len(filled) < 2:
             raise WatchError(f"{source} has a header and no row yet; watch it with --follow to wait for some.")
@@ -195,7 +194,7 @@ def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), 
             twice = next(name for name in names if names.count(name) > 1)
             raise WatchError(f"{source} has two columns {twice!r}; give every column a name of its own.")
         rows = [_split(line.text, separator) for line in filled[1:]]
-        examples = [dict(zip(names, row, strict=True)) for row in rows if len(row) == len(names)]
+        examples = [dict(zip(names, row, strict=True)) for row in rows if row is not None and len(row) == len(names)]
     for name in [*columns, *([time] if time is not None else [])]:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
@@ -228,10 +227,14 @@ def _find_time(known: Sequence[str], examples: Sequence[dict[str, Any]], columns
     return None
 
 
-def _split(text: str, separator: str) -> list[str]:
+def _split(text: str, separator: str) -> list[str] | None:
+    """The cells of a line; None if its quotes make no sense."""
     if '"' not in text:  # nothing is quoted, and this is faster
         return text.split(separator)
-    return next(csv.reader([text], delimiter=separator), [])
+    try:
+        return next(csv.reader([text], delimiter=separator), [])
+    except csv.Error:
+        return None
 
 
 def _number(cell: Any) -> float | None:

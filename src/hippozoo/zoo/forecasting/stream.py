@@ -360,6 +360,10 @@ class ForecastStream:
     # -- parts --------------------------------------------------------------------------------------------------------
 
     def _checked_value(self, value: Any) -> np.ndarray:
+        if type(value) is float and self.channels is None:  # most readings by far, and faster
+            size = abs(value)
+            if mixing.SMALLEST <= size <= mixing.LARGEST or size == 0.0:
+                return np.array([value])
         count = len(self._newest)
         if value is None:
             return np.full(count, np.nan)
@@ -517,6 +521,11 @@ class ForecastStream:
 
     def _remember(self, values: np.ndarray, times: np.ndarray | None, *told: np.ndarray) -> None:
         """What an alarm tells of the readings before it; a ring by their numbers."""
+        if len(values) == 1:  # the same, faster
+            place = self._recent[self.readings % RECENT]
+            place[0] = self.readings if times is None else times[0]
+            place[1], place[2], place[3], place[4], place[5] = values[0], *told
+            return
         numbers = self.readings + np.arange(len(values))
         clock = numbers if times is None else times
         places = numbers % RECENT
@@ -598,6 +607,11 @@ class ForecastStream:
 
 def _compared(given: np.ndarray, mean: np.ndarray, size: np.ndarray, reach: np.ndarray) -> tuple[np.ndarray, ...]:
     """The band, and how far off the mean was in units of the error expected."""
+    if given.shape == (1,):  # one number: the same, and faster without arrays
+        value, centre, unit = float(given[0]), float(mean[0]), float(size[0])
+        if math.isfinite(unit) and unit > 1e-290 and math.isfinite(centre):
+            error = np.array([min(max((value - centre) / unit, -1e6), 1e6) if value == value else math.nan])
+            return mean - unit * reach[1], mean + unit * reach[0], error
     lower, upper = mean - size * reach[1], mean + size * reach[0]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         errors = np.where(np.isfinite(size) & (size > 0), (given - mean) / size, np.nan)
