@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from river import anomaly
 
+from hippozoo.systems import LegT
 from hippozoo.watch_command.run import Settings, Watch
-from hippozoo.zoo.forecasting import ForecastStream, forecaster_for
+from hippozoo.zoo.forecasting import Forecaster, ForecastStream, forecaster_for
 
 __all__ = ["run"]
 
@@ -52,10 +53,17 @@ def write(path: Path, count: int) -> Path:
     return path
 
 
-def one_by_one(values: list[float]) -> None:
-    stream = ForecastStream(forecaster_for(24.0))
+def one_by_one(values: list[float], forecaster: Forecaster) -> None:
+    stream = ForecastStream(forecaster)
     for value in values:
         stream.push(value)
+
+
+def one_candidate() -> Forecaster:
+    """A map of one history, and nothing beside it."""
+    return Forecaster(
+        LegT(24, 48.0), 24.0, ridge=0.1, anchor="last", mixture=True, simple=False, guard=True, calibrated=True
+    )
 
 
 def run() -> list[dict[str, Any]]:
@@ -67,12 +75,14 @@ def run() -> list[dict[str, Any]]:
         hand = seconds(lambda: by_hand(long, folder / "hand.db"), repeats=1) / READINGS
         against = "river's half-space trees and a table"
         many = seconds(lambda: ForecastStream(forecaster_for(24.0)).push_many(values), repeats=2)
-        single = seconds(lambda: one_by_one(values[:SINGLE].tolist()), repeats=2)
+        single = seconds(lambda: one_by_one(values[:SINGLE].tolist(), forecaster_for(24.0)), repeats=2)
+        alone_one = seconds(lambda: one_by_one(values[:SINGLE].tolist(), one_candidate()), repeats=2)
         batches = seconds(lambda: watch(long, folder / "long.db", 1024), repeats=2)
         alone = seconds(lambda: watch(short, folder / "short.db", 1), repeats=2)
     return [
         row("push_many, 24 steps ahead", many, samples=READINGS),
         row("push, one by one", single, single_reference(many), against="push_many", samples=SINGLE),
+        row("push, one by one, one candidate", alone_one, single, against="the default candidates", samples=SINGLE),
         row("watch a file", batches, hand * READINGS, against=against, samples=READINGS),
         row("watch, every reading committed", alone, hand * SINGLE, against=against, samples=SINGLE),
     ]

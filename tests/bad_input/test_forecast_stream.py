@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hippozoo.systems import LegT
-from hippozoo.zoo.forecasting import Forecaster, ForecastStream, forecaster_for
+from hippozoo.zoo.forecasting import Detector, Forecaster, ForecastStream, forecaster_for
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,11 @@ def test_times_that_are_none_are_refused():
         stream.push(1.0, np.nan)
     with pytest.raises(ValueError, match="has not begun"):
         stream.advance(4.0)
+
+
+def test_what_another_detector_knew_is_refused_and_changes_nothing():
+    stream, other = (ForecastStream(forecaster_for(6.0), detector=Detector(windows=w)) for w in ((3, 12, 48), (3, 12)))
+    stream.push(1.0)
+    with pytest.raises(ValueError, match="what the detector knew has another shape"):
+        stream.load_state_dict(other.state_dict())
+    assert stream.readings == 1
