@@ -35,7 +35,7 @@ _TOP, _FEWEST = 0.05, 10.0
 _TAIL_PRIOR, _TAIL_WEIGHT = 0.25, 5.0
 _SLOPE = 1 / math.log(10.0)
 _SMALLEST = 1e-30
-# A single error, and a calm, have to be ten times as rare as the others: streams are full of lone outliers and of rests.
+# A single error, and a calm, have to be ten times as rare as the others: streams are full of lone outliers and rests.
 _HANDICAP = 1.0
 # Errors below this share of the forecast's deviation are all alike: as calm as can be.
 _CALMEST = 1e-3
