@@ -216,7 +216,7 @@ def _add_pictures(page: Page, found: Findings) -> dict[str, str]:
             )
         page.add("<h2>How wrong it was on the way</h2>")
         page.add('<p class="quiet">Mean absolute error by steps ahead, in the unit of the column.</p>')
-        page.add(_keys([(f"C{number % 6}", names[method]) for number, method in enumerate(methods)]))
+        page.add(_keys([(f"C{number % 6}", names[method]) for number, method in enumerate(methods)], solid=6))
         page.add_picture(
             second, "Mean absolute errors of the forecast and of the simple ones, by steps ahead", name="errors"
         )
@@ -224,8 +224,12 @@ def _add_pictures(page: Page, found: Findings) -> dict[str, str]:
     return sources
 
 
-def _keys(keys: list[tuple[str, str]]) -> str:
-    items = "".join(f'<li><i style="border-color:var(--{role})"></i>{shown(name)}</li>' for role, name in keys)
+def _keys(keys: list[tuple[str, str]], solid: int | None = None) -> str:
+    """What each colour means; lines after the first `solid` ones are dashed."""
+    items = ""
+    for number, (role, name) in enumerate(keys):
+        dashed = ";border-style:dashed none none" if solid is not None and number >= solid else ""
+        items += f'<li><i style="border-color:var(--{role}){dashed}"></i>{shown(name)}</li>'
     return f'<ul class="keys">{items}</ul>'
 
 
