@@ -21,7 +21,7 @@ from hippozoo.memory import GrowingMemory, Memory, MemoryLayer, Stream
 from hippozoo.systems import LegT
 from hippozoo.zoo.forecasting import Forecaster
 from hippozoo.zoo.multiscale import MultiscaleLayer, MultiscaleMemory
-from hippozoo.zoo.volterra import NLMS, PolynomialReadout
+from hippozoo.zoo.volterra import NLMS, SGD, Learner, PolynomialReadout, RidgeRLS
 from oracles import roll
 
 PIECE = 100_000
@@ -90,8 +90,8 @@ def stream() -> Soak:
     return Soak(feed, lambda samples: distance(pushed.state, expected_state(SYSTEM, samples)))
 
 
-def final() -> Soak:
-    memory = Memory(SYSTEM)
+def final(dtype: str = "float64") -> Soak:
+    memory = Memory(SYSTEM, dtype=dtype)
     state = [memory.initial_state()]
 
     def feed(signal: np.ndarray) -> None:
@@ -158,9 +158,9 @@ def multiscale_layer() -> Soak:
     return Soak(feed, error)
 
 
-def volterra() -> Soak:
+def volterra(learner: Learner) -> Soak:
     """A learner that never stops: the error of its last thousand samples, over the variance of the target."""
-    memory, readout, learner = Memory(LegT(8, 16.0)), PolynomialReadout(8, 2), NLMS()
+    memory, readout = Memory(LegT(8, 16.0)), PolynomialReadout(8, 2)
     state, learnt, last = [memory.initial_state()], [learner.initial_state(readout)], [0.0]
 
     def feed(signal: np.ndarray) -> None:
@@ -196,12 +196,15 @@ FORMS: dict[str, Callable[[], Soak]] = {
     "Memory.step": step,
     "Stream.push": stream,
     "Memory.final in pieces": final,
+    "Memory.final in pieces, float32": lambda: final("float32"),
     "MemoryLayer in pieces, float64": lambda: layer(torch.float64),
     "MemoryLayer in pieces, float32": lambda: layer(torch.float32),
     "GrowingMemory.final in pieces": growing,
     "MultiscaleMemory.final in pieces": multiscale,
     "MultiscaleLayer in pieces, float32": multiscale_layer,
-    "Volterra learner (NLMS) in pieces": volterra,
+    "Volterra learner (NLMS) in pieces": lambda: volterra(NLMS()),
+    "Volterra learner (SGD) in pieces": lambda: volterra(SGD(0.001)),
+    "Volterra learner (RidgeRLS) in pieces": lambda: volterra(RidgeRLS(1e-3)),
     "Forecaster.learn in pieces": forecaster,
 }
 

@@ -8,7 +8,10 @@ from trust.soak import FORMS, PIECE, soak
 LIMITS = {
     "MemoryLayer in pieces, float32": 1e-4,
     "MultiscaleLayer in pieces, float32": 1e-4,
+    "Memory.final in pieces, float32": 1e-4,
     "Volterra learner (NLMS) in pieces": 1e-3,
+    "Volterra learner (SGD) in pieces": 0.1,
+    "Volterra learner (RidgeRLS) in pieces": 1e-6,
     "Forecaster.learn in pieces": 1e-3,
 }
 
