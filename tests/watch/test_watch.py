@@ -166,6 +166,21 @@ def test_every_bad_row_is_named_wherever_it_comes_from_and_stops_the_strict(tmp_
         assert len(tables(tmp_path / "False.db", ["readings"])["readings"]) > 2 * 55
 
 
+def test_what_is_sent_again_is_no_trouble_but_what_comes_twice_is(tmp_path):
+    rows = [f"{60 * k},{k % 5}" for k in range(20)]
+    rows[10] = "600,high"
+    told = []
+    for extra in ([], ["1200,3", "1200,4"]):
+        stdin = io.BytesIO("\n".join(["time,flow", *rows, *extra, ""]).encode())
+        watch = Watch(Settings("-", horizon=6), tmp_path / "pump.db", str, told.append, stdin=stdin)
+        watch.run()
+    assert [line for _, line, _ in tables(tmp_path / "pump.db", ["troubles"])["troubles"]] == [12, 23]
+    assert told[0].startswith("line 12, column 'flow'")
+    assert told[1].startswith("line 23: its time 1200.0 is not after 1200.0")
+    with pytest.raises(WatchError, match="standard input holds no rows"):
+        Watch(Settings("-"), tmp_path / "none.db", str, str, stdin=io.BytesIO(b"")).run()
+
+
 def test_another_header_in_the_middle_is_read_by_also_after_a_restart(tmp_path):
     head = "time,flow,level\n" + "".join(f"{60 * k},{k % 5},{100 + k % 7}\n" for k in range(40))
     swapped = "time,note,level,flow\n" + "".join(f"{60 * k},x,{100 + k % 7},{k % 5}\n" for k in range(40, 80))

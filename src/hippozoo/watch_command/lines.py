@@ -170,7 +170,7 @@ class Lines:
         end = content.rfind(b"\n") + 1
         if not end and len(content) > _LONGEST:
             raise WatchError(
-                f"line {self.place.number + 1} of {self.source} is longer than {_LONGEST} bytes; pass a table of rows."
+                f"line {self.place.number + 1} of the source is longer than {_LONGEST} bytes; pass a table of rows."
             )
         whole, self._rest = content[:end], content[end:]
         return self._split(whole) if whole else self.read()

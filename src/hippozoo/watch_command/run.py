@@ -128,6 +128,9 @@ class Watch:
         self.all_readings, self.stdin = all_readings, stdin
         self._stop = False
         self._warned: Counter[str] = Counter()
+        self._name = "standard input" if settings.source == STANDARD_INPUT else settings.source
+        # Rows up to this time come again on standard input after a restart, and that is no trouble.
+        self._sent_before = -math.inf
 
     def run(self) -> Status:
         """Watch until the source ends, or until SIGTERM or Ctrl-C; what was read by then is committed."""
@@ -153,13 +156,15 @@ class Watch:
                         "add a column of times, or write to another --out."
                     )
                 stream = self._replayed(store, layout, every)
+                if asked.source == STANDARD_INPUT and store.progress.time is not None:
+                    self._sent_before = store.progress.time
                 with Lines(asked.source, store.progress.place, follow=asked.follow, stdin=self.stdin) as lines:
                     self._say_if_begun_anew(lines)
                     yield store, lines, layout, stream, []
             return
         with Lines(asked.source, follow=asked.follow, stdin=self.stdin) as lines:
             first = self._first_lines(lines)
-            layout = layout_for(first, asked.source, asked.columns, asked.time)
+            layout = layout_for(first, self._name, asked.columns, asked.time)
             every = self._usual_step(first, layout)
             with Store(self.out, known | {"layout": asdict(layout), "every": every}, layout.columns) as store:
                 yield store, lines, layout, self._stream(layout, every), first
@@ -200,7 +205,7 @@ class Watch:
         steps = [after - before for before, after in pairwise(times) if after > before]
         if len(steps) < _FEWEST_ROWS - 1:
             raise WatchError(
-                f"{self.settings.source} has too few rows with times to see the usual step between them; "
+                f"{self._name} has too few rows with times to see the usual step between them; "
                 f"pass --every with its length, or wait for more rows."
             )
         return float(statistics.median(steps))
@@ -313,12 +318,11 @@ class Watch:
                 troubles.append((line.number, reading))
                 left_out += 1
                 continue
-            troubles += [(line.number, trouble) for trouble in reading.troubles]
             moment = reading.time
             if moment is not None and last is not None:
                 if moment <= last:
                     late += 1
-                    if self.settings.source != STANDARD_INPUT:
+                    if moment > self._sent_before:
                         text = f"line {line.number}: its time {_written(moment, layout)} is not after "
                         text += f"{_written(last, layout)}; the row is left out."
                         troubles.append((line.number, text))
@@ -332,6 +336,7 @@ class Watch:
                         text = f"line {line.number}: the last {unusual} readings came every {step:g}, and {usual:g} "
                         text += "was usual; each counts for as long as it lasted (for another step begin another "
                         troubles.append((line.number, f"{text}--out, with --every {step:g})."))
+            troubles += [(line.number, trouble) for trouble in reading.troubles]
             last = float(stream.readings + len(taken)) if moment is None else moment
             taken.append(reading)
         after = replace(
@@ -350,7 +355,7 @@ class Watch:
             return piece, None
         number, text = troubles[0]
         what, _, then = text.rpartition("; ")
-        error = f"{self.settings.source}, {what}; correct it and start again, or leave out --strict: then {then}"
+        error = f"{self._name}, {what}; correct it and start again, or leave out --strict: then {then}"
         return [line for line in piece if line.number < number], WatchError(error)
 
     def _say(self, text: str) -> None:
