@@ -65,7 +65,19 @@ PAPER: dict[str, Any] = {
 PAPER["ratio_to_lstm"] = {
     name: round(found / PAPER["test_perplexity"]["lstm"], 4) for name, found in PAPER["test_perplexity"].items()
 }
-SELECTS = ("seeds", "rows", "families", "sizes", "ablations")
+# Where searches go decides which units there are; a unit itself names its rate, size and depth.
+SELECTS = (
+    "seeds",
+    "rows",
+    "families",
+    "sizes",
+    "ablations",
+    "rates",
+    "first_rate",
+    "layers",
+    "first_layers",
+    "tying_rate",
+)
 ASSEMBLES_PARTS = True
 #: By how much ours should lie below the best other family.
 MARGIN = 0.03
