@@ -150,7 +150,12 @@ def finish(config, perplexity):
 
 def test_rates_depth_and_tying_are_chosen_on_validation_and_the_winner_starts_anew():
     config = study.Config(
-        rows=("lstm", "s4d"), families=("gru", "explicit"), sizes=(25_000, 43_000), seeds=(0, 1), ablations=("no bank",)
+        rows=("lstm", "s4d"),
+        families=("gru", "explicit"),
+        sizes=(25_000, 43_000),
+        seeds=(0, 1),
+        ablations=("no bank",),
+        first_rate=8e-3,
     )
     best = {"lstm": 1.6e-2, "s4d": 2e-3, "gru": 4e-3, "explicit": 8e-3}
 
