@@ -222,8 +222,9 @@ def search(config: Config, done: Done, family: str, size: int) -> tuple[list[Uni
     before = [one for one in config.sizes if one < size]
     if before:  # of a smaller size it is known where to begin
         _, smaller = search(config, done, family, max(before))
-        if smaller is not None:
-            first_rate, first_layers = smaller["rate"], smaller.get("layers", first_layers)
+        if smaller is None:
+            return [], None
+        first_rate, first_layers = smaller["rate"], smaller.get("layers", first_layers)
     if family == OURS:
         trials, rate = _trials(config, done, key, first_rate)
         return trials, None if rate is None else {**key, "rate": rate}
