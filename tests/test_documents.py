@@ -214,3 +214,13 @@ def test_the_versions_agree():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(rf"^version: {re.escape(hippozoo.__version__)}$", citation, re.MULTILINE)
     assert "## [Unreleased]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_map_of_the_readme_names_every_package_and_command():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    source = ROOT / "src" / "hippozoo"
+    packages = {path.parent.name for path in source.glob("*/__init__.py")}
+    assert packages == set(re.findall(r"^  (\w+)/ ", readme, re.MULTILINE))
+    told = re.search(r"^  cli.py +the command hippozoo: (.+)$", readme, re.MULTILINE)
+    commands = {command.name or command.callback.__name__ for command in app.registered_commands}
+    assert set(told[1].split(", ")) == commands
