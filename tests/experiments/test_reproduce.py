@@ -197,6 +197,22 @@ def test_more_units_may_depend_on_those_that_are_done(tmp_path, monkeypatch):
     assert computed(out=tmp_path) == []
 
 
+def test_no_process_waits_for_a_slow_unit_where_more_units_can_be_told_at_any_time(tmp_path, monkeypatch):
+    counting = experiments.load("counting").module
+
+    def more_units(config, finished: list[Finished]):
+        return [{"length": 10, "seed": 100}] if select(finished, length=10, seed=0) else []
+
+    monkeypatch.setattr(counting, "more_units", more_units, raising=False)
+    monkeypatch.setattr(counting, "MORE_AT_ANY_TIME", True, raising=False)
+    monkeypatch.setenv("COUNTING_DIARY", str(tmp_path / "diary"))
+    monkeypatch.setenv("COUNTING_WAITS", "1000/0")  # the slow one ends only when a later one has begun
+    monkeypatch.setenv("COUNTING_WAITS_FOR", "10/100")
+    assert computed(out=tmp_path, seeds=[0], jobs=2) == ["10/0", "10/100", "1000/0"]
+    monkeypatch.delenv("COUNTING_WAITS")
+    assert computed(out=tmp_path, seeds=[0], jobs=2) == []
+
+
 def test_a_unit_finds_its_checkpoints_again_and_they_go_when_it_is_done(tmp_path, monkeypatch):
     counting = experiments.load("counting").module
     plain_run = counting.run_unit

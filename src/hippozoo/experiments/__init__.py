@@ -53,6 +53,9 @@ Optional, for units:
 ``more_units(config, finished) -> list[dict]``
     Called when all units are done; returns further ones that depend on them, for example all seeds at the
     learning rate that was best on validation. Called again until it returns nothing new.
+``MORE_AT_ANY_TIME = True``
+    `more_units` may be called before all units are done, and lists only what is needed whatever comes of the others.
+    Then no process waits for the slowest unit of a round.
 
 ``MODEL = "row"``
     The part of a unit's key that names its model (default ``"model"``). Each line carries a hash of the code that

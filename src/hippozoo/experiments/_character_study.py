@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hippozoo.experiments import Finished, select
 from hippozoo.experiments._character_models import ABLATIONS, PLAIN_TOO, ROWS, STACKS
-from hippozoo.experiments._characters import Protocol
+from hippozoo.experiments._character_settings import OURS, Config
 from hippozoo.experiments._two_tasks import check_names
 
-OURS = "explicit"
 #: How the stacks of the contest are made: ours, and the others. A unit names it, so that lines of an older recipe are
 #: never taken for lines of this one.
 RECIPES = {"ours": 2, "others": 2}
@@ -23,48 +21,6 @@ DECISIVE = ("taps alone", "no bank")
 # Entries of the agenda that are open at the same time, so that several processes have work to the end of a round.
 SIDE_BY_SIDE = 8
 
-
-@dataclass(frozen=True)
-class Config(Protocol):
-    """Everything that may change the outcome."""
-
-    rows: tuple[str, ...] = (
-        "lstm",
-        "vanilla_mlp",
-        "vanilla",
-        "lstm_2",
-        "s4d",
-        "assoc",
-        "s4d_2",
-        "mamba",
-        "mamba_2",
-        "salience",
-    )
-    families: tuple[str, ...] = ("lstm", OURS, "gru", "mamba")
-    sizes: tuple[int, ...] = (25_000, 43_000)
-    # A search begins with the first rate and depth, and goes on to neighbours as long as that helps on validation.
-    rates: tuple[float, ...] = (1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2, 6.4e-2)
-    first_rate: float = 1.6e-2
-    layers: tuple[int, ...] = (1, 2, 3, 4)
-    first_layers: int = 2
-    tying_rate: float = 2e-3
-    ablations: tuple[str, ...] = tuple(ABLATIONS)
-
-
-QUICK = Config(
-    seeds=(0, 1),
-    characters=2_000,
-    batch=4,
-    length=32,
-    passes=1,
-    rates=(4e-3, 8e-3),
-    rows=("lstm", "vanilla_mlp"),
-    families=("lstm", OURS),
-    sizes=(25_000,),
-    first_rate=8e-3,
-    layers=(1, 2),
-    ablations=("no bank",),
-)
 
 Unit = dict[str, Any]
 
@@ -84,6 +40,8 @@ def units(config: Config) -> list[Unit]:
 def more_units(config: Config, finished: list[Finished]) -> list[Unit]:
     """The next units of the first unfinished entries of the agenda."""
     done = Done(finished)
+    if any(done.result(unit) is None for unit in units(config)):
+        return []
     following: list[Unit] = []
     entries = 0
     for entry in agenda(config):

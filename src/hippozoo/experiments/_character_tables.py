@@ -10,7 +10,7 @@ from typing import Any
 from hippozoo import checkpoint
 from hippozoo.experiments import Departure, Result, save_figure
 from hippozoo.experiments._character_models import ROWS
-from hippozoo.experiments._character_study import OURS, Config
+from hippozoo.experiments._character_settings import OURS, Config
 from hippozoo.memory import LagLayer
 
 SINGLE = ("test_perplexity", "validation_perplexity", "test_perplexity_outside_unknown")

@@ -18,18 +18,8 @@ from hippozoo import checkpoint
 from hippozoo._files import write_whole
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_seeds, select
 from hippozoo.experiments._character_models import ABLATIONS, ROWS, build_explicit, build_row, build_stack
-from hippozoo.experiments._character_study import (
-    DECIDERS,
-    OURS,
-    QUICK,
-    Config,
-    Done,
-    Unit,
-    more_units,
-    recipe,
-    tied,
-    units,
-)
+from hippozoo.experiments._character_settings import OURS, QUICK, Config
+from hippozoo.experiments._character_study import DECIDERS, Done, more_units, recipe, tied, units
 from hippozoo.experiments._character_tables import DEPARTURES, SINGLE, STACK_TITLES, draw, tables
 from hippozoo.experiments._characters import learn
 from hippozoo.training import seeded
@@ -79,6 +69,7 @@ SELECTS = (
     "tying_rate",
 )
 ASSEMBLES_PARTS = True
+MORE_AT_ANY_TIME = True
 #: By how much ours should lie below the best other family.
 MARGIN = 0.03
 
@@ -122,7 +113,7 @@ GAPS = (
 # -- one unit --------------------------------------------------------------------------------------------------------
 
 
-def run_unit(config: Config, unit: Unit, context: Context = QUIET) -> dict[str, Any]:
+def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> dict[str, Any]:
     """Train one model; the test split is read by finished rows, and by no trial."""
     text = config.text(context)
     with seeded(unit["seed"]):
@@ -135,7 +126,7 @@ def run_unit(config: Config, unit: Unit, context: Context = QUIET) -> dict[str, 
     return found | {"width": model.width, "counts": text.counts() if unit["stage"] == "tying" else None}
 
 
-def build(unit: Unit) -> Any:
+def build(unit: dict[str, Any]) -> Any:
     """The model of a unit, drawn afresh."""
     if "model" in unit:
         return build_row(unit["model"], unit["tied"])
@@ -244,7 +235,7 @@ def _trial_rows(finished: Sequence[Finished]) -> list[dict[str, Any]]:
     ]
 
 
-def _named(unit: Unit) -> str:
+def _named(unit: dict[str, Any]) -> str:
     if "model" in unit:
         return ROWS[unit["model"]].title
     return f"{STACK_TITLES[unit['family']]}, at most {unit['size']:,}"

@@ -35,6 +35,8 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
     if diary := os.environ.get("COUNTING_DIARY"):
         with Path(diary).open("a") as file:
             file.write(f"{unit['length']}/{unit['seed']} {os.getpid()}\n")
+    if os.environ.get("COUNTING_WAITS") == f"{unit['length']}/{unit['seed']}":
+        _wait_for(os.environ["COUNTING_WAITS_FOR"], Path(os.environ["COUNTING_DIARY"]))
     if os.environ.get("COUNTING_FAILS") == f"{unit['length']}/{unit['seed']}":
         raise ArithmeticError("cannot count that far")
     if os.environ.get("COUNTING_DIES") == f"{unit['length']}/{unit['seed']}":
@@ -48,6 +50,14 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
         "total": config.step * unit["length"] + unit["seed"],
         "threads": os.environ.get("OMP_NUM_THREADS"),
     }
+
+
+def _wait_for(entry: str, diary: Path, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while f"{entry} " not in diary.read_text():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{entry} did not begin")
+        time.sleep(0.02)
 
 
 def assemble(config: Config, finished: list[Finished]) -> Result:

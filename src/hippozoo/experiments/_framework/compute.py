@@ -101,8 +101,9 @@ def compute_side_by_side(
     data: Path | None,
     on_progress: OnProgress,
     jobs: int,
+    more: Callable[[], Sequence[Task]] = tuple,
 ) -> Iterator[Finished | Failed]:
-    """The units in `jobs` processes, in the order in which they finish.
+    """The units in `jobs` processes, in the order in which they finish; and those that `more` gives when none is left.
 
     Leaving the loop early (an interrupt, an error) stops the processes.
     """
@@ -119,21 +120,23 @@ def compute_side_by_side(
         on_progress(worker.task.unit, 0.0, "")
 
     try:
-        for _ in range(min(jobs, len(tasks))):
-            work_on()
-        while busy:
+        while busy or waiting:
+            while waiting and len(busy) < jobs:
+                work_on()
             ready = connection.wait([worker.pipe for worker in busy])
             for worker in [worker for worker in busy if worker.pipe in ready]:
                 message = worker.receive()
                 if isinstance(message, tuple):
                     on_progress(worker.task.unit, *message)
                     continue
-                if worker.died or not waiting:
+                yield message  # whoever takes it writes it down, and `more` can build on it
+                if not waiting:
+                    waiting.extend(more())
+                if waiting and not worker.died:
+                    work_on(worker)
+                else:
                     busy.remove(worker)
                     worker.stop()
-                if waiting:
-                    work_on(None if worker.died else worker)
-                yield message
     finally:
         for worker in busy:
             worker.stop()

@@ -6,7 +6,7 @@ import json
 import platform
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from importlib import metadata
@@ -240,11 +240,24 @@ def _run_units(
         for unit in wanted:
             if log.find(unit) is not None:  # a kill may have come between writing a unit and tidying up after it
                 _remove(_scratch(folder, fingerprint, unit))
+
+        def follow() -> list[Task]:
+            """List what the units so far lead to, and give what of it is to be computed."""
+            before = len(wanted)
+            while more := _listed(experiment, _fresh(experiment, config, wanted, log)):
+                wanted.extend(more)
+                told.grow(len(wanted))
+            missing = [unit for unit in wanted[before:] if log.find(unit) is None]
+            return [Task(unit, _scratch(folder, fingerprint, unit)) for unit in missing]
+
+        at_any_time = getattr(experiment.module, "MORE_AT_ANY_TIME", False)
         while True:
+            if at_any_time:
+                follow()
             missing = [unit for unit in wanted if log.find(unit) is None]
             tasks = [Task(unit, _scratch(folder, fingerprint, unit)) for unit in missing]
             try:
-                _compute(experiment, config, tasks, data, workers, log, told)
+                _compute(experiment, config, tasks, data, workers, log, told, follow if at_any_time else tuple)
             except KeyboardInterrupt:
                 log.read()  # it may have come between writing a unit and counting it
                 done = sum(log.find(unit) is not None for unit in wanted)
@@ -252,12 +265,12 @@ def _run_units(
                     f"stopped with {done} of {len(wanted)} units of {experiment.name} done; "
                     f"they are kept in {log.path}, and the same command goes on from there."
                 ) from None
-            finished = [done for unit in wanted if (done := log.find(unit)) is not None]
-            more = _more(experiment, config, finished)
+            more = _fresh(experiment, config, wanted, log)
             if not more:
                 break
             wanted = _listed(experiment, [*wanted, *more])
             told.grow(len(wanted))
+        finished = _found(wanted, log)
     started = time.perf_counter()
     result = experiment.function("assemble")(config, finished)
     return result, sum(done.seconds for done in finished) + time.perf_counter() - started
@@ -292,6 +305,17 @@ def _listed(experiment: Experiment, units: Sequence[Any]) -> list[dict[str, Any]
     return listed
 
 
+def _found(wanted: Sequence[dict[str, Any]], log: UnitLog) -> list[Finished]:
+    return [done for unit in wanted if (done := log.find(unit)) is not None]
+
+
+def _fresh(experiment: Experiment, config: Any, wanted: Sequence[dict[str, Any]], log: UnitLog) -> list[Any]:
+    """What the finished ones of these units lead to beyond them."""
+    known = {canonical(unit) for unit in wanted}
+    more = _more(experiment, config, _found(wanted, log))
+    return [unit for unit in more if canonical(plain(unit, "unit")) not in known]
+
+
 def _more(experiment: Experiment, config: Any, finished: list[Finished]) -> list[Any]:
     if not hasattr(experiment.module, "more_units"):
         return []
@@ -307,10 +331,17 @@ def _compute(
     workers: int | str,
     log: UnitLog,
     told: Silence,
+    follow: Callable[[], Sequence[Task]] = tuple,
 ) -> None:
     failures: list[Failed] = []
-    outcomes = _outcomes(experiment, config, tasks, data, workers, told)
     scratch = {canonical(task.unit): task.scratch for task in tasks}
+
+    def more() -> Sequence[Task]:
+        following = follow()
+        scratch.update({canonical(task.unit): task.scratch for task in following})
+        return following
+
+    outcomes = _outcomes(experiment, config, tasks, data, workers, told, more)
     try:
         for outcome in outcomes:
             if isinstance(outcome, Finished):
@@ -328,7 +359,7 @@ def _compute(
         for path in scratch.values():
             _remove_empty(path)
     if failures:
-        raise _failure(experiment, failures, len(tasks), log)
+        raise _failure(experiment, failures, len(scratch), log)
 
 
 def _failure(experiment: Experiment, failures: list[Failed], total: int, log: UnitLog) -> UnitsFailedError:
@@ -351,12 +382,13 @@ def _outcomes(
     data: Path | None,
     workers: int | str,
     told: Silence,
+    more: Callable[[], Sequence[Task]],
 ) -> Any:
     """By so many processes, or by those of the scheduler at this address."""
     if workers == 1 or not tasks:
         return compute_here(experiment, config, tasks, data, told.working)
     if isinstance(workers, int):
-        return compute_side_by_side(experiment, config, tasks, data, told.working, workers)
+        return compute_side_by_side(experiment, config, tasks, data, told.working, workers, more)
     from hippozoo.experiments._framework.on_cluster import compute_on_cluster
 
     return compute_on_cluster(experiment, config, tasks, data, told.working, workers, told.note)
