@@ -21,9 +21,9 @@ __all__ = [
     "drift_part",
     "issue",
     "scan_pairs",
-    "scratch_size",
     "shares_of",
     "take_in",
+    "workspace",
 ]
 
 # Single numbers at the beginning of a row.
@@ -69,6 +69,27 @@ _LIKELIHOOD = 24.0
 
 @compiled()
 @no_type_check
+def _add_columns(sums, columns, x, count, size, lower):
+    """Add a matrix times x, given by its columns; of a lower triangular one what lies below the diagonal.
+
+    Four columns at a time, so that loops run over neighbours; each sum is added up in the order of the columns.
+    """
+    j = 0
+    while j + 4 <= count:
+        x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        c0, c1, c2, c3 = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
+        for i in range(j if lower else 0, size):
+            sums[i] = (((sums[i] + c0[i] * x0) + c1[i] * x1) + c2[i] * x2) + c3[i] * x3
+        j += 4
+    while j < count:
+        xj, column = x[j], columns[j]
+        for i in range(j if lower else 0, size):
+            sums[i] += column[i] * xj
+        j += 1
+
+
+@compiled()
+@no_type_check
 def _step_memories(live, at, orders, inputs, A_T, b, y, differences, scratch):
     """Memories of the signal (input -1) and of its seasonal differences, one cell further."""
     width = A_T.shape[1]
@@ -78,10 +99,7 @@ def _step_memories(live, at, orders, inputs, A_T, b, y, differences, scratch):
         u = y if inputs[m] < 0 else differences[inputs[m]]
         for i in range(q):
             scratch[i] = b[m, i] * u
-        for j in range(q):
-            xj = live[begin + j]
-            for i in range(q):
-                scratch[i] += A_T[m, j, i] * xj
+        _add_columns(scratch, A_T[m], live[begin : begin + q], q, q, False)
         for i in range(q):
             live[begin + i] = scratch[i]
 
@@ -122,10 +140,10 @@ def _bin(size):
     return min(place, BINS - 1)
 
 
-@compiled()
+@compiled(error_model="numpy")
 @no_type_check
-def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay, guard):
-    """Compare every forecast that is under way with the value that came."""
+def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay, guard, errors, least):
+    """Compare every forecast that is under way with the value that came; `errors` and `least` are room to work in."""
     H = horizon
     slow, weight, recent, base = offsets[SLOW], offsets[SLOW_W], offsets[RECENT], offsets[BASE]
     sizes, usual, loss, counts, follow = (
@@ -137,32 +155,41 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
     )
     surprise = 0.0
     counted = min(live[AGE] / beginning(H), 1.0) ** BEGINNER_POWER
-    for row in range(used - 1, first_row - 1, -1):
-        k = cell - origins[row] - 1
-        if k >= H:
-            break
-        # What nobody could foresee is no reason to prefer anybody: each forecast answers for what it adds to the
-        # least error, and the least one itself counts up to a few times the usual.
-        least = np.inf
+    # What nobody could foresee is no reason to prefer anybody: each forecast answers for what it adds to the
+    # least error, and the least one itself counts up to a few times the usual.
+    count = 0
+    while used - count > first_row and cell - origins[used - 1 - count] - 1 < H:
+        row = used - 1 - count
+        told = rows[row, cell - origins[row] - 1]
         for e in range(experts):
-            least = min(least, abs(value - rows[row, k, e]))
-        believed = rows[row, k, experts + 3 + SCALES]
+            errors[e, count] = abs(value - told[e])
+        least[count] = np.inf
+        count += 1
+    for e in range(experts):
+        one = errors[e]
+        for i in range(count):
+            least[i] = one[i] if one[i] < least[i] else least[i]
+    for i in range(count):
+        row = used - 1 - i
+        k = cell - origins[row] - 1
+        told = rows[row, k]
+        believed = told[experts + 3 + SCALES]
         keep_all = 1.0 - (1.0 - decay) * believed
         w = live[weight + k]
-        usual_least = live[base + k] / w if w > 0 else least
-        capped = min(least, _CAP * usual_least) if guard and usual_least > 0 else least
+        usual_least = live[base + k] / w if w > 0 else least[i]
+        capped = min(least[i], _CAP * usual_least) if guard and usual_least > 0 else least[i]
         live[base + k] = live[base + k] * keep_all + believed * capped
+        own, lowest = live[slow + k * experts : slow + (k + 1) * experts], least[i]
         for e in range(experts):
-            regret = abs(value - rows[row, k, e]) - least
-            place = slow + k * experts + e
-            live[place] = live[place] * keep_all + believed * regret
-            if k == 0:
-                live[recent + e] += _RECENT * (regret - live[recent + e])
+            own[e] = own[e] * keep_all + believed * (abs(value - told[e]) - lowest)
+        if k == 0:
+            for e in range(experts):
+                live[recent + e] += _RECENT * ((abs(value - told[e]) - lowest) - live[recent + e])
         compared = w > 0
         live[weight + k] = w * keep_all + believed
-        error = value - rows[row, k, experts]
+        error = value - told[experts]
         size = abs(error)
-        sigma = rows[row, k, experts + 1 + SCALES]
+        sigma = told[experts + 1 + SCALES]
         z = 0.0
         if sigma > 0:
             z = error / sigma
@@ -174,23 +201,28 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
         # How large errors are, beside what each way expected, with a long memory.
         keep = 1.0 - _LONG
         plain = live[sizes + k]
-        seen = live[usual + k * SCALES]
+        seen, first = live[usual + k * SCALES], told[experts + 1]
+        if plain > 0 and seen > 0 and first > 0:
+            unit = plain / seen * first
+            calm = min(size / unit, 50.0)
+            for j in range(SCALES):
+                s, known = told[experts + 1 + j], live[usual + k * SCALES + j]
+                if known > 0 and s > 0:
+                    expected = plain / known * s
+                    at = loss + k * SCALES + j
+                    # The first way, and those that say the same, need no logarithm.
+                    cost = calm if expected == unit else math.log(expected / unit) + min(size / expected, 50.0)
+                    live[at] += (1.0 / 128.0) * (cost - live[at])
         for j in range(SCALES):
-            s = rows[row, k, experts + 1 + j]
             place = usual + k * SCALES + j
-            if plain > 0 and seen > 0 and rows[row, k, experts + 1] > 0 and live[place] > 0 and s > 0:
-                expected = plain / live[place] * s
-                at = loss + k * SCALES + j
-                cost = math.log(expected / (plain / seen * rows[row, k, experts + 1])) + min(size / expected, 50.0)
-                live[at] += (1.0 / 128.0) * (cost - live[at])
-            live[place] = live[place] * keep + s
+            live[place] = live[place] * keep + told[experts + 1 + j]
         live[sizes + k] = plain * keep + size
         # Errors relative to the expected size, above and below, and how one lead goes on to the next.
         side = 0 if error >= 0 else 1
         if sigma > 0 or compared:
             live[counts + (k * 2 + side) * BINS + _bin(abs(z))] += counted
         short = max(-3.0, min(3.0, z))
-        rows[row, k, experts + 2 + SCALES] = short
+        told[experts + 2 + SCALES] = short
         if k > 0:
             before = rows[row, k - 1, experts + 2 + SCALES]
             live[follow + 2 * k] = live[follow + 2 * k] * keep + short * before
@@ -198,60 +230,77 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
     return surprise
 
 
-@compiled()
+@compiled(error_model="numpy")
 @no_type_check
-def _past_errors(live, offsets, horizon, experts, guard, average, excess):
-    """The mean error of each forecast over the horizon, and by how much its last ones were above the usual."""
+def _shares(live, offsets, horizon, experts, maps, ridges, guard, own, means, lines, shares):
+    """Weights of all forecasts at every lead, forecasts first; returns at how many leads any was ever scored.
+
+    They come from the mean errors at this lead (`own`, leads first) and over the whole horizon, and from what has just
+    gone wrong: by how much the last errors were above the usual. The last `maps` times `ridges` forecasts are maps, of
+    which none is used at a lead where it was never scored. `own`, `means` and `lines` are room to work in.
+    """
     slow, weight, recent, base = offsets[SLOW], offsets[SLOW_W], offsets[RECENT], offsets[BASE]
+    average, excess, least, total = means[0], means[1], lines[0], lines[1]
     for i in range(experts):
         average[i] = 0.0
     counted = 0.0
     for k in range(horizon):
-        if live[weight + k] > 0:
+        w = live[weight + k]
+        if w > 0:
             counted += 1.0
+            common, here = live[base + k], own[k]
+            regrets = live[slow + k * experts : slow + (k + 1) * experts]
             for i in range(experts):
-                average[i] += (live[base + k] + live[slow + k * experts + i]) / live[weight + k]
-    first = live[weight]
+                here[i] = (common + regrets[i]) / w
+            for i in range(experts):
+                average[i] += here[i]
     for i in range(experts):
         average[i] /= max(counted, 1.0)
-        usual = (live[base] + live[slow + i]) / first if first > 0 else 0.0
+        usual = own[0, i] if live[weight] > 0 else 0.0
         excess[i] = max(live[recent + i] - 3.0 * usual, 0.0) if guard else 0.0
-    return counted
-
-
-@compiled()
-@no_type_check
-def _shares(live, offsets, k, experts, maps, ridges, average, excess, shares):
-    """Weights at lead k: errors at this lead, those of the whole horizon, and what has just gone wrong.
-
-    The last `maps` times `ridges` forecasts are maps, of which none is used at a lead where it was never scored.
-    """
-    slow, w, base = offsets[SLOW], live[offsets[SLOW_W] + k], live[offsets[BASE] + k]
-    least = np.inf
+    for k in range(horizon):
+        here = own[k]
+        if not live[weight + k] > 0:
+            for i in range(experts):
+                here[i] = average[i]
+        for i in range(experts):
+            shares[i, k] = 0.5 * (here[i] + average[i]) + excess[i]
+        least[k], total[k] = np.inf, 0.0
+    # From here on neighbours are leads: loops run over them, and sums over forecasts keep their order.
     for i in range(experts):
-        own = (base + live[slow + k * experts + i]) / w if w > 0 else average[i]
-        shares[i] = 0.5 * (own + average[i]) + excess[i]
-        least = min(least, shares[i])
-    total = 0.0
+        one = shares[i]
+        for k in range(horizon):
+            least[k] = one[k] if one[k] < least[k] else least[k]
     for i in range(experts):
-        ratio = 1.0 if shares[i] <= least else least / shares[i]
-        ratio *= ratio
-        # The fourth power of the ratio of errors.
-        shares[i] = ratio * ratio
+        one = shares[i]
+        for k in range(horizon):
+            ratio = 1.0 if one[k] <= least[k] else least[k] / one[k]
+            ratio *= ratio
+            # The fourth power of the ratio of errors.
+            one[k] = ratio * ratio
     simple = experts - maps * ridges
-    for n in range(maps):
-        if live[offsets[SINCE] + n] <= k + 1 and simple > 0:
+    if simple > 0:
+        for n in range(maps):
+            young = min(max(int(live[offsets[SINCE] + n]) - 1, 0), horizon)
             for r in range(ridges):
-                shares[simple + n * ridges + r] = 0.0
+                one = shares[simple + n * ridges + r]
+                for k in range(young, horizon):
+                    one[k] = 0.0
     for i in range(experts):
-        total += shares[i]
-    if total == 0:
-        # The best one is a map that is too young: the simple ones stand in for it.
-        for i in range(simple):
-            shares[i] = 1.0
-        total = simple
+        one = shares[i]
+        for k in range(horizon):
+            total[k] += one[k]
+    for k in range(horizon):
+        if total[k] == 0:
+            # The best one is a map that is too young: the simple ones stand in for it.
+            for i in range(simple):
+                shares[i, k] = 1.0
+            total[k] = simple
     for i in range(experts):
-        shares[i] /= total
+        one = shares[i]
+        for k in range(horizon):
+            one[k] /= total[k]
+    return counted
 
 
 @compiled()
@@ -259,10 +308,10 @@ def _shares(live, offsets, k, experts, maps, ridges, average, excess, shares):
 def shares_of(live, offsets, guard, maps, ridges, found):
     """The weight of every forecast at every lead; the last value's is what a surprise leaves to it."""
     horizon, experts = found.shape
-    average, excess = np.zeros(experts), np.zeros(experts)
-    _past_errors(live, offsets, horizon, experts, guard, average, excess)
-    for k in range(horizon):
-        _shares(live, offsets, k, experts, maps, ridges, average, excess, found[k])
+    shares = np.empty((experts, horizon))
+    own, means, lines = np.empty((horizon, experts)), np.empty((2, experts)), np.empty((4, horizon))
+    _shares(live, offsets, horizon, experts, maps, ridges, guard, own, means, lines, shares)
+    found[:] = shares.T
 
 
 @compiled()
@@ -272,37 +321,18 @@ def drift_part(horizon, age):
     return int(min((max(2 * horizon, LEAST_DRIFT) + 2) // 3, max(age - 1.0, 0.0) // 3))
 
 
-@compiled()
-@no_type_check
-def _add_columns(sums, columns, x, count, size, lower):
-    """Add a matrix times x, given by its columns; of a lower triangular one what lies below the diagonal.
-
-    Four columns at a time, so that loops run over neighbours; each sum is added up in the order of the columns.
-    """
-    j = 0
-    while j + 4 <= count:
-        x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
-        c0, c1, c2, c3 = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
-        for i in range(j if lower else 0, size):
-            sums[i] = (((sums[i] + c0[i] * x0) + c1[i] * x1) + c2[i] * x2) + c3[i] * x3
-        j += 4
-    while j < count:
-        xj, column = x[j], columns[j]
-        for i in range(j if lower else 0, size):
-            sums[i] += column[i] * xj
-        j += 1
-
-
-@compiled()
+@compiled(error_model="numpy")
 @no_type_check
 def issue(
     live, offsets, log, now, row, cell, horizon, seasons, orders, inputs, kinds, anchors, smoothing,
-    means, levers, freedom, maps, constants, solved, simple, guard, scratch,
+    means, levers, freedom, maps, constants, solved, simple, guard, work,
 ):  # fmt: skip
     """Every forecast of one channel after cell `now` of its log, their mixture, and the size of its errors.
 
     `levers` and `maps` come with their columns first: (kinds, columns, rows), rows of maps being ridges times leads.
+    `work` is a `workspace`: what is computed there has leads for neighbours, and a row has forecasts for neighbours.
     """
+    bases, x, sums, told, shares, own, errors, lines = work
     H = horizon
     trends, D = offsets[TRENDS], len(smoothing)
     S, K, R = len(seasons), len(kinds), constants.shape[1]
@@ -320,10 +350,10 @@ def issue(
             one, two, three = held - near, near - far, far - log[now - 3 * part, VALUE]
             lately = max(min(one, two), min(max(one, two), three)) / part
         for k in range(H):
-            row[k, 0] = held
-            row[k, 1] = mean
-            row[k, 2] = held + (k + 1) * slope
-            row[k, 3] = held + (k + 1) * lately
+            told[0, k] = held
+            told[1, k] = mean
+            told[2, k] = held + (k + 1) * slope
+            told[3, k] = held + (k + 1) * lately
         for d in range(D):
             level, trend, phi = live[trends + 2 * d], live[trends + 2 * d + 1], smoothing[d, 2]
             reach = phi
@@ -331,7 +361,7 @@ def issue(
             for k in range(H):
                 total += reach
                 reach *= phi
-                row[k, 4 + d] = level + trend * total
+                told[4 + d, k] = level + trend * total
         e = 4 + D
     for s in range(S):
         m = seasons[s]
@@ -341,29 +371,27 @@ def issue(
         for k in range(H):
             back = m * (k // m + 1)
             base = log[now + k + 1 - back, VALUE] if known else held
-            scratch[s * H + k] = base
+            bases[s, k] = base
             if simple:
                 fade *= FADE
-                row[k, e + 3 * s] = base
-                row[k, e + 3 * s + 1] = base + change
-                row[k, e + 3 * s + 2] = base + change * fade
+                told[e + 3 * s, k] = base
+                told[e + 3 * s + 1, k] = base + change
+                told[e + 3 * s + 2, k] = base + change * fade
     if simple:
         e += 3 * S
     width = means.shape[1]
-    x = scratch[S * H : S * H + width]
-    sums = scratch[S * H + width + 3 * experts :]
     worst = 0.0
     for n in range(K):
         m = kinds[n]
         q = orders[m]
         begin = offsets[MEMORIES] + m * width
+        first = e + n * R
         if not solved[n] or (anchors[n] >= 2 and age <= seasons[anchors[n] - 2]):
             log[now, LEVERAGE + n] = 1.0
             live[offsets[SINCE] + n] = 0.0
-            for k in range(H):
-                base = scratch[(anchors[n] - 2) * H + k] if anchors[n] >= 2 else held
-                for r in range(R):
-                    row[k, e + n * R + r] = base
+            for r in range(R):
+                for k in range(H):
+                    told[first + r, k] = bases[anchors[n] - 2, k] if anchors[n] >= 2 else held
             continue
         live[offsets[SINCE] + n] += 1.0
         for i in range(q):
@@ -387,47 +415,51 @@ def issue(
             for k in range(H):
                 sums[r * H + k] = constants[n, r, k]
         _add_columns(sums, maps[n], x, q, R * H, False)
-        for k in range(H):
-            base = live[REF]
-            if anchors[n] == 1:
-                base = held
-            elif anchors[n] >= 2:
-                base = scratch[(anchors[n] - 2) * H + k]
-            for r in range(R):
-                row[k, e + n * R + r] = base + sums[r * H + k]
-    average = scratch[S * H + width : S * H + width + experts]
-    excess = scratch[S * H + width + experts : S * H + width + 2 * experts]
-    shares = scratch[S * H + width + 2 * experts : S * H + width + 3 * experts]
-    counted = _past_errors(live, offsets, H, experts, guard, average, excess)
+        for r in range(R):
+            one = told[first + r]
+            if anchors[n] >= 2:
+                for k in range(H):
+                    one[k] = bases[anchors[n] - 2, k] + sums[r * H + k]
+            else:
+                base = held if anchors[n] == 1 else live[REF]
+                for k in range(H):
+                    one[k] = base + sums[r * H + k]
+    counted = _shares(live, offsets, H, experts, K, R, guard, own, errors, lines, shares)
     trust = live[TRUST] if guard else 1.0
+    mixed, apart = lines[2], lines[3]
     for k in range(H):
-        _shares(live, offsets, k, experts, K, R, average, excess, shares)
-        mixed = 0.0
+        mixed[k], apart[k] = 0.0, 0.0
+    for i in range(experts):
+        share, one = shares[i], told[i]
+        for k in range(H):
+            mixed[k] += share[k] * one[k]
+    for i in range(experts):
+        share, one = shares[i], told[i]
+        for k in range(H):
+            apart[k] += share[k] * abs(one[k] - mixed[k])
+    for k in range(H):
+        here = row[k]
         for i in range(experts):
-            mixed += shares[i] * row[k, i]
-        apart = 0.0
-        for i in range(experts):
-            apart += shares[i] * abs(row[k, i] - mixed)
-        if counted == 0:
-            mixed = held
-        pulled = held + trust * (mixed - held)
-        row[k, experts] = pulled
-        # Ways to expect the size of an error at this lead.
-        at = experts + 1
-        row[k, at] = live[LONG] / live[LONG_W] if live[LONG_W] > 0 else 0.0
-        row[k, at + 1] = live[FAST] / live[FAST_W] if live[FAST_W] > 0 else 0.0
-        row[k, at + 2] = live[MID] / live[MID_W] if live[MID_W] > 0 else 0.0
-        profile = row[k, at]
-        if S > 0 and live[AGE] >= 2 * seasons[0]:
-            profile = live[offsets[PROFILE] + (cell + k + 1) % seasons[0]]
-        row[k, at + 3] = profile
-        row[k, at + 4] = apart + abs(mixed - pulled)
-        row[k, at + SCALES] = expected_size(live, offsets, row, k, at)
-        row[k, at + SCALES + 1] = 0.0
-        row[k, at + SCALES + 2] = trust
-        if k == 0:
-            live[EXPECTED] = mixed
-            live[EXPECTED_SIZE] = row[k, at + SCALES]
+            here[i] = told[i, k]
+    # Ways to expect the size of an error, and how they are at each lead.
+    at = experts + 1
+    slowly = live[LONG] / live[LONG_W] if live[LONG_W] > 0 else 0.0
+    fast = live[FAST] / live[FAST_W] if live[FAST_W] > 0 else 0.0
+    middle = live[MID] / live[MID_W] if live[MID_W] > 0 else 0.0
+    live[EXPECTED] = mixed[0] if counted > 0 else held
+    for k in range(H):
+        here = row[k]
+        expected = mixed[k] if counted > 0 else held
+        pulled = held + trust * (expected - held)
+        here[experts] = pulled
+        here[at], here[at + 1], here[at + 2], here[at + 3] = slowly, fast, middle, slowly
+        if S > 0 and age >= 2 * seasons[0]:
+            here[at + 3] = live[offsets[PROFILE] + (cell + k + 1) % seasons[0]]
+        here[at + 4] = apart[k] + abs(expected - pulled)
+        here[at + SCALES] = expected_size(live, offsets, here, k, at)
+        here[at + SCALES + 1] = 0.0
+        here[at + SCALES + 2] = trust
+    live[EXPECTED_SIZE] = row[0, at + SCALES]
     return worst
 
 
@@ -440,38 +472,55 @@ def rows_experts(D, S, K, R, simple):
 
 @compiled()
 @no_type_check
-def scratch_size(S, R, horizon, width, experts):
-    """Numbers that `issue` needs room for."""
-    return S * horizon + width + 3 * experts + max(R * horizon, width)
+def workspace(S, R, horizon, width, experts):
+    """Room that `issue` and `_score` work in."""
+    return (
+        np.empty((S, horizon)),
+        np.empty(width),
+        np.empty(max(R * horizon, width)),
+        np.empty((experts, horizon)),
+        np.empty((experts, horizon)),
+        np.empty((horizon, experts)),
+        np.empty((2, experts)),
+        np.empty((4, horizon)),
+    )
 
 
-@compiled()
+@compiled(error_model="numpy")
 @no_type_check
-def expected_size(live, offsets, row, k, at):
+def expected_size(live, offsets, told, k, at):
     """The mean absolute error to expect at lead k: ways to expect it, by how well each has done."""
-    usual, loss, sizes = offsets[USUAL], offsets[LOSS], offsets[SIZES]
-    plain = live[sizes + k]
+    usual, loss, plain = offsets[USUAL] + k * SCALES, offsets[LOSS] + k * SCALES, live[offsets[SIZES] + k]
     best = np.inf
     for j in range(SCALES):
-        if live[usual + k * SCALES + j] > 0:
-            best = min(best, live[loss + k * SCALES + j])
+        if live[usual + j] > 0:
+            best = min(best, live[loss + j])
     total = 0.0
     size = 0.0
+    first = 1.0
     for j in range(SCALES):
-        known = live[usual + k * SCALES + j]
+        known = live[usual + j]
         if known > 0:
-            share = math.exp(-_LIKELIHOOD * (live[loss + k * SCALES + j] - best))
+            # The best way, and one that says the same as the first, need no exponential.
+            if live[loss + j] == best:
+                share = 1.0
+            elif j > 0 and live[loss + j] == live[loss]:
+                share = first
+            else:
+                share = math.exp(-_LIKELIHOOD * (live[loss + j] - best))
+            if j == 0:
+                first = share
             total += share
-            size += share * (plain / known) * row[k, at + j]
+            size += share * (plain / known) * told[at + j]
     # Before any error at this lead is known: those of one step, growing as a random walk's do.
-    return size / total if total > 0 else row[k, at] * math.sqrt(k + 1.0)
+    return size / total if total > 0 else told[at] * math.sqrt(k + 1.0)
 
 
 @compiled()
 @no_type_check
 def _one_cell(
     live, offsets, log, now, cell, value, seen, rows, origins, first_row, used, horizon, experts, decay, forget,
-    guard, seasons, orders, inputs, A_T, b, smoothing, silence, differences, scratch,
+    guard, seasons, orders, inputs, A_T, b, smoothing, silence, differences, work,
 ):  # fmt: skip
     """One channel takes in one cell; forecasts that are under way are scored first."""
     if live[BEGUN] == 0.0:
@@ -490,7 +539,9 @@ def _one_cell(
     odd = 0.0
     clean = live[HELD]
     if seen:
-        odd = _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay, guard)
+        odd = _score(
+            live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay, guard, work[3], work[7][0]
+        )  # fmt: skip
         if used > first_row and origins[used - 1] == cell - 1:
             size = abs(value - rows[used - 1, 0, experts])
             live[LONG] = live[LONG] * (1 - _LONG) + size
@@ -567,7 +618,7 @@ def _one_cell(
         return
     for s in range(len(seasons)):
         differences[s] = clean - log[now - seasons[s], CLEAN] if live[AGE] > seasons[s] else 0.0
-    _step_memories(live, offsets[MEMORIES], orders, inputs, A_T, b, clean - live[REF], differences, scratch)
+    _step_memories(live, offsets[MEMORIES], orders, inputs, A_T, b, clean - live[REF], differences, work[2])
 
 
 @compiled()
@@ -582,7 +633,7 @@ def take_in(
     D, S, K, R = len(smoothing), len(seasons), len(kinds), constants.shape[2]
     experts = rows_experts(D, S, K, R, simple)
     width = A_T.shape[1]
-    scratch = np.zeros(scratch_size(S, R, horizon, width, experts))
+    work = workspace(S, R, horizon, width, experts)
     differences = np.zeros(S)
     for t in range(T):
         while first_row < used and cell - origins[first_row] - 1 >= horizon:
@@ -591,7 +642,7 @@ def take_in(
             _one_cell(
                 live[c], offsets, log[c], now, cell, values[t, c], seen[t, c], rows[c], origins, first_row, used,
                 horizon, experts, decay, forget, guard, seasons, orders, inputs, A_T, b, smoothing, silence,
-                differences, scratch,
+                differences, work,
             )  # fmt: skip
         awake = False
         for c in range(C):
@@ -601,7 +652,7 @@ def take_in(
                 issue(
                     live[c], offsets, log[c], now, rows[c, used], cell, horizon, seasons, orders, inputs, kinds,
                     anchors, smoothing, means[c], levers[c], freedom[c], maps[c], constants[c], solved[c], simple,
-                    guard, scratch,
+                    guard, work,
                 )  # fmt: skip
             origins[used] = cell
             used += 1

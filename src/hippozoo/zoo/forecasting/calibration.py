@@ -186,11 +186,13 @@ def _tail_survival(pooled: Float[np.ndarray, "channels bins"]) -> Float[np.ndarr
     excess = _excess(pooled, threshold)[:, None]
     begin, end = (lower - threshold[:, None]) / excess, (np.maximum(edges[1:], lower) - threshold[:, None]) / excess
     likely = np.empty((len(_SHAPES), len(_TAIL_SCALES), len(pooled)))
+    # All scales at once, and both ends of the bins, but only bins that hold something: the others weigh nothing.
+    first = int((weight > 0).any(axis=0).argmax()) // 8 * 8
+    ends = np.stack([begin, end])[:, None, :, first:] / _TAIL_SCALES[:, None, None]
     for i, xi in enumerate(_SHAPES):
-        for j, scale in enumerate(_TAIL_SCALES):
-            mass = _survival(begin / scale, xi) - _survival(end / scale, xi)
-            spoken = (weight * np.log(np.maximum(mass, 1e-9))).sum(axis=-1)
-            likely[i, j] = spoken - 0.5 * ((xi - _LIKELY) / _SPREAD) ** 2
+        before, after = _survival(ends, xi)
+        spoken = (weight[:, first:] * np.log(np.maximum(before - after, 1e-9))).sum(axis=-1)
+        likely[i] = spoken - 0.5 * ((xi - _LIKELY) / _SPREAD) ** 2
     shares = np.exp(likely - likely.max(axis=(0, 1)))
     shares /= shares.sum(axis=(0, 1))
     return np.maximum(np.einsum("ijc,ijd->cd", shares, _survivals()), 1e-12)

@@ -399,7 +399,7 @@ class Mixer(Immutable):
         rows = np.zeros((C, *mixture.rows.shape[2:]))
         if not mixture.cell:
             return rows
-        scratch = np.zeros(kernels.scratch_size(S, len(self.ridges), H, self.width, E))
+        work = kernels.workspace(S, len(self.ridges), H, self.width, E)
         levers, maps = _columns_first(mixture.levers, mixture.maps)
         seasons, orders, inputs, _, _, smoothing, _ = self.tables
         # The log is written into at the present cell only, with the numbers that are there already.
@@ -408,7 +408,7 @@ class Mixer(Immutable):
             kernels.issue(
                 mixture.live[c], self.offsets, log[c], mixture.now - 1, rows[c], mixture.cell - 1, H, seasons, orders,
                 inputs, *self._kind_tables, smoothing, mixture.means[c], levers[c], mixture.freedom[c],
-                maps[c], mixture.constants[c], mixture.solved[c], self.simple, self.guard, scratch,
+                maps[c], mixture.constants[c], mixture.solved[c], self.simple, self.guard, work,
             )  # fmt: skip
         return rows
 
