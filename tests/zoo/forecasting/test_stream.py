@@ -135,6 +135,17 @@ def test_a_saved_stream_goes_on_bit_for_bit(tmp_path, channels):
             assert_array_equal(getattr(one, name), getattr(other, name))
 
 
+def test_what_was_saved_stays_when_the_stream_goes_on():
+    stream = ForecastStream(forecaster_for(6.0))
+    pushed_all(stream, wave(200).tolist())
+    saved = stream.state_dict()
+    arrays = {**vars(saved["watched"]), "recent": saved["recent"], "newest": saved["newest"]}
+    before = {name: np.array(array) for name, array in arrays.items()}
+    pushed_all(stream, wave(20).tolist())
+    for name, array in arrays.items():
+        assert_array_equal(array, before[name], err_msg=name)
+
+
 def test_a_spike_is_an_alarm_that_explains_itself():
     stream = ForecastStream(forecaster_for(6.0))
     pushed_all(stream, wave(800))

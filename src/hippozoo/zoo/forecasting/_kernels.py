@@ -540,7 +540,8 @@ def _one_cell(
     clean = live[HELD]
     if seen:
         odd = _score(
-            live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay, guard, work[3], work[7][0]
+            live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay, guard, work[3],
+            work[7][0],
         )  # fmt: skip
         if used > first_row and origins[used - 1] == cell - 1:
             size = abs(value - rows[used - 1, 0, experts])

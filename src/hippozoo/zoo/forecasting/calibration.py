@@ -186,7 +186,7 @@ def _tail_survival(pooled: Float[np.ndarray, "channels bins"]) -> Float[np.ndarr
     excess = _excess(pooled, threshold)[:, None]
     begin, end = (lower - threshold[:, None]) / excess, (np.maximum(edges[1:], lower) - threshold[:, None]) / excess
     likely = np.empty((len(_SHAPES), len(_TAIL_SCALES), len(pooled)))
-    # All scales at once, and both ends of the bins, but only bins that hold something: the others weigh nothing.
+    # All scales at once; without the first bins, which weigh nothing: in eights, so that sums keep their order.
     first = int((weight > 0).any(axis=0).argmax()) // 8 * 8
     ends = np.stack([begin, end])[:, None, :, first:] / _TAIL_SCALES[:, None, None]
     for i, xi in enumerate(_SHAPES):

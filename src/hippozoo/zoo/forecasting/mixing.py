@@ -30,6 +30,7 @@ __all__ = [
     "check_mixture",
     "check_size",
     "counts_only",
+    "expected_next",
     "forecast",
     "initial_state",
     "issue_every_cell",
@@ -255,6 +256,20 @@ def forecast(forecaster: Forecaster, state: ForecasterState) -> MixedForecast:
         calibrated=forecaster.calibrated,
         lower=forecaster.lower,
     )
+
+
+def expected_next(forecaster: Forecaster, state: ForecasterState) -> tuple[float, float] | None:
+    """`MixedForecast.next_reading` of a single channel without the forecast; None where only that can tell."""
+    mixture, mixer = state.mixture, forecaster.mixer
+    assert mixture is not None
+    last, live = mixture.used - 1, mixture.live
+    if last < 0 or mixture.offset or mixture.origins[last] != mixture.cell - 1 or live[0, kernels.LONG_W] == 0:
+        return None
+    row, lower = mixture.rows[0, last, 0], forecaster.lower
+    mean, size = float(row[mixer.experts]), float(row[mixer.experts + 1 + kernels.SCALES])
+    if lower is None and live[0, kernels.BEGUN] > 0 and live[0, kernels.WHOLE] > 0:
+        lower = 0.0
+    return (mean if lower is None else max(mean, float(lower))), size
 
 
 def until_validated(forecaster: Forecaster, state: ForecasterState) -> float:

@@ -48,7 +48,7 @@ _PANEL_PAIRS = 500.0
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Mixture(Immutable):
     """All that the mixture of a forecaster carries along, channels first; see `Mixer`.
 
     Parameters
@@ -101,6 +101,11 @@ class Mixture:
     seen: int
     renewal: int
     offset: float = 0.0
+
+    @cached_property
+    def columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """Levers and maps as the compiled loops read them; states between two renewals share them."""
+        return _columns_first(self.levers, self.maps)
 
     def channels(self, which: slice) -> Mixture:
         """Some of the channels by themselves."""
@@ -371,17 +376,17 @@ class Mixer(Immutable):
             return self.learn(mixture, values, seen)
         live = mixture.live.copy()
         tip[0] = cell + 1
-        levers, maps = _columns_first(mixture.levers, mixture.maps)
+        levers, maps = mixture.columns
         first_row, used = _take_in(
             values, seen, live, self.offsets, log, now, cell, rows, mixture.origins, mixture.first_row, used,
             *self._constants, mixture.means, levers, mixture.freedom, maps, mixture.constants,
             mixture.solved, self.simple, self.guard,
         )  # fmt: skip
         moved = object.__new__(Mixture)
-        moved.__dict__.update(mixture.__dict__)
-        moved.__dict__.update(
-            live=live, now=now + 1, cell=cell + 1, first_row=first_row, used=used, seen=mixture.seen + 1
-        )
+        inside = moved.__dict__
+        inside.update(mixture.__dict__)
+        inside["live"], inside["now"], inside["cell"] = live, now + 1, cell + 1
+        inside["first_row"], inside["used"], inside["seen"] = first_row, used, mixture.seen + 1
         return moved
 
     @cached_property
@@ -400,7 +405,7 @@ class Mixer(Immutable):
         if not mixture.cell:
             return rows
         work = kernels.workspace(S, len(self.ridges), H, self.width, E)
-        levers, maps = _columns_first(mixture.levers, mixture.maps)
+        levers, maps = mixture.columns
         seasons, orders, inputs, _, _, smoothing, _ = self.tables
         # The log is written into at the present cell only, with the numbers that are there already.
         log = mixture.log[:, : mixture.now].copy()

@@ -149,6 +149,7 @@ class ForecastStream:
             raise ValueError("the forecaster does not mix; make one by forecaster_for(horizon), or with mixture=True.")
         self._provisional: ForecasterState | None = None
         self._watched: DetectorState = self.detector.initial_state(count)
+        self._shared = False  # whether somebody else may hold what the detector knows
         self._newest = np.full(count, np.nan)
         self._reach = np.zeros((2, count))
         self._recent = np.full((RECENT, 6, count), np.nan)
@@ -201,7 +202,8 @@ class ForecastStream:
                 f"time={time} is not after {self._time}, the time of the reading before; time only runs forwards: "
                 f"sort the readings, or build the stream with late='skip'."
             )
-        return self._push(given, elapsed, None if time is None else float(time))
+        moment = None if time is None else float(time)
+        return self._push_next(given, elapsed, moment) or self._push(given, elapsed, moment)
 
     def push_many(
         self,
@@ -307,12 +309,13 @@ class ForecastStream:
 
     def state_dict(self) -> dict[str, Any]:
         """All that the stream has come to know, its clock included."""
+        self._shared = True
         return {
             "learnt": self._learnt,
             "watched": self._watched,
             "newest": self._newest,
             "reach": self._reach,
-            "recent": self._recent,
+            "recent": self._recent.copy(),
             "time": self._time,
             "timed": self._timed,
             "pending": self._pending,
@@ -340,7 +343,7 @@ class ForecastStream:
                 "what the detector knew has another shape: it looked at other features, or another version of hippozoo "
                 "wrote it; begin a new stream."
             )
-        self._learnt, self._watched, self._provisional = known["learnt"], known["watched"], None
+        self._learnt, self._watched, self._provisional, self._shared = known["learnt"], known["watched"], None, True
         self._newest, self._reach = np.array(known["newest"], float), np.array(known["reach"], float)
         self._recent = np.array(known["recent"], float)
         self._time = None if known["time"] is None else float(known["time"])
@@ -494,6 +497,37 @@ class ForecastStream:
         number = self.readings
         parts: Any = self._told(*told, surprise.p[0])
         return Pushed(*parts, alarms=alarms, forecast=lambda: self._forecast_at(number))
+
+    def _push_next(self, given: np.ndarray, elapsed: float | None, time: float | None) -> Pushed | None:
+        """The same for what comes most often, a single number after the usual step; None where it is not that."""
+        usual = self.forecaster.dt
+        if self.channels is not None or not self._pending or elapsed is None or self._renews(self.readings):
+            return None
+        if elapsed != usual and not abs(elapsed - usual) <= _SAME * usual:
+            return None
+        value = float(given[0])
+        learnt = self.state
+        told = mixing.expected_next(self.forecaster, learnt)
+        if told is None or value != value:
+            return None
+        mean, size = told
+        if not (1e-290 < size < math.inf and -math.inf < mean < math.inf):
+            return None
+        above, below = self._reach[:, 0].tolist()
+        lower, upper = mean - size * below, mean + size * above
+        error = min(max((value - mean) / size, -1e6), 1e6)
+        if self._shared:
+            self._watched, self._shared = self._watched.copy(), False
+        p, kind, strange, alarm = self.detector.watch_here(self._watched, value, error)
+        self._moved(learnt, given, time)
+        number = self.readings
+        self._recent[number % RECENT, :, 0] = (number if time is None else time, value, mean, lower, upper, error)
+        self.readings = number = number + 1
+        alarms: tuple[Alarm, ...] = ()
+        if alarm:
+            row = Surprise(np.array([[p]]), np.array([[alarm]]), np.array([[kind]]), np.array([[strange]]))
+            alarms = self._alarms(row, learnt, time)
+        return Pushed(mean, lower, upper, error, p, alarms, lambda: self._forecast_at(number))
 
     def _judged(self, given: np.ndarray, elapsed: float | None) -> tuple[Any, ...]:
         """What is learnt before a reading, how far bands reach, what is said of it, and the detector after it."""

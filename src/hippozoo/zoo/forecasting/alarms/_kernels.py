@@ -9,7 +9,7 @@ import numpy as np
 
 from hippozoo._compiled import compiled
 
-__all__ = ["BINS", "LEVELS", "NUMBERS", "RING", "watch"]
+__all__ = ["BINS", "LEVELS", "NUMBERS", "RING", "watch", "watch_one"]
 
 # Single numbers of a channel: readings seen, fading mean and variance of the values, weights of the histograms and of
 # the counts, where the rings stand, readings since the last alarm, readings since the beginning, and the unit of all
@@ -103,84 +103,95 @@ def _rarity(counts, counted, unit, quiet, prior, enough, combined):
 
 @compiled()
 @no_type_check
+def watch_one(
+    value, error, own, rings, histograms, counts, last, windows, error_window, forgetting, memory, silence, warmup,
+    quiet, prior, enough, threshold,
+):  # fmt: skip
+    """One channel takes in one reading: p, the feature that was strangest, its size, and whether to give an alarm."""
+    own[CLOCK] += 1.0
+    own[SINCE] += 1.0
+    p, strangest, size, alarm = 1.0, -1, 0.0, False
+    if math.isnan(value):
+        return p, strangest, size, alarm
+    features = np.empty(len(windows) + 4)
+    deviation = math.sqrt(own[VARIANCE])
+    level = 0.0
+    if deviation > 0.0:
+        level = min(max((value - own[MEAN]) / deviation, -_LEVEL_CLIP), _LEVEL_CLIP)
+    shock = 0.0 if math.isnan(error) else min(max(error, -_ERROR_CLIP), _ERROR_CLIP)
+    at = int(own[AT])
+    rings[0, at], rings[1, at] = level, shock
+    seen = int(own[SEEN]) + 1
+    for j in range(len(windows)):
+        length = min(windows[j], seen)
+        total = 0.0
+        for i in range(length):
+            total += rings[0, (at - i) % RING]
+        features[j] = abs(total) / length
+    length = min(error_window, seen)
+    total, squares = 0.0, 0.0
+    for i in range(length):
+        one = rings[1, (at - i) % RING]
+        total += one
+        squares += one * one
+    spread = math.sqrt(squares / length)
+    features[len(windows)] = spread
+    features[len(windows) + 1] = abs(total) / math.sqrt(length)
+    features[len(windows) + 2] = 1.0 / (spread + _CALMEST)
+    features[len(windows) + 3] = 0.0 if math.isnan(error) else abs(error)
+
+    unit = own[UNIT]
+    if own[WEIGHT] >= warmup * unit:
+        combined = 0.0
+        for j in range(len(features)):
+            one = _strangeness(histograms[j], own[WEIGHT], unit, features[j])
+            if j >= len(features) - 2:
+                one -= _HANDICAP
+            if one > combined:
+                combined, strangest = one, j
+        p = _rarity(counts, own[COUNTED], unit, quiet, prior, enough, combined)
+        if strangest >= 0:
+            size = features[strangest]
+        if p <= threshold and own[SINCE] > silence:
+            alarm = True
+            own[SINCE] = 0.0
+        own[COUNTED] += unit
+        for i in range(min(int(combined / LEVEL_STEP), LEVELS - 1) + 1):
+            if own[CLOCK] - last[i] > silence:
+                counts[i] += unit
+                last[i] = own[CLOCK]
+    for j in range(len(features)):
+        histograms[j, _bin(features[j])] += unit
+    own[WEIGHT] += unit
+    own[UNIT] = unit * math.exp(1.0 / memory)
+    if own[UNIT] > _LARGEST_UNIT:
+        for total in (histograms.reshape(-1), counts):
+            total /= own[UNIT]
+        own[WEIGHT] /= own[UNIT]
+        own[COUNTED] /= own[UNIT]
+        own[UNIT] = 1.0
+
+    if seen > _STEADY and deviation > 0.0:
+        reach = _MEAN_CLIP * deviation
+        value = min(max(value, own[MEAN] - reach), own[MEAN] + reach)
+    step = max(1.0 / seen, 1.0 / forgetting)
+    change = value - own[MEAN] if seen > 1 else 0.0
+    own[MEAN] = own[MEAN] + step * change if seen > 1 else value
+    own[VARIANCE] = (1.0 - step) * (own[VARIANCE] + step * change * change)
+    own[SEEN], own[AT] = seen, (at + 1) % RING
+    return p, strangest, size, alarm
+
+
+@compiled()
+@no_type_check
 def watch(
     values, errors, numbers, rings, histograms, counts, last, windows, error_window, forgetting, memory, silence,
     warmup, quiet, prior, enough, threshold, p, kind, size, alarm,
 ):  # fmt: skip
     """Take in readings (time, channels); fill p, the feature that was strangest, its length in readings, and alarms."""
-    features = np.empty(len(windows) + 4)
-    growth = math.exp(1.0 / memory)
     for t in range(len(values)):
         for c in range(values.shape[1]):
-            own = numbers[c]
-            own[CLOCK] += 1.0
-            own[SINCE] += 1.0
-            p[t, c], kind[t, c], size[t, c], alarm[t, c] = 1.0, -1, 0.0, False
-            value, error = values[t, c], errors[t, c]
-            if math.isnan(value):
-                continue
-            deviation = math.sqrt(own[VARIANCE])
-            level = 0.0
-            if deviation > 0.0:
-                level = min(max((value - own[MEAN]) / deviation, -_LEVEL_CLIP), _LEVEL_CLIP)
-            shock = 0.0 if math.isnan(error) else min(max(error, -_ERROR_CLIP), _ERROR_CLIP)
-            at = int(own[AT])
-            rings[c, 0, at], rings[c, 1, at] = level, shock
-            seen = int(own[SEEN]) + 1
-            for j in range(len(windows)):
-                length = min(windows[j], seen)
-                total = 0.0
-                for i in range(length):
-                    total += rings[c, 0, (at - i) % RING]
-                features[j] = abs(total) / length
-            length = min(error_window, seen)
-            total, squares = 0.0, 0.0
-            for i in range(length):
-                one = rings[c, 1, (at - i) % RING]
-                total += one
-                squares += one * one
-            spread = math.sqrt(squares / length)
-            features[len(windows)] = spread
-            features[len(windows) + 1] = abs(total) / math.sqrt(length)
-            features[len(windows) + 2] = 1.0 / (spread + _CALMEST)
-            features[len(windows) + 3] = 0.0 if math.isnan(error) else abs(error)
-
-            combined, strangest, unit = 0.0, -1, own[UNIT]
-            if own[WEIGHT] >= warmup * unit:
-                for j in range(len(features)):
-                    one = _strangeness(histograms[c, j], own[WEIGHT], unit, features[j])
-                    if j >= len(features) - 2:
-                        one -= _HANDICAP
-                    if one > combined:
-                        combined, strangest = one, j
-                p[t, c] = _rarity(counts[c], own[COUNTED], unit, quiet, prior, enough, combined)
-                kind[t, c] = strangest
-                if strangest >= 0:
-                    size[t, c] = features[strangest]
-                if p[t, c] <= threshold and own[SINCE] > silence:
-                    alarm[t, c] = True
-                    own[SINCE] = 0.0
-                own[COUNTED] += unit
-                for i in range(min(int(combined / LEVEL_STEP), LEVELS - 1) + 1):
-                    if own[CLOCK] - last[c, i] > silence:
-                        counts[c, i] += unit
-                        last[c, i] = own[CLOCK]
-            for j in range(len(features)):
-                histograms[c, j, _bin(features[j])] += unit
-            own[WEIGHT] += unit
-            own[UNIT] = unit * growth
-            if own[UNIT] > _LARGEST_UNIT:
-                for total in (histograms[c].reshape(-1), counts[c]):
-                    total /= own[UNIT]
-                own[WEIGHT] /= own[UNIT]
-                own[COUNTED] /= own[UNIT]
-                own[UNIT] = 1.0
-
-            if seen > _STEADY and deviation > 0.0:
-                reach = _MEAN_CLIP * deviation
-                value = min(max(value, own[MEAN] - reach), own[MEAN] + reach)
-            step = max(1.0 / seen, 1.0 / forgetting)
-            change = value - own[MEAN] if seen > 1 else 0.0
-            own[MEAN] = own[MEAN] + step * change if seen > 1 else value
-            own[VARIANCE] = (1.0 - step) * (own[VARIANCE] + step * change * change)
-            own[SEEN], own[AT] = seen, (at + 1) % RING
+            p[t, c], kind[t, c], size[t, c], alarm[t, c] = watch_one(
+                values[t, c], errors[t, c], numbers[c], rings[c], histograms[c], counts[c], last[c], windows,
+                error_window, forgetting, memory, silence, warmup, quiet, prior, enough, threshold,
+            )  # fmt: skip

@@ -49,6 +49,11 @@ class DetectorState:
         """How many streams are watched side by side."""
         return len(self.numbers)
 
+    def copy(self) -> DetectorState:
+        """The same, for somebody who writes into it."""
+        arrays = (self.numbers, self.rings, self.histograms, self.counts, self.last)
+        return DetectorState(self.single, *[one.copy() for one in arrays])
+
 
 @dataclass(frozen=True, eq=False)
 class Surprise:
@@ -207,11 +212,24 @@ class Detector(Immutable):
         errors: Float[np.ndarray, "time channels"],
     ) -> tuple[DetectorState, Surprise]:
         """`watch` for those who have checked what they pass: contiguous float64, channels in any case."""
-        after = [array.copy() for array in (state.numbers, state.rings, state.histograms, state.counts, state.last)]
+        after = state.copy()
         p, size = np.empty(values.shape), np.empty(values.shape)
         kind, alarm = np.empty(values.shape, np.int64), np.empty(values.shape, bool)
-        kernels.watch(values, errors, *after, *self._settings, p, kind, size, alarm)
-        return DetectorState(state.single, *after), Surprise(p, alarm, kind, size)
+        kernels.watch(
+            values, errors, after.numbers, after.rings, after.histograms, after.counts, after.last, *self._settings,
+            p, kind, size, alarm,
+        )  # fmt: skip
+        return after, Surprise(p, alarm, kind, size)
+
+    def watch_here(self, state: DetectorState, value: float, error: float) -> tuple[float, int, float, bool]:
+        """`watch` for one reading of one channel by those who own the state: it is written over, and no other returned.
+
+        What is returned are p, kind, size and alarm.
+        """
+        return kernels.watch_one(
+            value, error, state.numbers[0], state.rings[0], state.histograms[0], state.counts[0], state.last[0],
+            *self._settings,
+        )  # fmt: skip
 
     def usual(self, state: DetectorState) -> Float[np.ndarray, "two channels"]:
         """The stream's own mean and deviation, as fading as `forgetting` says: what a level is compared with."""
