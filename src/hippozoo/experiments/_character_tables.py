@@ -39,7 +39,7 @@ DEPARTURES = (
     Departure(
         "rate",
         "1e-3, constant",
-        "8e-3, then twice or half of it as long as that helps, each on one pass; warm-up, then linear to zero",
+        "1.6e-2, then twice or half of it as long as that helps, each on one pass; warm-up, then linear to zero",
         "at 1e-3 three passes are far too few for any model",
     ),
     Departure(
