@@ -1,6 +1,7 @@
 """Sources of a watch: whole lines only, and the place to go on from."""
 
 import io
+import os
 
 import pytest
 
@@ -21,7 +22,7 @@ def all_lines(source):
 
 def test_lines_are_numbered_and_have_no_ends(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_bytes("\ufefftime,value\r\n1,2\r\n3,4".encode())
+    path.write_bytes("\ufefftime,value\r\n1,2\r\n3,4\r\n".encode())
     with Lines(str(path)) as source:
         found = all_lines(source)
     assert texts(found) == ["time,value", "1,2", "3,4"]
@@ -84,7 +85,7 @@ def test_another_file_under_the_old_name_is_refused_unless_it_grows(tmp_path):
 
 
 def test_standard_input_gives_what_is_there():
-    with Lines("-", stdin=io.BytesIO(b"x\n1\n2")) as source:
+    with Lines("-", stdin=io.BytesIO(b"x\n1\n2\n")) as source:
         assert texts(all_lines(source)) == ["x", "1", "2"]
 
 
@@ -94,6 +95,8 @@ def test_standard_input_gives_what_is_there():
         (lambda path: None, "is not there"),
         (lambda path: path.mkdir(), "is a folder"),
         (lambda path: path.write_bytes(b"PNG\x00\x01"), "is a binary file"),
+        (lambda path: path.write_bytes(bytes(range(1, 256))), "is a binary file"),
+        (os.mkfifo, "is a pipe.* pass - and <"),
     ],
 )
 def test_what_cannot_be_read_is_said(tmp_path, make, message):
@@ -101,3 +104,90 @@ def test_what_cannot_be_read_is_said(tmp_path, make, message):
     make(path)
     with pytest.raises(WatchError, match=message):
         Lines(str(path), Place())
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_line_counts_once_its_end_is_there(tmp_path, follow):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1\n2.4")
+    with Lines(str(path), follow=follow) as source:
+        assert texts(source.read()) == ["x", "1"]
+        assert source.read() == []
+        assert source.torn == 3
+        place = source.place
+    path.write_text("x\n1\n2.45\n")
+    with Lines(str(path), place, follow=follow) as source:
+        found = source.read()
+        assert (texts(found), found[0].number, source.torn) == (["2.45"], 3, None)
+
+
+def test_what_a_writer_still_adds_to_a_file_that_was_moved_away_is_read_first(tmp_path):
+    path, old = tmp_path / "a.csv", tmp_path / "a.csv.1"
+    path.write_text("x\n1\n")
+    with Lines(str(path), follow=True) as source, path.open("a") as writer:
+        assert texts(source.read()) == ["x", "1"]
+        path.rename(old)
+        path.write_text("")  # as logrotate does, before the writer has heard of it
+        assert source.read() == []
+        writer.write("2\n")
+        writer.flush()
+        assert texts(source.read()) == ["2"]
+        writer.write("3\n4")
+        writer.flush()
+        path.write_text("x\n5\n")
+        assert texts(source.read()) == ["3"]
+        assert source.read() == []
+        assert source.begun_anew == "was replaced (its last line, number 5, had no end and is left out)"
+        assert texts(source.read()) == ["x", "5"]
+
+
+def test_a_file_that_was_short_when_it_was_opened_is_known_again_by_all_that_was_read(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n")
+    with Lines(str(path), follow=True) as source:
+        source.read()
+        path.write_text("x\n1\n2\n")
+        assert texts(source.read()) == ["1", "2"]
+        place = source.place
+    path.write_text("x\n7\n8\n9\n")  # another file of the same name and header, and longer
+    with pytest.raises(WatchError, match="begins with other bytes"):
+        Lines(str(path), place)
+    with Lines(str(path), place, follow=True) as source:
+        assert texts(source.read()) == ["x", "7", "8", "9"]
+
+
+def test_a_file_that_was_cut_and_grew_again_between_two_looks_is_noticed(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1\n2\n")
+    with Lines(str(path), follow=True) as source:
+        source.read()
+        path.write_text("x\n5\n6\n7\n")
+        assert texts(source.read()) == ["7"]  # nothing says that it is not the next line
+        assert source.read() == []
+        assert source.begun_anew == "was cut"
+        assert texts(source.read()) == ["x", "5", "6", "7"]
+
+
+def test_a_torn_line_that_is_taken_back_is_read_as_it_is_now(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1\n234567")
+    with Lines(str(path), follow=True) as source:
+        source.read()
+        path.write_text("x\n1\n5\n")
+        assert source.read() == []
+        assert source.begun_anew is None
+        assert texts(source.read()) == ["5"]
+
+
+def test_waiting_for_standard_input_leaves_room_for_signals():
+    inside, outside = os.pipe()
+    with os.fdopen(inside, "rb") as stdin, os.fdopen(outside, "wb") as writer:
+        source = Lines("-", stdin=stdin)
+        assert source.read() == []  # at once
+        assert not source.ended
+        writer.write(b"x\n1")
+        writer.flush()
+        assert texts(source.read()) == ["x"]
+        writer.close()
+        assert source.read() == []
+        assert (source.ended, source.torn) == (True, 2)

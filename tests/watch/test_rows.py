@@ -84,6 +84,8 @@ def test_a_json_key_that_vanishes_is_missing_and_said():
         (["time,flow"], {}, "has a header and no row yet"),
         (["1,2", "3,4"], {}, "has no header"),
         (["a,a", "3,4"], {}, "two columns 'a'"),
+        (['time,"flow"\rheat', "3,4"], {}, "line 1 cannot be read as CSV"),
+        (["time,flow", "1,2"], {"columns": ["flow", "flow"]}, "--column flow is given twice"),
         (["time,flow", "1,2"], {"columns": ["flwo"]}, "did you mean 'flow'"),
         (["time,flow", "1,2"], {"time": "when"}, "has no column 'when'"),
         (["time,name", "1,pump"], {}, "no column of numbers"),
@@ -94,3 +96,8 @@ def test_a_json_key_that_vanishes_is_missing_and_said():
 def test_a_source_that_cannot_be_watched_is_refused_in_words(texts, choices, message):
     with pytest.raises(WatchError, match=message):
         layout(*texts, **choices)
+
+
+def test_a_json_key_that_is_empty_or_absent_at_first_is_watched_too():
+    found = layout('{"time": 0, "flow": 1, "heat": null}', '{"time": 1, "flow": 2, "heat": 3, "late": 4}')
+    assert found.columns == ("flow", "heat", "late")

@@ -47,6 +47,16 @@ def test_a_database_that_is_none_is_said(tmp_path):
         write_page(tmp_path / "x.db", tmp_path / "x.html")
     with pytest.raises(WatchError, match="is not there"):
         last_alarms(tmp_path / "none.db")
+    with pytest.raises(WatchError, match="is a folder"):
+        last_alarms(tmp_path)
+
+
+def test_a_page_never_takes_the_place_of_its_database(database, tmp_path):
+    path = tmp_path / "pump.html"
+    path.write_bytes(database.read_bytes())
+    with pytest.raises(WatchError, match=r"is the database.*\.db"):
+        write_page(path, path)
+    assert path.read_bytes() == database.read_bytes()
 
 
 def test_reading_leaves_nothing_beside_the_database(database, tmp_path):

@@ -266,6 +266,44 @@ def test_told_to_stop_it_commits_what_it_has_read_and_leaves_nothing_over(tmp_pa
     assert tables(out, ["readings"]) == tables(tmp_path / "once.db", ["readings"])
 
 
+def test_a_torn_last_line_waits_for_the_next_run_and_is_never_half_a_number(tmp_path):
+    source = series(tmp_path / "pump.csv", 300, spike=250)
+    watched(source, tmp_path / "once.db")
+    content = source.read_text()
+    source.write_text(content[: content.index("\n12000,") + 10])  # 12000,0.45 perhaps, and it goes on
+    status, _, warned = watched(source, tmp_path / "pump.db")  # as from cron, without --follow
+    assert status.readings == 200
+    assert "line 202" in warned[-1]
+    assert "left for the next run" in warned[-1]
+    source.write_text(content)
+    watched(source, tmp_path / "pump.db")
+    assert tables(tmp_path / "pump.db") == tables(tmp_path / "once.db")
+
+
+@pytest.mark.parametrize(("choices", "words"), [({"every": 0.0}, "--every 0: a step"), ({"rate": 0.0}, "rate=0.0")])
+def test_settings_that_cannot_be_are_refused_before_a_file_is_made(tmp_path, choices, words):
+    with pytest.raises(ValueError, match=words):
+        watched(series(tmp_path / "pump.csv", 60, spike=50), tmp_path / "pump.db", **choices)
+    assert [path.name for path in tmp_path.iterdir()] == ["pump.csv"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a signal")
+def test_told_to_stop_while_nothing_comes_it_stops(tmp_path):
+    source, out = series(tmp_path / "pump.csv", 300, spike=250), tmp_path / "pump.db"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen(_command("-", out), **pipes) as process:
+        process.stdin.write(source.read_bytes())
+        process.stdin.flush()  # and it stays open
+        while process.poll() is None and _count(out) < 300:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(timeout=60)
+        finally:
+            process.kill()
+        assert b"300 readings" in process.stderr.read()
+
+
 def test_a_step_that_changes_goes_on_and_a_source_that_is_none_is_refused(tmp_path):
     rows = "".join(f"{60 * k if k < 40 else 2400 + 7 * (k - 40)},{k % 5}\n" for k in range(80))
     (tmp_path / "pump.csv").write_text("time,flow\n" + rows)

@@ -7,7 +7,7 @@ import os
 import select
 import stat
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ __all__ = ["Line", "Lines", "Place", "STANDARD_INPUT"]
 
 STANDARD_INPUT = "-"
 _CHUNK = 1 << 18
-# A file is known again by its first bytes, as far as they had been written when it was opened.
+# A file is known again by its first bytes, as far as they have been read.
 _HEAD = 1024
 # No reading is longer; a longer line is a sign of a file that is no table.
 _LONGEST = 1 << 20
@@ -45,7 +45,7 @@ class Place:
     inode
         Of the file; 0 for standard input.
     head_length, head
-        How many of the first bytes were hashed, and their hash.
+        How many of the first bytes were hashed (those read, up to a limit), and their hash.
     """
 
     offset: int = 0
@@ -61,6 +61,9 @@ def _hashed(content: bytes) -> str:
 
 class Lines:
     r"""Reads a source in pieces of whole lines; a torn last line waits until the rest of it is there.
+
+    A line counts once its end is there: until then nobody knows whether 1.2 is the beginning of 1.25. What has no end
+    when the source ends is left for the next run, and `torn` is its number.
 
     Parameters
     ----------
@@ -95,6 +98,7 @@ class Lines:
         self.ended = False
         self.begun_anew: str | None = None  # why, since this was last asked
         self._rest = self._begin = b""
+        self._inode = 0
         self._stream: Any
         if source == STANDARD_INPUT:
             self._stream = sys.stdin.buffer if stdin is None else stdin
@@ -119,30 +123,30 @@ class Lines:
             mode = path.stat().st_mode
             if stat.S_ISDIR(mode):
                 raise WatchError(f"{path} is a folder; pass a CSV or JSON lines file, or - for standard input.")
-            self._stream = path.open("rb")
+            if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+                raise WatchError(f"{path} is a pipe, and what was read cannot be found again; pass - and < {path}.")
+            stream = path.open("rb")
         except FileNotFoundError:
             raise WatchError(f"{path} is not there; pass a CSV or JSON lines file, or - for standard input.") from None
         except OSError as error:
             raise WatchError(f"{path} cannot be read: {error.strerror}.") from error
-        begin = self._begin = self._stream.read(_HEAD)
-        if b"\x00" in begin:
-            self._stream.close()
+        begin = stream.read(_HEAD)
+        if _is_binary(begin):
+            stream.close()
             raise WatchError(f"{path} is a binary file; pass text: CSV, or one JSON object in each line.")
-        status = os.fstat(self._stream.fileno())
-        fresh = Place(0, 0, status.st_ino, len(begin), _hashed(begin))
+        status = os.fstat(stream.fileno())
         why = self._why_another(place, begin, status.st_size)
         if why and not self.follow:
-            self._stream.close()
+            stream.close()
             raise WatchError(
                 f"{path} {why} since it was last read; watch it with --follow if it is replaced as it grows, "
                 f"or write to another --out."
             )
-        if place.offset and not why:
-            self.place = replace(fresh, offset=place.offset, number=place.number)
-        else:
-            self.place, self.begun_anew = fresh, why or None
+        self._stream, self._inode, self._begin, self._rest = stream, status.st_ino, begin, b""
+        if why:
+            place, self.begun_anew = Place(), why
+        self.place = self._place(place.offset, place.number)
         self._stream.seek(self.place.offset)
-        self._rest = b""
 
     @staticmethod
     def _why_another(place: Place, begin: bytes, size: int) -> str:
@@ -154,18 +158,21 @@ class Lines:
             return "begins with other bytes: it was replaced"
         return ""
 
+    @property
+    def torn(self) -> int | None:
+        """The number of a line whose beginning is there and whose end is not."""
+        return self.place.number + 1 if self._rest else None
+
     def read(self) -> list[Line]:
         """The next whole lines, as many as are there up to a piece's size; none at the end, or while nothing comes."""
+        if self.source == STANDARD_INPUT and not _has_come(self._stream):
+            return []
         piece = self._next_piece()
         if not piece:
             if self.follow and self.source != STANDARD_INPUT:
-                self._notice_replacement()
-                return []
+                return self._notice_replacement()
             self.ended = True
-            if not self._rest:
-                return []
-            whole, self._rest = self._rest, b""
-            return self._split(whole)
+            return []
         content = self._rest + piece
         end = content.rfind(b"\n") + 1
         if not end and len(content) > _LONGEST:
@@ -177,11 +184,13 @@ class Lines:
 
     def place_after(self, line: Line) -> Place:
         """Where to go on behind a line that was read; what comes after it may still be corrected."""
-        end = min(line.end, self.place.offset)  # a file that ends without a newline ends one byte before
-        place = replace(self.place, offset=end, number=line.number)
-        if end >= self.place.head_length:
-            return place
-        return replace(place, head_length=end, head=_hashed(self._begin[:end]))
+        return self._place(line.end, line.number)
+
+    def _place(self, offset: int, number: int) -> Place:
+        if self.source == STANDARD_INPUT:
+            return Place(offset, number)
+        head = self._begin[:offset]
+        return Place(offset, number, self._inode, len(head), _hashed(head))
 
     def wait(self, seconds: float) -> None:
         """Rest until something may have come, for so long at the most."""
@@ -204,18 +213,57 @@ class Lines:
             number, end = number + 1, end + len(part) + 1
             text = part.rstrip(b"\r").decode("utf-8", errors="replace")
             lines.append(Line(number, text.removeprefix("\ufeff") if number == 1 else text, end))
-        self.place = replace(self.place, offset=self.place.offset + len(whole), number=number)
+        known = len(self._begin)  # when the file was opened it may have been shorter than a head
+        if known < _HEAD:
+            self._begin += whole[known - self.place.offset :][: _HEAD - known]
+        self.place = self._place(end, number)
         return lines
 
-    def _notice_replacement(self) -> None:
-        """At the end of a file that grows, see whether another one has taken its name, or whether it was cut."""
+    def _notice_replacement(self) -> list[Line]:
+        """At the end of a file that grows: was it replaced, or cut? What is left of the old one comes first."""
+        descriptor = self._stream.fileno()
         try:
             now = os.stat(self.source)  # noqa: PTH116  (a path object made every time is slower)
         except FileNotFoundError:
-            return  # moved away, and the next one is not there yet
-        if now.st_ino == self.place.inode and now.st_size >= self.place.offset + len(self._rest):
-            return
-        cut = now.st_ino == self.place.inode
-        self._stream.close()
-        self._open(Place())
-        self.begun_anew = "was cut" if cut else "was replaced"
+            return []  # moved away, and the next one is not there yet
+        if now.st_ino == self._inode:
+            why = self._why_another(self.place, os.pread(descriptor, _HEAD, 0), now.st_size) and "was cut"
+            if not why and now.st_size < self.place.offset + len(self._rest):
+                self._stream.seek(self.place.offset)  # the torn line was taken back
+                self._rest = b""
+        else:
+            # While the next file is empty, its writer may still be writing to the one before.
+            why = "was replaced" if now.st_size else ""
+            if why and os.fstat(descriptor).st_size > self.place.offset + len(self._rest):
+                return self.read()
+        if why:
+            torn = f" (its last line, number {self.torn}, had no end and is left out)" if self._rest else ""
+            before = self._stream
+            try:
+                self._open(Place())
+            except WatchError:
+                if Path(self.source).exists():
+                    raise
+                return []  # moved away in this very moment
+            before.close()
+            self.begun_anew = why + torn
+        return []
+
+
+def _has_come(stream: Any) -> bool:
+    """Whether a read would return at once; one that waits would not hear a signal."""
+    try:
+        return bool(select.select([stream], [], [], 0)[0])
+    except (OSError, ValueError, TypeError):  # nothing that the system knows: memory, in a test
+        return True
+
+
+def _is_binary(begin: bytes) -> bool:
+    """Whether the first bytes of a file are no text: zeros, or neither UTF-8 nor free of control characters."""
+    if b"\x00" in begin:
+        return True
+    try:
+        begin[:-4].decode()  # the last character may be cut
+    except UnicodeDecodeError:
+        return any(byte < 32 and byte not in b"\t\n\r\f\v" for byte in begin)
+    return False

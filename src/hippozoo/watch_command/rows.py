@@ -177,11 +177,16 @@ def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), 
         cells = Layout("json", (), (), None, False)._json_cells(filled[0])
         if isinstance(cells, str):
             raise WatchError(f"{source}: {cells}")
-        kind, names, separator, examples = "json", (), ",", [cells]
-        known = tuple(str(name) for name in cells)
+        kind, names, separator = "json", (), ","
+        found = [Layout("json", (), (), None, False)._json_cells(line) for line in filled]
+        examples = [cells for cells in found if isinstance(cells, dict)]
+        known = tuple(dict.fromkeys(str(name) for cells in examples for name in cells))
     else:
         separator = max(",;\t|", key=filled[0].text.count)
-        names = known = tuple(cell.strip() for cell in _split(filled[0].text, separator) or ())
+        header = _split(filled[0].text, separator)
+        if header is None:
+            raise WatchError(f"{source}: line {filled[0].number} cannot be read as CSV; pass a table with a header.")
+        names = known = tuple(cell.strip() for cell in header)
         kind = "csv"
         if len(filled) < 2:
             raise WatchError(f"{source} has a header and no row yet; watch it with --follow to wait for some.")
@@ -196,6 +201,8 @@ def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), 
         rows = [_split(line.text, separator) for line in filled[1:]]
         examples = [dict(zip(names, row, strict=True)) for row in rows if row is not None and len(row) == len(names)]
     for name in [*columns, *([time] if time is not None else [])]:
+        if columns.count(name) > 1:
+            raise WatchError(f"--column {name} is given twice; name each column once.")
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]!r}? " if near else ""

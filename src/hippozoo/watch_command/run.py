@@ -166,8 +166,9 @@ class Watch:
             first = self._first_lines(lines)
             layout = layout_for(first, self._name, asked.columns, asked.time)
             every = self._usual_step(first, layout)
+            stream = self._stream(layout, every)  # settings that cannot be are refused before a file is made
             with Store(self.out, known | {"layout": asdict(layout), "every": every}, layout.columns) as store:
-                yield store, lines, layout, self._stream(layout, every), first
+                yield store, lines, layout, stream, first
 
     def _demand_same(self, layout: Layout, every: float) -> None:
         """A database goes on with what it was begun with; what is asked for anew must agree."""
@@ -197,6 +198,8 @@ class Watch:
 
     def _usual_step(self, first: Sequence[Line], layout: Layout) -> float:
         if self.settings.every is not None:
+            if not 0 < self.settings.every < math.inf:
+                raise WatchError(f"--every {self.settings.every:g}: a step is longer than 0; pass its length.")
             return float(self.settings.every)
         if layout.time is None:
             return 1.0
@@ -265,6 +268,9 @@ class Watch:
                 break
             if not piece:
                 lines.wait(_PAUSE)
+        if lines.torn is not None:
+            text = f"line {lines.torn} of {self._name} has no end yet, so it may be half written: it is left for the "
+            self.warn(f"{text}next run (if it is whole, end it with a newline).")
         kept = store.snapshot()
         if kept is None or kept[0] < stream.readings:
             final = Batch([], [], [], progress, (stream.readings, checkpoint.dumps(stream)))
@@ -360,7 +366,7 @@ class Watch:
 
     def _say(self, text: str) -> None:
         """Each kind of trouble once, and that there are more; all of them are in the database."""
-        kind = re.sub(r"'[^']*'|\d[\d.:TZe+-]*", "", text)
+        kind = re.sub(r"'[^']*'|-?\d[\d.:TZe+-]*", "", text)
         self._warned[kind] += 1
         if self._warned[kind] == 1:
             self.warn(text)

@@ -72,6 +72,8 @@ def write_page(path: Path, out: Path) -> Path:
     out
         The HTML file.
     """
+    if out.exists() and out.samefile(path):
+        raise WatchError(f"{path} is the database, and the page would take its place; give it a name that ends in .db.")
     settings = Store.settings_of(path)
     layout = settings["layout"]
     page = Page(f"{path.name}: what was watched")

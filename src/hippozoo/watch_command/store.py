@@ -363,7 +363,8 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         A file that a watch has written; anything else is refused in words.
     """
     if not path.is_file():
-        raise WatchError(f"{path} is not there; pass a database that hippozoo watch has written.")
+        what = "is a folder" if path.is_dir() else "is not a file" if path.exists() else "is not there"
+        raise WatchError(f"{path} {what}; pass a database that hippozoo watch has written.")
     database = None
     try:
         database = _connected(path)
