@@ -17,7 +17,7 @@ RECIPES = {"ours": 2, "others": 2}
 # The cheapest model decides whether embeddings are tied.
 DECIDERS = ("lstm",)
 # Without these the contest cannot be judged: is it the polynomial memory that wins, or recent samples, or the bank?
-DECISIVE = ("taps alone", "no bank")
+DECISIVE = ("taps alone", "no bank", "taps alone, and the bank")
 # Entries of the agenda that are open at the same time, so that several processes have work to the end of a round.
 SIDE_BY_SIDE = 8
 

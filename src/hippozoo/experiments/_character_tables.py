@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hippozoo import checkpoint
 from hippozoo.experiments import Departure, Result, save_figure
 from hippozoo.experiments._character_models import ROWS
@@ -105,7 +107,8 @@ def draw(result: Result, folder: Path, paper_ratios: Mapping[str, float]) -> Non
                 ax.plot(steps, perplexity, label=name)
             ax.set(xlabel="million characters read", ylabel="validation perplexity", title=f"Learning{quick}")
             ax.set_yscale("log")
-            ticks = [4, 4.5, 5, 6, 7, 8, 10, 15, 20, 40]
+            low, high = ax.get_ylim()
+            ticks = [tick for tick in (3.5, 4, 4.5, 5, 6, 7, 8, 10, 15, 20, 40) if low <= tick <= high]
             ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
             ax.minorticks_off()
             figure.legend(loc="outside right upper", fontsize=7)
@@ -120,14 +123,18 @@ def draw_kernels(folder: Path, size: int, shown: int = 6) -> None:
     if not file.exists():
         return
     layers = [block.layer for block in checkpoint.load(file).layers if isinstance(block.layer, LagLayer)]
-    figure = Figure(figsize=(3.2 * len(layers), 3), layout="constrained")
-    for number, (ax, layer) in enumerate(zip(figure.subplots(1, len(layers), squeeze=False)[0], layers, strict=True)):
-        kernels = layer.kernels(64)[0]
-        loudest = kernels.abs().amax(1).argsort(descending=True)[:shown]
-        ax.plot(kernels[loudest].T.numpy(), linewidth=1)
-        ax.set(title=f"block {number + 1}", xlabel="lag (characters)", xscale="symlog", xlim=(0, 63))
-        ax.set_xticks([0, 1, 3, 10, 30], ["0", "1", "3", "10", "30"])
-    figure.axes[0].set_ylabel("weight in the linear read")
+    figure = Figure(figsize=(3.2 * len(layers), 4.6), layout="constrained")
+    # Recent samples are read a hundred times as strongly as the windows behind them: each has a scale of its own.
+    parts = {"weight of recent ones": slice(0, 9), "weight of older ones": slice(8, 160)}
+    rows = figure.subplots(len(parts), len(layers), squeeze=False)
+    for number, layer in enumerate(layers):
+        kernels = layer.kernels(160)[0].numpy()
+        for axes, (name, lags) in zip(rows, parts.items(), strict=True):
+            ax, part = axes[number], kernels[:, lags]
+            loudest = np.abs(part).max(1).argsort()[::-1][:shown]
+            ax.plot(range(*lags.indices(160)), part[loudest].T, linewidth=1)
+            ax.set(xlabel="lag (characters)", ylabel=name if number == 0 else "")
+        rows[0, number].set_title(f"block {number + 1}")
     save_figure(figure, folder, f"kernels-{size}")
 
 
