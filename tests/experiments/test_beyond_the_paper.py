@@ -6,7 +6,7 @@ import pytest
 import hippozoo.experiments.cubic_kernels as cubic
 import hippozoo.experiments.multi_query_recall as recall
 import hippozoo.experiments.salience_start as start
-from hippozoo.experiments import over_seeds, reproduce
+from hippozoo.experiments import Result, over_seeds, reproduce
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,19 @@ def test_the_bump_decides_if_random_starts_learn_fewer_clocks(random, holds):
     }
     (claim,) = start._claims({"input": {name: {"0.001": one} for name, one in cells.items()}})
     assert claim.holds is holds
+    assert (
+        f"token alone, 5 of 5 runs learn a clock (ratio below 0.1) from the bump, and {random} of 5" in claim.evidence
+    )
+
+
+def test_a_kind_of_salience_with_one_start_only_is_not_judged_and_named_as_missing():
+    cell = {"clocks": 5, "accuracy": over_seeds([1.0] * 5), "salience_ratio": over_seeds([0.003] * 5)}
+    both = {name: {f"{rate:g}": cell for rate in start.Config().rates} for name in start.STARTS}
+    metrics = {"input": both, "state": {"bump": {"0.001": cell}}}
+    (claim,) = start._claims(metrics)
+    assert "(token alone)" in claim.claim
+    text = start.table(Result(metrics, [], {"config": start.Config()}))
+    assert "Not run yet: 25 of 30 runs with salience from token and memory." in text
 
 
 @pytest.mark.parametrize(

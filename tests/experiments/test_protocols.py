@@ -200,6 +200,7 @@ def test_a_claim_of_table_one_is_judged(words, accuracy, expected):
 
 
 TRANSFORMERS = dict.fromkeys((n for n, r in follow_up.ROWS.items() if r.title == "Transformer" and r.layers == 1), NEAR)
+ALL_TRANSFORMERS = dict.fromkeys((n for n, r in follow_up.ROWS.items() if r.title == "Transformer"), NEAR)
 LSTMS = {"lstm": 59.0, "lstm_2": 30.0, "lstm_all": 61.0, "lstm_2_all": 78.0}
 S4DS = {"s4d": NEAR, "s4d_2": NEAR, "s4d_all": NEAR, "s4d_2_all": NEAR + 9.9}
 FOLLOW_UP_CLAIMS = [
@@ -223,6 +224,13 @@ FOLLOW_UP_CLAIMS = [
     ("LSTMs pass 60 % only", LSTMS | {"lstm_all": 59.0}, "holds in part"),
     ("far from 100 %", LSTMS, "holds"),
     ("far from 100 %", LSTMS | {"lstm_all": 94.4}, "does not hold"),  # as ours are
+    ("LSTMs need ten times", LSTMS | {"lstm": 33.0}, "holds"),
+    ("LSTMs need ten times", LSTMS | {"lstm": 33.0, "lstm_all": 94.4}, "holds in part"),  # as ours do
+    ("LSTMs need ten times", dict.fromkeys(LSTMS, 100.0), "does not hold"),
+    ("Transformers need positions", ALL_TRANSFORMERS, "cannot be told"),  # none solves it, as ours
+    ("Transformers need positions", ALL_TRANSFORMERS | {"transformer_2_steps_pe": 99.0}, "holds"),
+    ("Transformers need positions", ALL_TRANSFORMERS | {"transformer_all": 99.0}, "does not hold"),
+    ("Transformers need positions", dict.fromkeys(ALL_TRANSFORMERS, 99.0), "holds in part"),
     ("S4D does not solve recall", S4DS | {"s4d_2_all": 94.9}, "holds"),
     ("S4D does not solve recall", S4DS | {"s4d_2_all": 95.1}, "holds in part"),
     ("S4D cannot bind pairs", S4DS, "holds"),

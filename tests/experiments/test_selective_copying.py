@@ -18,7 +18,7 @@ def test_the_quick_run_keeps_the_protocols_apart(tmp_path):
             assert part[protocol]["salience_ratio"]["mean"] > 0
             assert set(part[protocol]["generalisation"]) == {"distractors_30_delay_0", "distractors_3_delay_10"}
     assert metrics["with_summary"]["online"]["parameters"] > metrics["online"]["parameters"]
-    assert len(found["claims"]) == 12
+    assert len(found["claims"]) == 16
     pictures = {path.name for path in (tmp_path / "selective-copying").glob("*.png")}
     assert pictures == {"episode-minibatch.png", "episode-online.png", "time-warp.png", "generalisation.png"}
 

@@ -25,3 +25,13 @@ def test_a_quick_run_judges_nothing(quick, expected):
     Console(file=out, width=100).print(summary(document, Path("results")))
     assert expected in out.getvalue()
     assert ("does not hold" in out.getvalue()) == (not quick)
+
+
+@pytest.mark.parametrize(("missing", "expected"), [(0, ""), (1, "1 unit is still"), (27, "27 units are still")])
+def test_a_result_that_is_not_final_says_so(missing, expected):
+    document = {"name": "one", "quick": False, "seeds": [0], "metrics": {}, "paper": {}, "seconds": 1.0, "claims": []}
+    out = StringIO()
+    Console(file=out, width=200).print(summary(document | {"units_missing": missing}, Path("results")))
+    assert expected in out.getvalue()
+    assert ("not final" in out.getvalue()) == (missing > 0)
+    assert ("hippozoo reproduce one goes on" in out.getvalue()) == (missing > 0)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from hippozoo.cli import main
 from hippozoo.experiments import Claim, reproduce
+from hippozoo.experiments._framework.progress import Silence
 from hippozoo.report import NoResultsError, read_studies, report_text, sentences, write_report
+from hippozoo.report.captions import CAPTIONS
 from hippozoo.report.page import render_page
+from hippozoo.report.paper import FORMULAS, SENTENCES
+from hippozoo.report.text import reason
 from hippozoo.report.verdicts import joint_verdict
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +39,7 @@ def test_a_sentence_that_two_studies_speak_about_has_one_verdict(tmp_path):
     assert (works.quote, works.verdict, works.studies) == ("It works", "holds in part", ["one", "two"])
     assert not more.quoted
     text = report_text(read_studies(tmp_path), tmp_path)
-    assert "| “It works” | **holds in part** | 1 of 2 readings hold." in text
+    assert "| “It works” | **holds in part** | *holds:* Yes. *does not hold:* Yes. |" in text
     assert "1 sentence: 1 holds in part." in text
     assert "| 61 s |" in text  # the cost
     assert "`hippozoo reproduce two`" in text
@@ -70,7 +75,7 @@ def test_a_quick_run_says_nothing_about_the_paper(tmp_path):
 
 def test_units_that_are_missing_are_told(tmp_path):
     write_study(tmp_path, "one", units_missing=7)
-    assert "not final: one 7." in report_text(read_studies(tmp_path), tmp_path)
+    assert "more may follow from what they say: one 7." in report_text(read_studies(tmp_path), tmp_path)
 
 
 def test_the_page_holds_its_pictures_and_no_foreign_markup(tmp_path):
@@ -110,7 +115,10 @@ def test_a_folder_without_results_gets_a_sentence(tmp_path, capsys):
         ("[1, 2]", "holds a list, no result"),
         ("{", "cannot be read"),
         ('{"accuracy": 0.9}', "is no result of hippozoo reproduce: name, quick"),
-        (path.read_text().replace('"claims": []', '"claims": [1]'), "has a claim that lacks"),
+        (path.read_text().replace('"claims": []', '"claims": [1]'), "damaged: claim 0 has no object"),
+        (path.read_text().replace('"claims": []', '"claims": [{"claim": "x", "holds": true}]'), "has no evidence"),
+        (path.read_text().replace('"seeds": [0]', '"seeds": 3'), "damaged: seeds is 3"),
+        (path.read_text().replace("61.0", "NaN"), "damaged: seconds is nan"),
     ):
         path.write_text(content)
         with pytest.raises(NoResultsError, match=words):
@@ -121,10 +129,80 @@ def test_a_folder_without_results_gets_a_sentence(tmp_path, capsys):
     assert "there is no folder" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("verdict", "perhaps"), ("evidence", None), ("holds", "yes"), ("quote", 5), ("claim", 1)]
+)
+def test_a_damaged_claim_is_named_and_leaves_no_file(key, value, tmp_path):
+    write_study(tmp_path, "one", [{"claim": "it works", "evidence": "Yes.", **HOLDS} | {key: value}])
+    with pytest.raises(NoResultsError, match=f"metrics.json is damaged: claim 0 has {key} {value!r}; run its exp"):
+        write_report(tmp_path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_damaged_table_is_named(tmp_path):
+    write_study(tmp_path, "one")
+    (tmp_path / "one" / "table.md").write_bytes(b"\xff\xfe")
+    with pytest.raises(NoResultsError, match=r"table\.md cannot be read .*run its experiment again, or delete it"):
+        read_studies(tmp_path)
+
+
+def test_the_paper_is_told_in_its_own_order_and_what_is_missing_is_named(tmp_path):
+    first, second = list(SENTENCES["Multiscale HiPPO"])[:2]
+    claims = [{"claim": "", "evidence": "So it was.", "quote": quote, **HOLDS} for quote in (second, first, "It works")]
+    write_study(tmp_path, "multiscale", claims)
+    text = report_text(read_studies(tmp_path), tmp_path)
+    places = [text.index(words) for words in ("### Multiscale", first, second, "### Other", "It works", "### Not told")]
+    assert places == sorted(places)
+    missing = text[places[-1] :]
+    assert "`hippozoo reproduce wikitext`: “HiPPO variants underperform" in missing
+    assert first not in missing
+
+
+def test_every_sentence_that_an_experiment_quotes_is_in_the_papers_order():
+    known = {quote for quotes in SENTENCES.values() for quote in quotes}
+    told = [one for one in sentences(read_studies(ROOT / "results")) if one.quoted]
+    assert {one.quote for one in told} <= known
+    # Experiments that are not run yet have their quotes in their code.
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/hippozoo/experiments").glob("*.py"))
+    joined = re.sub(r'"\s*\n\s*"', "", code).replace("\\u00d7", "×")
+    assert [quote for quote in known if quote not in joined] == []
+
+
+def test_reasons_can_be_read_in_a_table():
+    told = sentences(read_studies(ROOT / "results"))
+    lengths = {one.quote: len(reason(one)) for one in told if one.quoted}
+    assert max(lengths.values()) < 400, max(lengths, key=lengths.__getitem__)
+    assert sum(lengths.values()) / len(lengths) < 200
+    for one in told:
+        if one.quoted:  # a whole sentence, which does not begin in the middle
+            assert re.match(r"[A-Z*]", reason(one)), one.quote
+            assert reason(one).endswith("."), one.quote
+
+
+def test_formulas_are_held_by_tests_that_exist():
+    for one in FORMULAS:
+        file, _, name = one.test.partition("::")
+        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), one.says
+
+
+def test_every_picture_of_the_results_has_a_caption():
+    shown = {(study.name, path.stem) for study in read_studies(ROOT / "results") for path in study.figures}
+    assert shown <= CAPTIONS.keys()
+
+
 def test_what_something_else_has_written_is_left_out(tmp_path):
     write_study(tmp_path, "one")
     write_study(tmp_path, "two").write_text('{"accuracy": 0.9}')
     assert [study.name for study in read_studies(tmp_path)] == ["one"]
+
+
+class Notes(Silence):
+    """What a run tells, kept."""
+
+    text = ""
+
+    def note(self, text):
+        self.text += text
 
 
 def test_what_is_there_can_be_shown_before_all_units_are_run(tmp_path):
@@ -134,8 +212,10 @@ def test_what_is_there_can_be_shown_before_all_units_are_run(tmp_path):
 
     config = replace(table_one.QUICK, models=("vanilla",), tasks=("ar",), variants=(), sequences=100, steps=2)
     reproduce("memory-tasks", config=replace(config, seeds=(0,)), out=tmp_path)
-    document = reproduce("memory-tasks", config=config, out=tmp_path, so_far=True)
-    assert document["units_missing"] > 0
+    notes = Notes()
+    document = reproduce("memory-tasks", config=config, out=tmp_path, so_far=True, progress=notes)
+    assert document["units_missing"] == 1
+    assert re.match(r"1 unit is still to be run: model=vanilla task=ar rate=[\d.]+ seed=1$", notes.text)
     assert len(document["metrics"]["accuracy"]["vanilla"]["ar"]["seeds"]) == 1
 
 

@@ -6,7 +6,7 @@ are known without a sample, so each learnt eigenfunction is held against the one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from hippozoo.zoo.forecasting import Explanation, Forecaster, Moments, reduced_r
 
 # How System 2 is fed, and what each is called in a claim.
 DELAYS = {"exact": "exact delay", "endpoint": "endpoint of System 1, as printed"}
+FED = {"exact": "With an exact delay", "endpoint": "With the endpoint of System 1, as printed,"}
 # "The leading eigenfunctions": the paper does not say how many.
 LEADING = 3
 # By this factor further back counts as broader; this much of the square in common counts as the same function.
@@ -132,11 +133,8 @@ def likeness(explanations: Iterable[Explanation]) -> dict[str, float]:
 
 def geometry_claims(metrics: Mapping[str, Any], short: str, long: str, own: str) -> list[Claim]:
     """The paper's sentence about the leading eigenfunctions, one by one, for both ways to feed System 2; and ours."""
-    found = [
-        broader_claim(metrics, delay, str(number), short, long, own)
-        for delay in DELAYS
-        for number in range(1, LEADING + 1)
-    ]
+    numbers = [str(number) for number in range(1, LEADING + 1)]
+    found = [broader_claim(metrics, delay, numbers, short, long, own) for delay in DELAYS]
     expected = metrics["expected"]["eigenfunctions"]
     first = {
         ridge: [
@@ -172,24 +170,32 @@ def geometry_claims(metrics: Mapping[str, Any], short: str, long: str, own: str)
     return found
 
 
-def broader_claim(metrics: Mapping[str, Any], delay: str, number: str, short: str, long: str, own: str) -> Claim:
-    """One eigenfunction: at which ridges it is broader with every seed and by theory."""
-    where = _where_broader(metrics, delay, number, short, long)
+def broader_claim(
+    metrics: Mapping[str, Any], delay: str, numbers: Sequence[str], short: str, long: str, own: str
+) -> Claim:
+    """The leading eigenfunctions: which are broader with every seed and by theory, and at which ridges."""
     learnt, expected = metrics["eigenfunctions"][delay], metrics["expected"]["eigenfunctions"][delay]
+    ridges = list(learnt[short])
 
-    def lags(horizon: str, ridge: str) -> str:
+    def lags(number: str, horizon: str, ridge: str) -> str:
         spread = learnt[horizon][ridge][number]["half_mass_lag"]
         about = "" if spread["sem"] is None else f" ± {spread['sem']:.2g}"
         return f"{spread['mean']:.2f}{about} (expected {expected[horizon][ridge][number]['half_mass_lag']:.2f})"
 
-    ridges = list(learnt[short])
-    held = [ridge in where for ridge in ridges]
+    where = {number: _where_broader(metrics, delay, number, short, long) for number in numbers}
+    held = {number: [ridge in where[number] for ridge in ridges] for number in numbers}
+    told = ", ".join(f"number {number} {at_ridges(ridges, held[number], own)}" for number in numbers)
+    told = told.replace(f"number {numbers[0]} ", f"eigenfunction {numbers[0]} is broader ", 1)
+    rows = "; ".join(
+        f"number {number}, ridge {ridge}: {lags(number, short, ridge)} -> {lags(number, long, ridge)}"
+        for number in numbers
+        for ridge in ridges
+    )
     return Claim.judged(
-        f"eigenfunction {number} of Q is broader for the long horizon, with every seed and by theory ({DELAYS[delay]})",
-        held,
-        f"{where_it_holds(ridges, held, own)} Half-mass lag, short -> long: "
-        + "; ".join(f"ridge {ridge}: {lags(short, ridge)} -> {lags(long, ridge)}" for ridge in ridges)
-        + ".",
+        f"the first {len(numbers)} eigenfunctions of Q are broader for the long horizon, with every seed and by theory "
+        f"({DELAYS[delay]})",
+        [one for number in numbers for one in held[number]],
+        f"{FED[delay]} {told} ({len(ridges)} ridges were tried). Half-mass lag, short -> long: {rows}.",
         "the top eigenfunctions of Q, the predictive history metric, show broader features for the long-horizon "
         "objective",
     )
@@ -212,20 +218,18 @@ def _where_broader(metrics: Mapping[str, Any], delay: str, number: str, short: s
     return [ridge for ridge in learnt[short] if broader_at(ridge)]
 
 
-def where_it_holds(ridges: list[str], held: list[bool], own: str, reversed_at: list[str] | None = None) -> str:
-    """At which ridges, in a sentence; the experiment's own is named as such.
+def at_ridges(ridges: Sequence[str], held: Sequence[bool], own: str) -> str:
+    """At which ridges, in words; the experiment's own is named as such.
 
     Examples
     --------
-    >>> where_it_holds(["0", "1e-06", "0.01"], [False, False, True], "1e-06", ["1e-06"])
-    "It holds at ridge 0.01 only; it is reversed at 1e-06 (the experiment's own)."
+    >>> at_ridges(["0", "1e-06", "0.01"], [False, True, True], "1e-06")
+    "at ridge 1e-06 (the experiment's own) and 0.01"
+    >>> at_ridges(["0", "0.01"], [False, False], "0"), at_ridges(["0", "0.01"], [True, True], "0")
+    ('at no ridge', 'at every ridge')
     """
-
-    def named(some: list[str]) -> str:
-        return ", ".join(f"{ridge} (the experiment's own)" if ridge == own else ridge for ridge in some)
-
     where = [ridge for ridge, held_here in zip(ridges, held, strict=True) if held_here]
-    if len(where) == len(ridges):
-        return f"It holds at every ridge ({named(ridges)})."
-    told = f"It holds at ridge {named(where)} only" if where else f"It holds at no ridge of {named(ridges)}"
-    return f"{told}; it is reversed at {named(reversed_at)}." if reversed_at else f"{told}."
+    if len(where) in (0, len(ridges)):
+        return "at every ridge" if where else "at no ridge"
+    named = [f"{ridge} (the experiment's own)" if ridge == own else ridge for ridge in where]
+    return "at ridge " + " and ".join([", ".join(named[:-1]), named[-1]] if named[:-1] else named)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.linalg import toeplitz
 
 from hippozoo.experiments import Claim
-from hippozoo.experiments._history_geometry import DELAYS, where_it_holds
+from hippozoo.experiments._history_geometry import DELAYS, FED, at_ridges
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
 from hippozoo.tasks.gp_mixture import GaussianMixture
@@ -61,26 +61,40 @@ def memory_claims(metrics: Mapping[str, Any], short: str, long: str, own: str) -
     within = short.removeprefix("H")
     fine = "the short-horizon forecaster emphasizes fine detail at small lags"
     smooth = "the long-horizon forecaster retains smoother structure extending further into the past"
-    sentences = (
-        (f"the short-horizon predictive memory keeps more detail at lags below {within}", fine, "near", short, long),
-        (f"the long-horizon one keeps more from lag {within} to half the window", smooth, "middle", long, short),
-        ("the long-horizon one keeps more of the older half of the window", smooth, "far", long, short),
-    )
-    return [_better(metrics, delay, own, *sentence) for delay in DELAYS for sentence in sentences]
+    near = {"near": f"at lags below {within}"}
+    beyond = {"middle": f"from lag {within} to half the window", "far": "in the older half"}
+    return [
+        _better(metrics, delay, own, *sentence)
+        for delay in DELAYS
+        for sentence in (("short", fine, near, short, long), ("long", smooth, beyond, long, short))
+    ]
 
 
 def _better(
-    metrics: Mapping[str, Any], delay: str, own: str, words: str, quote: str, place: str, better: str, worse: str
+    metrics: Mapping[str, Any], delay: str, own: str, which: str, quote: str, places: dict[str, str], *horizons: str
 ) -> Claim:
     """It has to hold in the mean over the seeds and by theory: one without the other is chance, or not what was run."""
     learnt, expected = metrics["memory"][delay], metrics["expected"]["memory"][delay]
-    held, reversed_at, errors = [], [], []
-    for ridge in learnt[better]:
-        here, there = (learnt[horizon][ridge][place]["mean"] for horizon in (better, worse))
-        in_theory, against = (expected[horizon][ridge][place] for horizon in (better, worse))
-        held.append(here < there and in_theory < against)
-        if here > there and in_theory > against:
-            reversed_at.append(ridge)
-        errors.append(f"ridge {ridge}: {here:.4f} against {there:.4f} (expected {in_theory:.4f} against {against:.4f})")
-    where = where_it_holds(list(learnt[better]), held, own, reversed_at)
-    return Claim.judged(f"{words} ({DELAYS[delay]})", held, f"{where} Mean squared error, {'; '.join(errors)}.", quote)
+    ridges = list(learnt[horizons[0]])
+    held, told, rows = [], [], []
+    for place, words in places.items():
+        signs = []  # smaller, larger, or seeds and theory do not agree
+        for ridge in ridges:
+            here, there = (learnt[horizon][ridge][place]["mean"] for horizon in horizons)
+            ours, theirs = (expected[horizon][ridge][place] for horizon in horizons)
+            signs.append((here < there) - (here > there) if (here < there) == (ours < theirs) else 0)
+            rows.append(
+                f"{words}, ridge {ridge}: {here:.4f} against {there:.4f} (expected {ours:.4f} against {theirs:.4f})"
+            )
+        more, less = ([sign == kind for sign in signs] for kind in (1, -1))
+        reverse = f" and less {at_ridges(ridges, less, own)}" if any(less) else ""
+        told.append(f"{words} {at_ridges(ridges, more, own)}{reverse}")
+        held += more
+    return Claim.judged(
+        f"the {which}-horizon predictive memory keeps more {' and '.join(places.values())} ({DELAYS[delay]})",
+        held,
+        f"{FED[delay]} the {which}-horizon memory keeps more {', '.join(told)} ({len(ridges)} ridges were tried). "
+        f"Mean squared "
+        f"error, {'; '.join(rows)}.",
+        quote,
+    )

@@ -61,7 +61,8 @@ DEPARTURES = (
         "start of the addresses",
         "not given",
         "both read the previous token, alike; random start as a protocol of its own",
-        "a random start needs more steps, and about half of its runs stop near 87 %",
+        "none on the end: from a random start all five seeds solve the task, too, in 190 steps in the mean instead "
+        "of 105",
     ),
     Departure(
         "gates",
@@ -85,7 +86,7 @@ DEPARTURES = (
         "budget, clipping",
         "not given",
         "800 steps of 64 episodes, or 6,000 single ones; gradients clipped at 1",
-        "solved in 250 to 500 steps",
+        "solved after about 100 steps of 64 episodes, or 2,000 to 3,400 single ones",
     ),
     Departure(
         "schedule",
@@ -107,6 +108,8 @@ LABELS = {
 ONE_BY_ONE = {"episodes": "each from nothing, as in the appendix", "online": "along a stream without reset"}
 LAYOUTS = ("gauss", "even", "random")
 SOLVED = 0.999
+# A change of the bank is local if it lies so near to the address; addresses go from 0 to 1.
+NEAR = 0.1
 
 
 @dataclass(frozen=True)
@@ -218,7 +221,7 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
         metrics[name] = {key: over_seeds(one.result[key] for one in found) for key in keys}
         metrics[name]["last_validation_accuracy"] = over_seeds(one.result["validation_accuracy"][-1] for one in found)
         metrics[name]["steps_to_solve"] = _over_solved([one.result["steps_to_solve"] for one in found])
-        metrics[name] |= _write_gates(config, found)
+        metrics[name] |= _write_gates(config, found) | _episode_figures(found)
         metrics["parameters"] = found[0].result["parameters"]
     banks = {size: select(finished, bank_size=size)[0].result for size in config.bank_sizes}
     curves = {
@@ -579,6 +582,22 @@ def _write_gates(config: Config, found: list[Finished]) -> dict[str, Any]:
     }
 
 
+def _episode_figures(found: list[Finished]) -> dict[str, Any]:
+    """Of the one episode that a unit holds: the output gate when asked and before, and how local its write is."""
+    asked, before, local = [], [], []
+    for one in found:
+        episode = one.result["episode"]
+        asked.append(float(episode["output_gate"][-1]))
+        before.append(float(max(episode["output_gate"][:-1])))
+        change = np.square(np.array(episode["after"]) - np.array(episode["before"]))
+        near = np.abs(np.array(episode["address"]) - episode["where"]) < NEAR
+        local.append(float(change[near].sum() / change.sum()))
+    return {
+        "output_gate": {"when_asked": over_seeds(asked), "largest_before": over_seeds(before)},
+        "change_near_the_address": over_seeds(local),
+    }
+
+
 def _episode(config: Config, layer: AssociativeMemory, table: TokenTable, rng: np.random.Generator) -> dict[str, Any]:
     """One episode step by step, and the bank before and after the write that answers its query."""
     data = associative_recall(1, rng, config.pairs, *_sizes(config))
@@ -633,8 +652,9 @@ def _claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
             Claim(
                 "Associative Memory HiPPO reaches 100.0 % (Table 1)",
                 holds=min(found) == 1.0,
-                evidence=f"The lowest of {len(found)} seeds is {100 * min(found):.2f} %, on "
-                f"{config.test_episodes:,} fresh episodes each.",
+                evidence=f"In batches of fresh episodes the worst of {len(found)} seeds has {100 * min(found):.2f} "
+                f"%, on "
+                f"{config.test_episodes:,} test episodes.",
                 quote="Associative Memory HiPPO achieves 100.0% test accuracy",
             )
         )
@@ -647,8 +667,9 @@ def _claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
             Claim(
                 f"it solves the task when trained online, one episode at a time ({how})",
                 holds=min(found) >= SOLVED,
-                evidence=f"The lowest of {len(found)} seeds is {100 * min(found):.2f} % with the weights best on "
-                f"validation, and {100 * min(last):.1f} % at the last look.",
+                evidence=f"On single episodes, {how}, the worst of {len(found)} seeds has {100 * min(found):.2f} % "
+                f"with the weights "
+                f"best on validation ({100 * min(last):.1f} % at the last look).",
                 quote="Associative Memory HiPPO solves this task",
             )
         )
@@ -657,9 +678,33 @@ def _claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
             Claim(
                 f"it learns consistent write and read addresses for each association ({how})",
                 holds=spread < gap / 2,
-                evidence=f"A token's addresses scatter by at most {spread:.2g}; the smallest gap between two tokens is "
+                evidence=f"On single episodes, {how}, a token's addresses scatter by at most {spread:.2g}, and no "
+                f"two tokens are nearer than "
                 f"{gap:.2g}.",
                 quote="the model learns consistent write and read addresses for each association",
+            )
+        )
+        gate = online["output_gate"]
+        shut, is_open = max(gate["largest_before"]["seeds"]), min(gate["when_asked"]["seeds"])
+        claims.append(
+            Claim(
+                f"the output gate is shut before the answer is asked for ({how})",
+                holds=shut < 0.05 < 0.95 < is_open,
+                evidence=f"On single episodes, {how}, the output gate is at most {shut:.3f} before the WRITE token "
+                f"and at least "
+                f"{is_open:.3f} at it, in an episode of each seed.",
+                quote="outputs at other timesteps are suppressed by the learned gating mechanism",
+            )
+        )
+        local = min(online["change_near_the_address"]["seeds"])
+        claims.append(
+            Claim(
+                f"a write changes the bank near its address (within {NEAR} of a range of 1; {how})",
+                holds=local > 0.9,
+                evidence=f"On single episodes, {how}, at least {100 * local:.0f} % of the square of what a write "
+                f"changes lies within {NEAR} of "
+                "its address, in an episode of each seed.",
+                quote="memory updates correspond to localized modifications of the OP memory functions",
             )
         )
     overlaps = {
@@ -684,10 +729,9 @@ def _claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
     level, chance = metrics["copy_last_accuracy"], metrics["chance_accuracy"]
     claims.append(
         Claim(
-            "the baselines' 33 % is chance level",
+            "ours: the 33 % at which baselines stay is chance level",
             holds=abs(chance - 0.33) < 0.01,
-            evidence=f"Chance is {100 * chance:.1f} %; always answering the last B scores {100 * level:.1f} %.",
-            quote="S4D, LSTM, and Transformer all remain near chance level (~33%), even with additional depth",
+            evidence=f"Chance is {100 * chance:.1f} %, not 33 %; always saying the last B gives {100 * level:.1f} %.",
         )
     )
     return claims

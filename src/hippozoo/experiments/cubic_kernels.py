@@ -204,21 +204,33 @@ def _claims(metrics: dict[str, Any]) -> list[Claim]:
     quote = "low-rank tensor approximations could reduce this to O(kNr) while preserving interpretability"
     return [
         Claim(
-            "low rank: the cost of a sample grows with the order to a power near 1, where full tensors grow near 3",
+            "low rank: the cost of a sample grows with the order to a power of 1 or less, with full tensors more "
+            "than as its square",
             growth["rank 2"] < 1.3 and growth[FULL] > 2,
-            f"Between the two largest orders the exponents are {growth['rank 2']:.2f} and {growth[FULL]:.2f}; at order "
-            f"{order} a full tensor takes {ratio:.0f} times as long.",
+            f"Between the two largest orders the time of a sample grows with the order to the power "
+            f"{growth['rank 2']:.2f} "
+            f"with two products and {growth[FULL]:.2f} with a full tensor, which takes {ratio:.0f} times as long at "
+            f"order "
+            f"{order}.",
             quote=quote,
         ),
         Claim.judged(
             "the kernel can still be read: two products find it at least as well as the full tensor does",
             list(better.values()),
-            "Relative error of the third kernel, two products against the full tensor: "
+            _where_better(better)
+            + " Relative error of the third kernel, two products against the full tensor: "
             + ", ".join(f"order {one}: {two[one]['mean']:.3f} against {full[one]['mean']:.3f}" for one in better)
             + ".",
             quote=quote,
         ),
     ]
+
+
+def _where_better(better: dict[Any, bool]) -> str:
+    """At which orders two products are no worse than the full tensor, in words."""
+    where = {held: " and ".join(str(order) for order, one in better.items() if one is held) for held in (True, False)}
+    told = [f"{words} at order {where[held]}" for held, words in ((True, "better"), (False, "worse")) if where[held]]
+    return f"Two products find the third kernel {', '.join(told)} than the full tensor does."
 
 
 def table(result: Result) -> str:

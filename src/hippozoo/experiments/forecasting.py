@@ -312,7 +312,8 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
         Claim(
             "both forecasters' memories reconstruct the recent history accurately (System 3, lags below 4)",
             mean("whole_memory", "near") < 0.05,
-            f"Its mean squared error is {mean('whole_memory', 'near'):.4f} of a variance of 1.",
+            f"The memory that both read from reconstructs lags below 4 with a mean squared error of "
+            f"{mean('whole_memory', 'near'):.4f} of a variance of 1.",
             quote="both short- and long-horizon forecasters can accurately reconstruct the recent history",
         ),
         *memory_claims(metrics, short, long, own),

@@ -117,25 +117,30 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
 
 
 def _claims(metrics: dict[str, Any]) -> list[Claim]:
-    counts = {
-        start: [
-            (one["clocks"], len(one["accuracy"]["seeds"]))
-            for by_start in metrics.values()
-            for one in by_start.get(start, {}).values()
-        ]
-        for start in STARTS
-    }
-    if not all(counts.values()):
-        return []
-    told = {start: (sum(c for c, _ in pairs), sum(n for _, n in pairs)) for start, pairs in counts.items()}
-    return [
-        Claim(
-            "ours: the bump decides that a clock is learnt; from a random functional it is often a comb",
-            told["bump"][0] / told["bump"][1] > told["random"][0] / told["random"][1] + 0.2,
-            f"From the bump {told['bump'][0]} of {told['bump'][1]} runs learn a clock (ratio below {CLOCK}), from a "
-            f"random start {told['random'][0]} of {told['random'][1]}.",
+    """One verdict for each kind of salience; none before there are runs from both starts."""
+    found = []
+    for kind, by_start in metrics.items():
+        told = {
+            start: (
+                sum(one["clocks"] for one in cells.values()),
+                sum(len(one["accuracy"]["seeds"]) for one in cells.values()),
+            )
+            for start, cells in by_start.items()
+        }
+        if len(told) < len(STARTS):
+            continue
+        (clocks, runs), (others, of) = (told[start] for start in ("bump", "random"))
+        found.append(
+            Claim(
+                f"ours: the bump decides that a clock is learnt; from a random functional it is often a comb "
+                f"({KINDS[kind]})",
+                clocks / runs > others / of + 0.2,
+                f"With salience from {KINDS[kind]}, {clocks} of {runs} runs learn a clock (ratio below {CLOCK}) "
+                f"from the "
+                f"bump, and {others} of {of} from a random start.",
+            )
         )
-    ]
+    return found
 
 
 def table(result: Result) -> str:
@@ -154,7 +159,22 @@ def table(result: Result) -> str:
         for rate, one in by_rate.items()
     ]
     header = ["salience from", "start", "rate", "accuracy (%)", "g(idle) / g(wanted)", "clocks"]
-    return f"{markdown_table(header, rows)}\n\nMean ± standard error over seeds; a clock has a ratio below {CLOCK}.\n"
+    words = f"Mean ± standard error over seeds; a clock has a ratio below {CLOCK}."
+    missing = _missing(result)
+    return f"{markdown_table(header, rows)}\n\n{words}\n" + (f"\n{missing}\n" if missing else "")
+
+
+def _missing(result: Result) -> str:
+    """What is still to be run, in words; nothing once all is there."""
+    config: Config = result.arrays["config"]
+    told = []
+    for kind in config.kinds:
+        cells = [result.metrics.get(kind, {}).get(s, {}).get(f"{r:g}") for s in config.starts for r in config.rates]
+        there = sum(len(one["accuracy"]["seeds"]) for one in cells if one)
+        wanted = len(cells) * len(config.seeds)
+        if there < wanted:
+            told.append(f"{wanted - there} of {wanted} runs with salience from {KINDS[kind]}")
+    return f"Not run yet: {', '.join(told)}." if told else ""
 
 
 def report(result: Result, folder: Path) -> None:

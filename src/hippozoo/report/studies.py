@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from hippozoo.experiments import Departure, load, names
+from hippozoo.experiments import Departure, Verdict, load, names
 
 __all__ = ["NoResultsError", "Study", "read_studies"]
 
 _NEEDED = {"name": str, "quick": bool, "metrics": dict, "claims": list, "seconds": (int, float), "versions": dict}
+_OPTIONAL = {"seeds": list, "units_missing": int}
 #: In the order of the paper; what is not named here follows.
 ORDER = (
     "volterra",
@@ -136,14 +138,39 @@ def _study(path: Path) -> Study:
             f"{path} is no result of hippozoo reproduce: {', '.join(wrong)} {'is' if len(wrong) == 1 else 'are'} "
             "missing or of another kind; move it away, or name another folder."
         )
-    for claim in document["claims"]:
-        if not isinstance(claim, dict) or not {"claim", "holds", "evidence"} <= claim.keys():
-            raise NoResultsError(f"{path} has a claim that lacks claim, holds or evidence; run its experiment again.")
+    damaged = [key for key, kind in _OPTIONAL.items() if not isinstance(document.get(key, kind()), kind)]
+    damaged += [] if isfinite(document["seconds"]) else ["seconds"]
+    if damaged:
+        raise NoResultsError(f"{path} is damaged: {damaged[0]} is {document[damaged[0]]!r}; run its experiment again.")
+    for number, claim in enumerate(document["claims"]):
+        wrong = "no object" if not isinstance(claim, dict) else _wrong_in(claim)
+        if wrong:
+            raise NoResultsError(f"{path} is damaged: claim {number} has {wrong}; run its experiment again.")
     table = path.with_name("table.md")
     return Study(
         name=path.parent.name,
         folder=path.parent,
         document=document,
         figures=tuple(sorted(path.parent.glob("*.png"))),
-        table=table.read_text(encoding="utf-8") if table.is_file() else "",
+        table=_text_of(table) if table.is_file() else "",
     )
+
+
+def _wrong_in(claim: dict[str, Any]) -> str:
+    """What of a claim is missing or of another kind; nothing where all is well."""
+    kinds = {"claim": str, "evidence": str, "quote": str, "holds": bool | None}
+    defaults = {"quote": ""}
+    for key, kind in kinds.items():
+        if key not in claim and key not in defaults:
+            return f"no {key}"
+        if not isinstance(claim.get(key, defaults.get(key)), kind):
+            return f"{key} {claim[key]!r}"
+    verdict = claim.get("verdict")
+    return "" if verdict is None or verdict in get_args(Verdict) else f"verdict {verdict!r}"
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise NoResultsError(f"{path} cannot be read ({error}); run its experiment again, or delete it.") from None

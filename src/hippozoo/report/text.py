@@ -10,6 +10,7 @@ from typing import get_args
 
 from hippozoo.experiments import Verdict, duration_text, markdown_table
 from hippozoo.report.captions import CAPTIONS, CHAPTERS, Chapter
+from hippozoo.report.paper import EVERYWHERE, FORMULAS, SENTENCES
 from hippozoo.report.studies import Study
 from hippozoo.report.verdicts import Sentence, first_sentence, sentences, verdict_of
 
@@ -19,7 +20,7 @@ _INTRODUCTION = (
     "Goffinet, Hanks and Carlson, *HiPPO Zoo: Explicit Memory Mechanisms for Interpretable State Space Models* (2026): "
     "what the paper says, in its own words, and what came out when it was built and run anew. A sentence **holds**, "
     "**holds in part**, **does not hold**, or **cannot be told** by what was run; the reason stands beside it and can "
-    "be read alone. Where a sentence was measured in several ways, each is listed."
+    "be read alone. All numbers behind it are in the chapter of its experiment, below."
 )
 
 
@@ -29,11 +30,12 @@ def report_text(studies: Sequence[Study], beside: Path) -> str:
     paper, ours = [one for one in told if one.quoted], [one for one in told if not one.quoted]
     parts = ["# What holds", _INTRODUCTION, _warnings(studies)]
     if paper:
-        parts += ["## The paper's sentences", _counts(paper), _verdicts(paper)]
+        parts += ["## The paper's sentences", _counts(paper), *_by_part(paper), _untold(paper)]
+        parts += ["## The paper's formulas", _formulas()]
     if any(study.departures for study in studies):
         parts += ["## Departures", _departures(studies)]
     if ours:
-        parts += ["## Targets and findings of ours", _verdicts(ours)]
+        parts += ["## Targets and findings of ours", _findings(ours)]
     parts += ["## Cost", _cost(studies)]
     parts += [_chapter(study, beside) for study in studies]
     return "\n\n".join(part for part in parts if part).rstrip() + "\n"
@@ -66,7 +68,7 @@ def _warnings(studies: Sequence[Study]) -> str:
         lines.append(f"Quick runs, which show that an experiment runs and are no results: {', '.join(quick)}.")
     if any(missing.values()):
         open_units = ", ".join(f"{name} {count}" for name, count in missing.items() if count)
-        lines.append(f"Units that are still to be run, so that these results are not final: {open_units}.")
+        lines.append(f"Not final. Units still to be run, and more may follow from what they say: {open_units}.")
     return "\n\n".join(f"> {line}" for line in lines)
 
 
@@ -82,32 +84,70 @@ def _plural(verdict: str, count: int) -> str:
     return {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}.get(verdict, verdict)
 
 
-def _verdicts(told: Sequence[Sentence]) -> str:
+def _by_part(told: Sequence[Sentence]) -> list[str]:
+    """A table for each part of the paper, in the paper's order; sentences it does not list come last."""
+    left = {one.quote: one for one in told}
+    parts = {part: [left.pop(quote) for quote in quotes if quote in left] for part, quotes in SENTENCES.items()}
+    parts["Other sentences"] = list(left.values())
+    found = []
+    for part, some in parts.items():
+        if some:
+            where = ", ".join(_link(name) for name in dict.fromkeys(name for one in some for name in one.studies))
+            rows = [[f"“{one.quote}”", f"**{one.verdict}**", reason(one)] for one in some]
+            found += [f"### {part}", f"Measured in {where}.", markdown_table(["sentence", "verdict", "why"], rows)]
+    return found
+
+
+def _untold(told: Sequence[Sentence]) -> str:
+    """The sentences that nothing in this folder speaks about, by the experiment that would."""
+    known = {one.quote for one in told}
+    missing: dict[str, list[str]] = {}
+    for quotes in SENTENCES.values():
+        for quote, name in quotes.items():
+            if quote not in known:
+                missing.setdefault(name, []).append(quote)
+    if not missing:
+        return ""
+    count = sum(map(len, missing.values()))
+    lines = [
+        f"- `hippozoo reproduce {name}`: {', '.join(f'“{quote}”' for quote in quotes)}."
+        for name, quotes in missing.items()
+    ]
+    of_them = f"{count} sentence{'s' * (count != 1)} of the paper"
+    heading = f"These results say nothing yet of {of_them}; the run that would tell stands before each:"
+    return "\n".join(["### Not told yet", "", heading, "", *lines])
+
+
+def _formulas() -> str:
+    rows = [[one.says, f"**{one.verdict}**", one.why, f"`{one.test}`"] for one in FORMULAS]
+    words = "No run decides these. A test of the library does, at every check of its code."
+    return f"{words}\n\n{markdown_table(['the paper', 'verdict', 'why', 'test'], rows)}"
+
+
+def _findings(told: Sequence[Sentence]) -> str:
     rows = []
     for one in told:
-        words = f"“{one.quote}”" if one.quoted else one.quote.removeprefix("ours: ").removeprefix("target: ")
         where = ", ".join(_link(name) for name in one.studies)
-        rows.append([words, f"**{one.verdict}**", _why(one), where])
+        words = one.quote.removeprefix("ours: ").removeprefix("target: ")
+        rows.append([words, f"**{one.verdict}**", reason(one), where])
     return markdown_table(["sentence", "verdict", "why", "where"], rows)
 
 
-def _why(one: Sentence) -> str:
-    if len(one.readings) == 1:
-        return first_sentence(one.readings[0].evidence)
-    if len({reading.verdict for reading in one.readings}) == 1:
-        first, count = one.readings[0], len(one.readings)
-        how_many = "Both" if count == 2 else f"All {count}"
-        return f"{how_many} readings say so. The first, {first.claim}: {first_sentence(first.evidence)}"
-    held = sum(reading.verdict == "holds" for reading in one.readings)
-    told = " ".join(
-        f"({number}) *{reading.verdict}*, {reading.claim}: {first_sentence(reading.evidence)}"
-        for number, reading in enumerate(one.readings, start=1)
-    )
-    return f"{held} of {len(one.readings)} readings hold. {told}"
+def reason(one: Sentence) -> str:
+    """Why a sentence has its verdict: the first sentences of what was measured, short enough for a table."""
+    told = [first_sentence(reading.evidence) for reading in one.readings]
+    kinds = {reading.verdict for reading in one.readings}
+    if len(kinds) > 1:
+        return " ".join(f"*{reading.verdict}:* {words}" for reading, words in zip(one.readings, told, strict=True))
+    if kinds == {"holds in part"}:  # each in another part
+        return " ".join(told)
+    others = {1: "", 2: " The other way in which it was measured says the same."}
+    return told[0] + others.get(len(told), f" The {len(told) - 1} other ways in which it was measured say the same.")
 
 
 def _departures(studies: Sequence[Study]) -> str:
-    rows = [
+    rows = [["all", one.what, one.paper, one.here, one.effect] for one in EVERYWHERE]
+    rows += [
         [_link(study.name), one.what, one.paper, one.here, one.effect] for study in studies for one in study.departures
     ]
     words = "Where an experiment does otherwise than the paper, or fills in what the paper leaves open."
@@ -144,7 +184,8 @@ def _chapter(study: Study, beside: Path) -> str:
     parts.append(f"Again: `{_command(study)}`.")
     if study.document["quick"]:
         parts.append("> A quick run: this shows the form, and is no result.")
-    parts.append(study.table.strip())
+    # Its headings stand below that of the chapter.
+    parts.append(re.sub(r"(?m)^#+ ", "### ", study.table.strip()))
     if study.document["claims"] and not study.document["quick"]:
         parts.append(_claims(study))
     for path in study.figures:

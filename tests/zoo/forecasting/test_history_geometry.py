@@ -105,7 +105,7 @@ def test_an_eigenfunction_is_broader_where_every_seed_and_theory_say_so_of_the_s
             }
         },
     }
-    assert geometry.broader_claim(metrics, "exact", "1", "H4", "H32", "0.01").holds is holds
+    assert geometry.broader_claim(metrics, "exact", ["1"], "H4", "H32", "0.01").holds is holds
 
 
 @pytest.mark.parametrize(

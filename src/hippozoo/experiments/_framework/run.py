@@ -111,10 +111,12 @@ def reproduce(
     workers = jobs if scheduler is None else scheduler
     told = progress or Silence()
     data_folder = None if data is None else Path(data)
-    missing = 0
+    missing: list[dict[str, Any]] = []
     try:
         if so_far:
             result, seconds, missing = _units_so_far(experiment, chosen, folder)
+            if missing:
+                told.note(_missing_text(missing))
         elif experiment.has_units:
             result, seconds = _run_units(experiment, chosen, folder, data_folder, workers, told)
         else:
@@ -135,7 +137,7 @@ def reproduce(
         )
     document = _document(experiment, chosen, quick, result, seconds)
     if missing:
-        document["units_missing"] = missing
+        document["units_missing"] = len(missing)
     # Numbers first: they took the time. A figure that fails can be drawn again.
     write_json(folder / "config.json", _configuration(experiment, chosen, quick), "config")
     write_json(folder / "metrics.json", document)
@@ -281,16 +283,34 @@ def _demand_parts(experiment: Experiment) -> None:
         raise ValueError(f"experiment {experiment.name!r} can only be shown as a whole; run it without so_far.")
 
 
-def _units_so_far(experiment: Experiment, config: Any, folder: Path) -> tuple[Any, float, int]:
-    """What the finished units of this configuration make, in whatever sitting and order, and how many are missing."""
+def _missing_text(missing: Sequence[dict[str, Any]], shown: int = 6) -> str:
+    """What is still to be run, the first ones by name.
+
+    Examples
+    --------
+    >>> _missing_text([{"seed": seed} for seed in range(3)], shown=2)
+    '3 units are still to be run: seed=0; seed=1; and 1 more'
+    """
+    first = [unit_text(unit) for unit in missing[:shown]]
+    more = len(missing) - len(first)
+    are = "unit is" if len(missing) == 1 else "units are"
+    return f"{len(missing)} {are} still to be run: {'; '.join([*first, f'and {more} more'] if more else first)}"
+
+
+def _units_so_far(experiment: Experiment, config: Any, folder: Path) -> tuple[Any, float, list[dict[str, Any]]]:
+    """What the finished units of this configuration make, in whatever sitting and order, and those still missing."""
     with UnitLog(folder / "units.jsonl", experiment.name, experiment.fingerprint(config)) as log:
         finished = log.all()
     if not finished:
         raise ValueError(f"{log.path} holds no unit of this configuration; run the experiment first.")
     wanted = [*_listed(experiment, experiment.function("units")(config)), *_more(experiment, config, finished)]
     known = {canonical(done.unit) for done in finished}
-    missing = len({canonical(unit) for unit in wanted} - known)
-    return experiment.function("assemble")(config, finished), sum(done.seconds for done in finished), missing
+    missing = {text: unit for unit in wanted if (text := canonical(unit)) not in known}
+    return (
+        experiment.function("assemble")(config, finished),
+        sum(done.seconds for done in finished),
+        list(missing.values()),
+    )
 
 
 def _listed(experiment: Experiment, units: Sequence[Any]) -> list[dict[str, Any]]:

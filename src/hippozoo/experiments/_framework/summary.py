@@ -57,6 +57,10 @@ def summary(document: Mapping[str, Any], folder: Path) -> RenderableType:
         title.append(" (quick: a check that it runs, not a result)", style="yellow")
     parts: list[RenderableType] = [title, _table(document, folder)]
     parts += [_claim(claim, judged=not document["quick"]) for claim in document["claims"]]
+    missing = document.get("units_missing", 0)
+    if missing:
+        words = f"not final: {missing} unit{'s are' if missing > 1 else ' is'} still to be run, and more may follow; "
+        parts.append(Text(f"{words}hippozoo reproduce {document['name']} goes on", style="yellow"))
     seeds = document["seeds"]
     of_seeds = f", seeds {', '.join(map(str, seeds))}" if seeds else ""
     parts.append(Text(f"{duration_text(document['seconds'])} of computing{of_seeds}; written to {folder}", style="dim"))
