@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from hippozoo.cli import main
-from hippozoo.experiments import Claim, reproduce
-from hippozoo.experiments._framework.progress import Silence
+from hippozoo.experiments import Claim, Terminal, reproduce
 from hippozoo.report import NoResultsError, read_studies, report_text, sentences, write_report
 from hippozoo.report.captions import CAPTIONS
 from hippozoo.report.page import render_page
@@ -196,15 +197,6 @@ def test_what_something_else_has_written_is_left_out(tmp_path):
     assert [study.name for study in read_studies(tmp_path)] == ["one"]
 
 
-class Notes(Silence):
-    """What a run tells, kept."""
-
-    text = ""
-
-    def note(self, text):
-        self.text += text
-
-
 def test_what_is_there_can_be_shown_before_all_units_are_run(tmp_path):
     from dataclasses import replace
 
@@ -212,10 +204,12 @@ def test_what_is_there_can_be_shown_before_all_units_are_run(tmp_path):
 
     config = replace(table_one.QUICK, models=("vanilla",), tasks=("ar",), variants=(), sequences=100, steps=2)
     reproduce("memory-tasks", config=replace(config, seeds=(0,)), out=tmp_path)
-    notes = Notes()
-    document = reproduce("memory-tasks", config=config, out=tmp_path, so_far=True, progress=notes)
+    out = StringIO()
+    told = Terminal(Console(file=out))
+    document = reproduce("memory-tasks", config=config, out=tmp_path, so_far=True, progress=told)
     assert document["units_missing"] == 1
-    assert re.match(r"1 unit is still to be run: model=vanilla task=ar rate=[\d.]+ seed=1$", notes.text)
+    missing = r"memory-tasks: 1 unit is still to be run: model=vanilla task=ar rate=[\d.]+ seed=1\n"
+    assert re.fullmatch(missing, out.getvalue())
     assert len(document["metrics"]["accuracy"]["vanilla"]["ar"]["seeds"]) == 1
 
 

@@ -74,6 +74,7 @@ class Terminal(Silence):
         self.console = console or Console(stderr=True)
         self.clock = clock
         self.bar: Progress | None = None
+        self.name = ""  # until something begins
 
     def start(self, name: str, total: int, done: int) -> None:
         """Show the bar, or remember what the lines need."""
@@ -157,7 +158,7 @@ class Terminal(Silence):
 
     def _line(self, text: str) -> None:
         self.last_line = self.clock()
-        self.console.print(f"{self.name}: {text}", markup=False, highlight=False, soft_wrap=True)
+        self.console.print(f"{self.name}: {text}" if self.name else text, markup=False, highlight=False, soft_wrap=True)
 
 
 class _TimeLeft(ProgressColumn):

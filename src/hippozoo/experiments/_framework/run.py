@@ -116,7 +116,7 @@ def reproduce(
         if so_far:
             result, seconds, missing = _units_so_far(experiment, chosen, folder)
             if missing:
-                told.note(_missing_text(missing))
+                told.note(f"{name}: {_missing_text(missing)}")
         elif experiment.has_units:
             result, seconds = _run_units(experiment, chosen, folder, data_folder, workers, told)
         else:
