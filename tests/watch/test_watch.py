@@ -304,6 +304,22 @@ def test_told_to_stop_while_nothing_comes_it_stops(tmp_path):
         assert b"300 readings" in process.stderr.read()
 
 
+@pytest.mark.parametrize("batch", [1, 1000])
+def test_a_clock_that_jumps_is_said_and_does_no_harm(tmp_path, batch):
+    rows = [f"{60 * k},{k % 5}" for k in range(60)]
+    rows[40:40] = ["1e308,1", "-1e308,1"]
+    (tmp_path / "far.csv").write_text("\n".join(["time,flow", *rows]) + "\n")
+    status, _, warned = watched(tmp_path / "far.csv", tmp_path / "far.db", batch=batch)
+    assert (status.readings, status.left_out, status.late) == (60, 1, 1)
+    assert "line 42: its time 1e+308 is more than 1e+09 usual steps after 2340.0; the row is left out." in warned
+    rows[40:42] = ["999999,1"]  # near enough to be true; then all are late
+    (tmp_path / "back.csv").write_text("\n".join(["time,flow", *rows]) + "\n")
+    status, _, warned = watched(tmp_path / "back.csv", tmp_path / "back.db", batch=batch)
+    assert (status.readings, status.late) == (41, 20)
+    assert "line 62: 20 rows in a row are not after 999999.0" in warned[-1]
+    assert "begin another --out" in warned[-1]
+
+
 def test_a_step_that_changes_goes_on_and_a_source_that_is_none_is_refused(tmp_path):
     rows = "".join(f"{60 * k if k < 40 else 2400 + 7 * (k - 40)},{k % 5}\n" for k in range(80))
     (tmp_path / "pump.csv").write_text("time,flow\n" + rows)

@@ -37,6 +37,8 @@ _FIRST_ROWS, _FEWEST_ROWS = 50, 3
 _PAUSE, _FULL_DISK_PAUSE = 0.2, 5.0
 # After so many steps in a row that are longer or shorter than the usual one by this share, it is said to have changed.
 _MANY_STEPS, _SAME_STEP = 20, 0.25
+# A clock that is so many usual steps ahead is wrong; and after so many late rows in a row it is said what can be done.
+_TOO_FAR, _MANY_LATE = 1e9, 20
 
 
 @dataclass(frozen=True)
@@ -310,7 +312,7 @@ class Watch:
             layout = replace(layout, names=progress.names)
         usual = float(stream.forecaster.dt)
         names, late, left_out, last = progress.names, progress.late, progress.left_out, progress.time
-        unusual, since = progress.unusual, progress.unusual_since
+        unusual, since, behind = progress.unusual, progress.unusual_since, progress.behind
         for line in piece:
             reading = layout.read(line)
             if reading is None:
@@ -332,6 +334,19 @@ class Watch:
                         text = f"line {line.number}: its time {_written(moment, layout)} is not after "
                         text += f"{_written(last, layout)}; the row is left out."
                         troubles.append((line.number, text))
+                        behind += 1
+                        if behind == _MANY_LATE:
+                            text = (
+                                f"line {line.number}: {behind} rows in a row are not after {_written(last, layout)}, "
+                            )
+                            text += "and rows are left out until then; if that time is wrong, or the clock was set "
+                            troubles.append((line.number, f"{text}back for good, begin another --out."))
+                    continue
+                if moment - last > _TOO_FAR * usual:
+                    text = f"line {line.number}: its time {_written(moment, layout)} is more than {_TOO_FAR:g} usual "
+                    text += f"steps after {_written(last, layout)}; the row is left out."
+                    troubles.append((line.number, text))
+                    left_out += 1
                     continue
                 if abs(moment - last - usual) <= _SAME_STEP * usual:
                     unusual, since = 0, None
@@ -343,11 +358,12 @@ class Watch:
                         text += "was usual; each counts for as long as it lasted (for another step begin another "
                         troubles.append((line.number, f"{text}--out, with --every {step:g})."))
             troubles += [(line.number, trouble) for trouble in reading.troubles]
-            last = float(stream.readings + len(taken)) if moment is None else moment
+            last, behind = float(stream.readings + len(taken)) if moment is None else moment, 0
             taken.append(reading)
         after = replace(
-            progress, time=last, late=late, left_out=left_out, names=names, unusual=unusual, unusual_since=since
-        )
+            progress, time=last, late=late, left_out=left_out, names=names, unusual=unusual, unusual_since=since,
+            behind=behind,
+        )  # fmt: skip
         return taken, after, troubles
 
     def _up_to_trouble(

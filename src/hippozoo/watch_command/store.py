@@ -73,6 +73,8 @@ class Progress:
         The columns as the last header in the middle of the source named them; None if there was none.
     unusual, unusual_since
         How many steps in a row were not the usual one, and when the first of them began.
+    behind
+        How many rows in a row were late.
     """
 
     place: Place = field(default_factory=Place)
@@ -83,6 +85,7 @@ class Progress:
     names: tuple[str, ...] | None = None
     unusual: int = 0
     unusual_since: float | None = None
+    behind: int = 0
 
 
 class Kept(NamedTuple):

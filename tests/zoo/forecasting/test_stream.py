@@ -207,6 +207,31 @@ def test_silence_is_a_reading_for_its_step_and_nothing_after_it():
     assert_allclose(stream.forecast.samples(), forecaster.forecast(learnt).samples(), rtol=1e-9)
 
 
+@pytest.mark.parametrize("channels", [None, 1])
+def test_a_long_gap_is_silence_and_not_the_same_value_all_the_time(channels):
+    forecaster = forecaster_for(6.0)
+    values = wave(400) if channels is None else wave(400)[:, None]
+    times = np.arange(400.0)
+    times[300:] += 20 * forecaster.mixer.silence
+    pushed, told = (ForecastStream(forecaster, channels) for _ in range(2))
+    found = pushed.push_many(values, times)
+    told.push_many(values[:300], times[:300])
+    told.advance(float(times[300]))
+    expected = told.push_many(values[300:], times[300:])  # at the very time that nothing had come until
+    assert_array_equal(found.expected[300:], expected.expected)
+    assert_array_equal(found.p[300:], expected.p)
+    inside = (values[320:] > found.lower[320:]) & (values[320:] < found.upper[320:])
+    assert inside.mean() > 0.85
+
+
+def test_a_time_beyond_all_measure_costs_nothing():
+    stream = ForecastStream(forecaster_for(6.0))
+    pushed_all(stream, wave(50), np.arange(50.0))
+    assert np.isfinite(stream.push(0.5, 1e308).expected)
+    with pytest.raises(ValueError, match="is not after"):
+        stream.push(0.5, 50.0)
+
+
 def test_late_readings_are_refused_or_skipped_and_change_nothing():
     refusing, skipping = (ForecastStream(forecaster_for(6.0), late=late) for late in ("refuse", "skip"))
     for stream in (refusing, skipping):

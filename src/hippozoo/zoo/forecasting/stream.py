@@ -31,6 +31,8 @@ Value = float | int | Float[np.ndarray, " channels"] | Int[np.ndarray, " channel
 _RENEWED, _RENEWED_LATER, _LATER = 64, 512, 1024
 # Two steps that differ by no more than this share of the usual one are the same.
 _SAME = 1e-9
+# A silence of more steps than this changes nothing more.
+_LONGEST_SILENCE = 1e6
 
 
 class Pushed:
@@ -95,7 +97,9 @@ class ForecastStream:
 
     A reading holds until the next one, and how long that is, is not known when it comes. So the newest one counts for
     one usual step until then: the forecast includes it, and what is learnt is the same as learning the array of all
-    readings with their true durations. A missing reading (None, NaN) lets time pass.
+    readings with their true durations. A missing reading (None, NaN) lets time pass. After a gap that is longer than
+    all memories reach, the reading before it counts for one usual step and then there was silence, as `advance` says
+    it: a sensor that was off for a week has not measured the same value all the time.
 
     Parameters
     ----------
@@ -194,7 +198,7 @@ class ForecastStream:
         """
         given = self._checked_value(value)
         elapsed = self._elapsed(time)
-        if elapsed is not None and elapsed <= 0:
+        if elapsed is not None and self._is_late(elapsed):
             if self.late == "skip":
                 self.skipped += 1
                 return None
@@ -274,7 +278,7 @@ class ForecastStream:
         """
         given = self._checked_value(value)
         elapsed = self._elapsed(time)
-        if elapsed is not None and elapsed <= 0:
+        if elapsed is not None and self._is_late(elapsed):
             raise ValueError(f"time={time} is not after {self._time}, the time of the newest reading.")
         _, _, told, _, surprise = self._judged(given, elapsed)
         number = self.readings
@@ -296,7 +300,7 @@ class ForecastStream:
             learnt = self._learn(learnt, self._newest, min(elapsed, step))
             left -= min(elapsed, step)
         if left > step * _SAME:
-            learnt = self._learn(learnt, np.full_like(self._newest, np.nan), left)
+            learnt = self._after_silence(learnt, left)
         self._learnt, self._provisional, self._pending = learnt, None, False
         self._time = float(time)
 
@@ -436,6 +440,8 @@ class ForecastStream:
         if moments is None or not count:
             return np.ones(count, bool)
         begin = -math.inf if self._time is None else self._time
+        if not self._pending:  # nothing came before that time; at that time something may
+            begin = math.nextafter(begin, -math.inf)
         before = np.maximum.accumulate(np.append(begin, moments[:-1]))
         kept = moments > before
         if self.late == "refuse" and not kept.all():
@@ -458,6 +464,9 @@ class ForecastStream:
             time = float(present)
         return None if self._time is None else time - self._time
 
+    def _is_late(self, elapsed: float) -> bool:
+        return elapsed < 0 or (elapsed == 0 and self._pending)
+
     def _demand_alike(self, timed: bool) -> None:
         if self._timed is not None and self._timed != timed:
             told = "with a time" if self._timed else "without a time"
@@ -468,11 +477,21 @@ class ForecastStream:
         if elapsed is None or not self._pending:
             if elapsed is None or elapsed == 0 or not self.readings:
                 return self._learnt
-            return self._learn(self._learnt, np.full_like(self._newest, np.nan), elapsed)
+            return self._after_silence(self._learnt, elapsed)
         usual = float(self.forecaster.dt)
         if abs(elapsed - usual) <= _SAME * usual:
             return self.state
+        if elapsed > usual * self.forecaster.mixer.silence:
+            return self._after_silence(self.state, elapsed - usual)
         return self._learn(self._learnt, self._newest, elapsed)
+
+    def _after_silence(self, state: ForecasterState, passed: float) -> ForecasterState:
+        """What is known after so long without a reading."""
+        usual = float(self.forecaster.dt)
+        longest = usual * max(_LONGEST_SILENCE, 2 * self.forecaster.mixer.silence)
+        if passed > longest:
+            passed = longest + (math.fmod(passed, usual) if math.isfinite(passed) else 0.0)
+        return self._learn(state, np.full_like(self._newest, np.nan), passed)
 
     def _learn(self, state: ForecasterState, value: np.ndarray, dt: float | None) -> ForecasterState:
         usual = float(self.forecaster.dt)
