@@ -18,8 +18,8 @@ RECIPES = {"ours": 2, "others": 2}
 DECIDERS = ("lstm",)
 # Without these the contest cannot be judged: is it the polynomial memory that wins, or recent samples, or the bank?
 DECISIVE = ("taps alone", "no bank", "taps alone, and the bank")
-# Entries of the agenda that are open at the same time, so that several processes have work to the end of a round.
-SIDE_BY_SIDE = 8
+# Entries of the agenda that are open at the same time, so that several processes have work.
+SIDE_BY_SIDE = 3
 
 
 Unit = dict[str, Any]
