@@ -32,7 +32,7 @@ def series(path, count=700, seed=0, spike=600):
 
 def watched(source, out, **choices):
     told, warned = [], []
-    settings = Settings(str(source), horizon=6, **choices)
+    settings = Settings(str(source), **{"horizon": 6, **choices})
     status = Watch(settings, out, told.append, warned.append).run()
     return status, [json.loads(line) for line in told], warned
 
@@ -280,7 +280,10 @@ def test_a_torn_last_line_waits_for_the_next_run_and_is_never_half_a_number(tmp_
     assert tables(tmp_path / "pump.db") == tables(tmp_path / "once.db")
 
 
-@pytest.mark.parametrize(("choices", "words"), [({"every": 0.0}, "--every 0: a step"), ({"rate": 0.0}, "rate=0.0")])
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [({"every": 0.0}, "--every 0: a step"), ({"rate": 0.0}, "rate=0.0"), ({"horizon": 20_000}, "pass at most 10000")],
+)
 def test_settings_that_cannot_be_are_refused_before_a_file_is_made(tmp_path, choices, words):
     with pytest.raises(ValueError, match=words):
         watched(series(tmp_path / "pump.csv", 60, spike=50), tmp_path / "pump.db", **choices)

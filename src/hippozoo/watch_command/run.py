@@ -35,6 +35,8 @@ _SNAPSHOT = 2048
 # From so many rows the usual step is found.
 _FIRST_ROWS, _FEWEST_ROWS = 50, 3
 _PAUSE, _FULL_DISK_PAUSE = 0.2, 5.0
+# Steps times columns: a state of some 200 megabytes. SQLite holds no more than a gigabyte in one piece.
+_MOST_CELLS = 10_000
 # After so many steps in a row that are longer or shorter than the usual one by this share, it is said to have changed.
 _MANY_STEPS, _SAME_STEP = 20, 0.25
 # A clock that is so many usual steps ahead is wrong; and after so many late rows in a row it is said what can be done.
@@ -216,6 +218,12 @@ class Watch:
         return float(statistics.median(steps))
 
     def _stream(self, layout: Layout, every: float) -> ForecastStream:
+        most = _MOST_CELLS // len(layout.columns)
+        if self.settings.horizon > most:
+            raise WatchError(
+                f"--horizon {self.settings.horizon} is too long for {_MOST_CELLS:,} forecasts in all, whose state has "
+                f"to be kept again and again; pass at most {most} for {len(layout.columns)} columns."
+            )
         horizon, season = self.settings.horizon * every, self.settings.season
         forecaster = forecaster_for(horizon, every, None if season is None else season * every)
         return ForecastStream(forecaster, len(layout.columns), rate=self.settings.rate)

@@ -224,6 +224,14 @@ def test_a_long_gap_is_silence_and_not_the_same_value_all_the_time(channels):
     assert inside.mean() > 0.85
 
 
+def test_whole_numbers_are_not_rounded_without_a_word():
+    stream = ForecastStream(forecaster_for(6.0))
+    for push in (lambda: stream.push(2**53 + 1), lambda: stream.push_many(np.array([1, 2**53 + 1]))):
+        with pytest.raises(ValueError, match="can only hold rounded"):
+            push()
+    assert stream.readings == 0
+
+
 def test_a_time_beyond_all_measure_costs_nothing():
     stream = ForecastStream(forecaster_for(6.0))
     pushed_all(stream, wave(50), np.arange(50.0))

@@ -379,6 +379,8 @@ class ForecastStream:
             given = np.array([math.nan if one is None else one for one in np.atleast_1d(given)])
         if given.dtype.kind not in "iuf":
             raise TypeError(f"value={shorten(value)} is not a number; pass numbers, or None for a missing reading.")
+        if given.dtype.kind in "iu":
+            real_array("value", given)  # refuses whole numbers that would be rounded
         shape = () if self.channels is None else (count,)
         if given.shape != shape:
             raise ValueError(
@@ -418,6 +420,8 @@ class ForecastStream:
             given = np.array([math.nan if one is None else one for one in given.ravel()]).reshape(given.shape)
         if given.dtype.kind not in "iuf":
             raise TypeError(f"values have dtype {given.dtype}; pass numbers, NaN where one is missing.")
+        if given.dtype.kind in "iu":
+            real_array("values", given)
         expected = (len(self._newest),) if self.channels is not None else ()
         if given.ndim != 1 + len(expected) or given.shape[1:] != expected:
             wanted = "(time,)" if self.channels is None else f"(time, {self.channels})"
