@@ -20,6 +20,7 @@ __all__ = [
     "beginning",
     "drift_part",
     "issue",
+    "look_ahead",
     "scan_pairs",
     "shares_of",
     "take_in",
@@ -72,19 +73,26 @@ _LIKELIHOOD = 24.0
 def _add_columns(sums, columns, x, count, size, lower):
     """Add a matrix times x, given by its columns; of a lower triangular one what lies below the diagonal.
 
-    Four columns at a time, so that loops run over neighbours; each sum is added up in the order of the columns.
+    Several columns at a time, so that loops run over neighbours; each sum is added up in the order of the columns.
     """
     j = 0
+    while not lower and j + 8 <= count:
+        x0, x1, x2, x3, x4, x5, x6, x7 = x[j], x[j + 1], x[j + 2], x[j + 3], x[j + 4], x[j + 5], x[j + 6], x[j + 7]
+        for i in range(size):
+            half = sums[i] + columns[j, i] * x0 + columns[j + 1, i] * x1 + columns[j + 2, i] * x2
+            half = half + columns[j + 3, i] * x3 + columns[j + 4, i] * x4 + columns[j + 5, i] * x5
+            sums[i] = half + columns[j + 6, i] * x6 + columns[j + 7, i] * x7
+        j += 8
     while j + 4 <= count:
         x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
-        c0, c1, c2, c3 = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
         for i in range(j if lower else 0, size):
-            sums[i] = (((sums[i] + c0[i] * x0) + c1[i] * x1) + c2[i] * x2) + c3[i] * x3
+            half = sums[i] + columns[j, i] * x0 + columns[j + 1, i] * x1
+            sums[i] = half + columns[j + 2, i] * x2 + columns[j + 3, i] * x3
         j += 4
     while j < count:
-        xj, column = x[j], columns[j]
+        xj = x[j]
         for i in range(j if lower else 0, size):
-            sums[i] += column[i] * xj
+            sums[i] += columns[j, i] * xj
         j += 1
 
 
@@ -160,36 +168,34 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
     count = 0
     while used - count > first_row and cell - origins[used - 1 - count] - 1 < H:
         row = used - 1 - count
-        told = rows[row, cell - origins[row] - 1]
+        k = cell - origins[row] - 1
         for e in range(experts):
-            errors[e, count] = abs(value - told[e])
+            errors[e, count] = abs(value - rows[row, k, e])
         least[count] = np.inf
         count += 1
     for e in range(experts):
-        one = errors[e]
         for i in range(count):
-            least[i] = one[i] if one[i] < least[i] else least[i]
+            least[i] = errors[e, i] if errors[e, i] < least[i] else least[i]
     for i in range(count):
         row = used - 1 - i
         k = cell - origins[row] - 1
-        told = rows[row, k]
-        believed = told[experts + 3 + SCALES]
+        believed = rows[row, k, experts + 3 + SCALES]
         keep_all = 1.0 - (1.0 - decay) * believed
         w = live[weight + k]
         usual_least = live[base + k] / w if w > 0 else least[i]
         capped = min(least[i], _CAP * usual_least) if guard and usual_least > 0 else least[i]
         live[base + k] = live[base + k] * keep_all + believed * capped
-        own, lowest = live[slow + k * experts : slow + (k + 1) * experts], least[i]
+        own, lowest = slow + k * experts, least[i]
         for e in range(experts):
-            own[e] = own[e] * keep_all + believed * (abs(value - told[e]) - lowest)
+            live[own + e] = live[own + e] * keep_all + believed * (abs(value - rows[row, k, e]) - lowest)
         if k == 0:
             for e in range(experts):
-                live[recent + e] += _RECENT * ((abs(value - told[e]) - lowest) - live[recent + e])
+                live[recent + e] += _RECENT * ((abs(value - rows[row, k, e]) - lowest) - live[recent + e])
         compared = w > 0
         live[weight + k] = w * keep_all + believed
-        error = value - told[experts]
+        error = value - rows[row, k, experts]
         size = abs(error)
-        sigma = told[experts + 1 + SCALES]
+        sigma = rows[row, k, experts + 1 + SCALES]
         z = 0.0
         if sigma > 0:
             z = error / sigma
@@ -201,12 +207,12 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
         # How large errors are, beside what each way expected, with a long memory.
         keep = 1.0 - _LONG
         plain = live[sizes + k]
-        seen, first = live[usual + k * SCALES], told[experts + 1]
+        seen, first = live[usual + k * SCALES], rows[row, k, experts + 1]
         if plain > 0 and seen > 0 and first > 0:
             unit = plain / seen * first
             calm = min(size / unit, 50.0)
             for j in range(SCALES):
-                s, known = told[experts + 1 + j], live[usual + k * SCALES + j]
+                s, known = rows[row, k, experts + 1 + j], live[usual + k * SCALES + j]
                 if known > 0 and s > 0:
                     expected = plain / known * s
                     at = loss + k * SCALES + j
@@ -215,14 +221,14 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
                     live[at] += (1.0 / 128.0) * (cost - live[at])
         for j in range(SCALES):
             place = usual + k * SCALES + j
-            live[place] = live[place] * keep + told[experts + 1 + j]
+            live[place] = live[place] * keep + rows[row, k, experts + 1 + j]
         live[sizes + k] = plain * keep + size
         # Errors relative to the expected size, above and below, and how one lead goes on to the next.
         side = 0 if error >= 0 else 1
         if sigma > 0 or compared:
             live[counts + (k * 2 + side) * BINS + _bin(abs(z))] += counted
         short = max(-3.0, min(3.0, z))
-        told[experts + 2 + SCALES] = short
+        rows[row, k, experts + 2 + SCALES] = short
         if k > 0:
             before = rows[row, k - 1, experts + 2 + SCALES]
             live[follow + 2 * k] = live[follow + 2 * k] * keep + short * before
@@ -248,48 +254,42 @@ def _shares(live, offsets, horizon, experts, maps, ridges, guard, own, means, li
         w = live[weight + k]
         if w > 0:
             counted += 1.0
-            common, here = live[base + k], own[k]
-            regrets = live[slow + k * experts : slow + (k + 1) * experts]
+            common, at = live[base + k], slow + k * experts
             for i in range(experts):
-                here[i] = (common + regrets[i]) / w
+                own[k, i] = (common + live[at + i]) / w
             for i in range(experts):
-                average[i] += here[i]
+                average[i] += own[k, i]
     for i in range(experts):
         average[i] /= max(counted, 1.0)
         usual = own[0, i] if live[weight] > 0 else 0.0
         excess[i] = max(live[recent + i] - 3.0 * usual, 0.0) if guard else 0.0
     for k in range(horizon):
-        here = own[k]
         if not live[weight + k] > 0:
             for i in range(experts):
-                here[i] = average[i]
+                own[k, i] = average[i]
         for i in range(experts):
-            shares[i, k] = 0.5 * (here[i] + average[i]) + excess[i]
+            shares[i, k] = 0.5 * (own[k, i] + average[i]) + excess[i]
         least[k], total[k] = np.inf, 0.0
     # From here on neighbours are leads: loops run over them, and sums over forecasts keep their order.
     for i in range(experts):
-        one = shares[i]
         for k in range(horizon):
-            least[k] = one[k] if one[k] < least[k] else least[k]
+            least[k] = shares[i, k] if shares[i, k] < least[k] else least[k]
     for i in range(experts):
-        one = shares[i]
         for k in range(horizon):
-            ratio = 1.0 if one[k] <= least[k] else least[k] / one[k]
+            ratio = 1.0 if shares[i, k] <= least[k] else least[k] / shares[i, k]
             ratio *= ratio
             # The fourth power of the ratio of errors.
-            one[k] = ratio * ratio
+            shares[i, k] = ratio * ratio
     simple = experts - maps * ridges
     if simple > 0:
         for n in range(maps):
             young = min(max(int(live[offsets[SINCE] + n]) - 1, 0), horizon)
             for r in range(ridges):
-                one = shares[simple + n * ridges + r]
                 for k in range(young, horizon):
-                    one[k] = 0.0
+                    shares[simple + n * ridges + r, k] = 0.0
     for i in range(experts):
-        one = shares[i]
         for k in range(horizon):
-            total[k] += one[k]
+            total[k] += shares[i, k]
     for k in range(horizon):
         if total[k] == 0:
             # The best one is a map that is too young: the simple ones stand in for it.
@@ -297,9 +297,8 @@ def _shares(live, offsets, horizon, experts, maps, ridges, guard, own, means, li
                 shares[i, k] = 1.0
             total[k] = simple
     for i in range(experts):
-        one = shares[i]
         for k in range(horizon):
-            one[k] /= total[k]
+            shares[i, k] /= total[k]
     return counted
 
 
@@ -430,17 +429,14 @@ def issue(
     for k in range(H):
         mixed[k], apart[k] = 0.0, 0.0
     for i in range(experts):
-        share, one = shares[i], told[i]
         for k in range(H):
-            mixed[k] += share[k] * one[k]
+            mixed[k] += shares[i, k] * told[i, k]
     for i in range(experts):
-        share, one = shares[i], told[i]
         for k in range(H):
-            apart[k] += share[k] * abs(one[k] - mixed[k])
+            apart[k] += shares[i, k] * abs(told[i, k] - mixed[k])
     for k in range(H):
-        here = row[k]
         for i in range(experts):
-            here[i] = told[i, k]
+            row[k, i] = told[i, k]
     # Ways to expect the size of an error, and how they are at each lead.
     at = experts + 1
     slowly = live[LONG] / live[LONG_W] if live[LONG_W] > 0 else 0.0
@@ -448,17 +444,16 @@ def issue(
     middle = live[MID] / live[MID_W] if live[MID_W] > 0 else 0.0
     live[EXPECTED] = mixed[0] if counted > 0 else held
     for k in range(H):
-        here = row[k]
         expected = mixed[k] if counted > 0 else held
         pulled = held + trust * (expected - held)
-        here[experts] = pulled
-        here[at], here[at + 1], here[at + 2], here[at + 3] = slowly, fast, middle, slowly
+        row[k, experts] = pulled
+        row[k, at], row[k, at + 1], row[k, at + 2], row[k, at + 3] = slowly, fast, middle, slowly
         if S > 0 and age >= 2 * seasons[0]:
-            here[at + 3] = live[offsets[PROFILE] + (cell + k + 1) % seasons[0]]
-        here[at + 4] = apart[k] + abs(expected - pulled)
-        here[at + SCALES] = expected_size(live, offsets, here, k, at)
-        here[at + SCALES + 1] = 0.0
-        here[at + SCALES + 2] = trust
+            row[k, at + 3] = live[offsets[PROFILE] + (cell + k + 1) % seasons[0]]
+        row[k, at + 4] = apart[k] + abs(expected - pulled)
+        row[k, at + SCALES] = expected_size(live, offsets, row, k, at)
+        row[k, at + SCALES + 1] = 0.0
+        row[k, at + SCALES + 2] = trust
     live[EXPECTED_SIZE] = row[0, at + SCALES]
     return worst
 
@@ -488,7 +483,7 @@ def workspace(S, R, horizon, width, experts):
 
 @compiled(error_model="numpy")
 @no_type_check
-def expected_size(live, offsets, told, k, at):
+def expected_size(live, offsets, row, k, at):
     """The mean absolute error to expect at lead k: ways to expect it, by how well each has done."""
     usual, loss, plain = offsets[USUAL] + k * SCALES, offsets[LOSS] + k * SCALES, live[offsets[SIZES] + k]
     best = np.inf
@@ -511,9 +506,9 @@ def expected_size(live, offsets, told, k, at):
             if j == 0:
                 first = share
             total += share
-            size += share * (plain / known) * told[at + j]
+            size += share * (plain / known) * row[k, at + j]
     # Before any error at this lead is known: those of one step, growing as a random walk's do.
-    return size / total if total > 0 else told[at] * math.sqrt(k + 1.0)
+    return size / total if total > 0 else row[k, at] * math.sqrt(k + 1.0)
 
 
 @compiled()
@@ -692,3 +687,17 @@ def scan_pairs(
         age[t] = ages[0]
         for i in range(len(orders) * width):
             states[t, i] = delayed[i]
+
+
+@compiled()
+@no_type_check
+def look_ahead(log, begin, futures, share, odd):
+    """The futures of the cells from `begin` on, the share of each that was seen, and how odd its oddest value was."""
+    count, horizon = futures.shape
+    for t in range(count):
+        seen, oddest = 0.0, -np.inf
+        for k in range(horizon):
+            futures[t, k] = log[begin + 1 + t + k, VALUE]
+            seen += log[begin + 1 + t + k, SEEN]
+            oddest = max(oddest, log[begin + 1 + t + k, ODD])
+        share[t], odd[t] = seen / horizon, oddest

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.linalg import get_lapack_funcs
 
-from hippozoo._immutable import Immutable
+from hippozoo._immutable import Immutable, read_only
 from hippozoo.discretise import zero_order_hold
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.forecasting import _kernels as kernels
@@ -537,7 +537,7 @@ class Mixer(Immutable):
             if not len(good):
                 continue
             solved[good, n] = True
-            eye, least = np.eye(order), max(self.ridges[0], 1e-3)
+            eye, least = _eye(order), max(self.ridges[0], 1e-3)
             for c in good:
                 unit, across = cov[c] / size[c], yx[c, n, :, :order].T / size[c]
                 for r, ridge in enumerate(self.ridges):
@@ -606,7 +606,7 @@ class _Working:
             under_way = slice(self.first_row, self.used)
             rows, origins = np.empty_like(self.rows) if self.shared else self.rows, self.origins[under_way].copy()
             for mine, theirs in zip(rows, self.rows, strict=True):
-                mine[:kept] = theirs[under_way] if self.shared else theirs[under_way].copy()
+                mine[:kept] = theirs[under_way]
             self.rows, self.origins, self.shared = rows, np.resize(origins, len(self.origins)), False
             self.first_row, self.used = 0, kept
             self.tip = np.array([int(self.tip[0])])
@@ -696,7 +696,7 @@ class _Working:
         C, H, q, K = len(log), mixer.horizon, mixer.width, len(mixer.kinds)
         seasons, orders, inputs, A_T, b, _, silence = mixer.tables
         states = np.zeros((C, count, len(mixer.systems) * q))
-        age = np.zeros((C, count))
+        age, share, odd, futures = *np.zeros((3, C, count)), np.empty((C, count, H))
         scratch, differences = np.zeros(q), np.zeros(len(seasons))
         refs = self.live[block, kernels.REF]
         for c in range(C):
@@ -704,42 +704,47 @@ class _Working:
                 delayed[c], log[c], begin, count, ages[c], refs[c], seasons, orders, inputs, A_T, b, silence,
                 states[c], age[c], differences, scratch,
             )  # fmt: skip
-        window = np.lib.stride_tricks.sliding_window_view
-        ahead = slice(begin + 1, begin + count + H)
-        futures = window(log[:, ahead, kernels.VALUE], H, axis=1)
-        share = window(log[:, ahead, kernels.SEEN], H, axis=1).mean(axis=2)
-        odd = window(log[:, ahead, kernels.ODD], H, axis=1).max(axis=2)
+            kernels.look_ahead(log[c], begin, futures[c], share[c], odd[c])
         here = log[:, begin : begin + count]
         weights = share * (age > 0)
         if mixer.guard:
             weights = weights * np.minimum(1.0, _ODD / np.maximum(odd, _ODD))
         weight, mean_x, mean_y = np.zeros((C, K)), np.zeros((C, K, q)), np.zeros((C, K, H))
         xx, yx = np.zeros((C, K, q, q)), np.zeros((C, K, H, q))
+        centred: dict[tuple[str, int], tuple[np.ndarray, ...]] = {}
         for n, (memory, anchor, s) in enumerate(mixer.kinds):
-            x = states[:, :, memory * q : (memory + 1) * q].copy()
-            w = weights
-            if mixer.guard:
-                w = w * np.minimum(1.0, FAR / np.maximum(here[:, :, kernels.LEVERAGE + n], FAR))
+            order = orders[memory]
+            x = states[:, :, memory * q : memory * q + order].copy()
+            far = here[:, :, kernels.LEVERAGE + n]
+            near = not mixer.guard or bool((far <= FAR).all())
+            w = weights if near else weights * np.minimum(1.0, FAR / np.maximum(far, FAR))
             if anchor == "last":
                 x[:, :, 0] -= here[:, :, kernels.VALUE] - refs[:, None]
-                y = futures - here[:, :, kernels.VALUE, None]
-            elif anchor == "none":
-                y = futures - refs[:, None, None]
+            if near and (anchor, s) in centred:  # memories differ, futures and their weights do not
+                w, total, part, my, y = centred[anchor, s]
             else:
-                m = mixer.seasons[s]
-                k = np.arange(H)
-                place = begin + np.arange(count)[:, None] + k + 1 - m * (k // m + 1)
-                y = futures - log[:, :, kernels.VALUE][:, place]
-                w = w * (age > m)
-            total = w.sum(axis=1)
-            part = w / np.where(total > 0, total, 1.0)[:, None]
+                if anchor == "last":
+                    y = futures - here[:, :, kernels.VALUE, None]
+                elif anchor == "none":
+                    y = futures - refs[:, None, None]
+                else:
+                    m = mixer.seasons[s]
+                    k = np.arange(H)
+                    place = begin + np.arange(count)[:, None] + k + 1 - m * (k // m + 1)
+                    y = futures - log[:, :, kernels.VALUE][:, place]
+                    w = w * (age > m)
+                total = w.sum(axis=1)
+                part = w / np.where(total > 0, total, 1.0)[:, None]
+                my = np.einsum("cb,cbk->ck", part, y)
+                y -= my[:, None]
+                if near:
+                    centred[anchor, s] = w, total, part, my, y
             mx = np.einsum("cb,cbi->ci", part, x)
-            my = np.einsum("cb,cbk->ck", part, y)
             x -= mx[:, None]
             xw = (x * w[:, :, None]).transpose(0, 2, 1)
-            weight[:, n], mean_x[:, n], mean_y[:, n] = total, mx, my
-            xx[:, n] = xw @ x
-            yx[:, n] = (xw @ (y - my[:, None])).transpose(0, 2, 1)
+            weight[:, n], mean_x[:, n, :order], mean_y[:, n] = total, mx, my
+            xx[:, n, :order, :order] = xw @ x
+            yx[:, n, :, :order] = (xw @ y).transpose(0, 2, 1)
         return weight, mean_x, mean_y, xx, yx
 
     def skip_silence(self, seen: np.ndarray, begin: int, counted: np.ndarray) -> int:
@@ -781,6 +786,11 @@ class _Working:
             renewal=self.renewal,
             **self.renewed,
         )
+
+
+@cache
+def _eye(order: int) -> np.ndarray:
+    return read_only(np.eye(order))
 
 
 def _solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
