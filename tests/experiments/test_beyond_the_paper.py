@@ -62,6 +62,13 @@ def test_associative_memory_is_judged_against_deltanet_once_all_is_run(ours, siz
     assert claim.verdict == expected
 
 
+def test_runs_of_a_rival_that_learn_nothing_do_not_make_us_better():
+    row = {"assoc": over_seeds([0.88] * 3), "deltanet": over_seeds([0.05, 0.92, 0.94])}
+    (claim,) = recall._claims(recall.Config(), {"accuracy": {f"size_{number}": row for number in range(3)}})
+    assert claim.verdict == "holds in part"
+    assert "at 3 of 3 sizes by the mean over seeds, at 0 by their median" in claim.evidence
+
+
 def test_the_cubic_system_is_its_kernels_applied_to_the_past(rng):
     length = 9
     signal, target = cubic.cubic_system(60, rng, length)
