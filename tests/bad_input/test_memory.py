@@ -164,6 +164,11 @@ def test_whole_numbers_are_not_rounded_without_a_word(value):
         memory.scan(np.array([value, value]))
     with pytest.raises(ValueError, match=message):
         memory.step(memory.initial_state(), value)
+    stream = Stream(memory)
+    with pytest.raises(ValueError, match=message):
+        stream.push(value)
+    assert stream.time == 0.0
+    stream.push(2**60)
     memory.scan(np.array([0, 2**60, -(2**62)]))
     memory.scan(np.array([0, value], float))
 

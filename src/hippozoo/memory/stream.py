@@ -220,6 +220,8 @@ class Stream:
                 f"value has shape {given.shape}, but this stream takes {self._shape or 'single numbers'}; "
                 f"for vectors build Stream(memory, channels=…)."
             )
+        if np.asarray(value).dtype.kind in "iu":
+            real_array("value", value)  # refuses whole numbers that would be rounded
         if np.isinf(given).any():
             raise ValueError(f"value={shorten(value)} is infinite; pass finite numbers, or None if it is missing.")
         return self._kept(self._storable("value", np.where(np.isnan(given), self._held, given)))
