@@ -325,7 +325,7 @@ def forecast(
             metavar="N",
             min=1,
             help="How many steps to forecast.",
-            show_default="96; of a short table a sixth of its steps",
+            show_default="96; of a short table an eighth of its steps",
         ),
     ] = None,
     every: Annotated[

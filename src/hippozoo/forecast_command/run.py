@@ -21,7 +21,7 @@ from hippozoo.zoo.forecasting.mixed_forecast import MixedForecast
 __all__ = ["ForecastRun", "forecast_table"]
 
 # Steps that are forecast where nobody says how many; of a short table one in so many of its steps.
-_USUAL_HORIZON, _HORIZONS = 96, 6
+_USUAL_HORIZON, _HORIZONS = 96, 8
 # Below it no horizon is worth proposing.
 _FEW = 4
 # Columns beyond which a table is wide.
@@ -137,7 +137,8 @@ def forecast_table(
     time
         The column of times; by default the column of dates, if there is one.
     horizon
-        Steps to forecast; by default 96, or a sixth of the steps of a shorter table, so that forecasts can be judged.
+        Steps to forecast; by default 96, or an eighth of the steps of a shorter table, so that forecasts can be judged
+        with an error bar.
     every
         The length of a step, in seconds (dates) or in the unit of the time column; by default the usual distance of
         two rows.
@@ -248,7 +249,7 @@ def _usual_horizon(steps: int) -> int:
 def _shortened(asked: int | None, horizon: int) -> Iterator[str]:
     if asked is None and horizon < _USUAL_HORIZON:
         yield (
-            f"{horizon} step{'s' if horizon > 1 else ''} ahead, a sixth of the table, so that the forecast can be "
+            f"{horizon} step{'s' if horizon > 1 else ''} ahead, an eighth of the table, so that the forecast can be "
             f"judged; --horizon asks for more or fewer"
         )
 

@@ -316,7 +316,7 @@ class Mixer(Immutable):
     @cached_property
     def _layout(self) -> tuple[int, int]:
         """Numbers of a channel, and of a row of forecasts."""
-        return int(self.offsets[-1]), self.experts + kernels.SCALES + 4
+        return int(self.offsets[-1]), self.experts + kernels.SCALES + 5
 
     def _check(self, mixture: Mixture) -> None:
         """Refuse a state of another forecaster, or of an older version: the compiled loops would read beyond it."""
@@ -423,8 +423,9 @@ class Mixer(Immutable):
         for c, live in enumerate(mixture.live):
             kernels.shares_of(live, self.offsets, self.guard, len(self.kinds), len(self.ridges), found[c])
             if self.guard and self.simple:
-                found[c] *= live[kernels.TRUST]
-                found[c, :, 0] += 1 - live[kernels.TRUST]
+                left = live[kernels.TRUST] * live[kernels.LEFT]
+                found[c] *= left
+                found[c, :, 0] += 1 - left
         return found
 
     def merge(self, mixture: Mixture, other: Mixture) -> Mixture:
