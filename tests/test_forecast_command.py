@@ -416,9 +416,11 @@ def test_columns_that_explain_each_other_are_forecast_together(rng, tmp_path):
 def test_without_a_horizon_a_short_table_is_forecast_as_far_as_can_be_judged(tmp_path, rng):
     path = write(tmp_path / "short.csv", pd.DataFrame({"y": rng.normal(size=60)}))
     run = forecast_table(path)
-    assert run.backtest.horizon == 10
-    assert any("10 steps ahead" in note for note in run.notes)
-    assert verdicts(run)[0].kind != "not judged"
+    assert run.backtest.horizon == 7
+    assert any("7 steps ahead, an eighth of the table" in note for note in run.notes)
+    verdict = verdicts(run)[0]
+    assert verdict.kind != "not judged"
+    assert "too few origins" not in verdict.sentence
 
 
 def test_columns_of_a_wide_table_are_forecast_as_each_by_itself(tmp_path, rng):

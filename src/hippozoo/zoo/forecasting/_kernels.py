@@ -590,8 +590,8 @@ def _one_cell(
     clean = live[HELD]
     if seen:
         odd, owed = _score(
-            live, offsets, log, now, rows, origins, first_row, used, cell, value, horizon, stride, experts, decay, guard, late, work[3],
-            work[7][0],
+            live, offsets, log, now, rows, origins, first_row, used, cell, value, horizon, stride, experts, decay,
+            guard, late, work[3], work[7][0],
         )  # fmt: skip
         live[LEFT] = 1.0
         if live[MOVES] > 0:
