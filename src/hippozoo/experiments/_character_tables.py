@@ -88,7 +88,7 @@ def draw(result: Result, folder: Path, paper_ratios: Mapping[str, float]) -> Non
             paper = [paper_ratios[name] for name in names]
             ax.plot(paper, range(len(names)), "|", color="C1", markersize=13, markeredgewidth=2, label="paper")
             ax.set_yticks(range(len(names)), [ROWS[name].title for name in names])
-            ax.set(xlabel="test perplexity, that of the LSTM being 1", xscale="log", title=f"Ten rows{quick}")
+            ax.set(xlabel="test perplexity, that of the LSTM being 1", xscale="log", title=f"The paper's rows{quick}")
             ticks = [0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0]
             ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             ax.minorticks_off()
@@ -101,10 +101,10 @@ def draw(result: Result, folder: Path, paper_ratios: Mapping[str, float]) -> Non
         if looks:
             figure = Figure(figsize=(7, 4), layout="constrained")
             ax = figure.subplots()
-            for name, found in looks.items():
+            for number, (name, found) in enumerate(looks.items()):
                 steps = [step * config.batch * config.length / 1e6 for step in found["looks"]["step"]]
                 perplexity = [math.nan if loss is None else math.exp(loss) for loss in found["looks"]["validation"]]
-                ax.plot(steps, perplexity, label=name)
+                ax.plot(steps, perplexity, ("-", "--", ":")[number // 6 % 3], label=name)  # there are six colours
             ax.set(xlabel="million characters read", ylabel="validation perplexity", title=f"Learning{quick}")
             ax.set_yscale("log")
             low, high = ax.get_ylim()
