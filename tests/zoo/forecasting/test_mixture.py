@@ -106,16 +106,6 @@ def test_long_horizons_have_smooth_bands_beside_an_even_season(rng):
     assert (upper - lower).max() < 3 * (upper - lower).min()
 
 
-def test_a_season_is_judged_by_what_it_has_forecast_since_it_came_round(rng):
-    """In the first year the last value stands for last year; its errors say nothing of last year."""
-    forecaster, ours, last_year = forecaster_for(12, season=12), 0.0, 0.0
-    for _ in range(6):
-        months = 100 + np.tile(10 * rng.normal(size=12), 4)[:42] + rng.normal(size=42)
-        ours += np.abs(forecaster.forecast(learnt(forecaster, months[:30])).samples() - months[30:]).mean()
-        last_year += np.abs(months[18:30] - months[30:]).mean()
-    assert ours < 1.8 * last_year
-
-
 @pytest.mark.parametrize(("choice", "why"), [({"together": "joint"}, "joint"), ({"rank": 3}, "rank=")])
 def test_one_map_in_place_of_a_mixture_says_so(choice, why):
     forecaster = forecaster_for(6, **choice)

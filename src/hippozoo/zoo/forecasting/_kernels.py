@@ -70,8 +70,6 @@ BEGINNER_POWER = 4
 # The mixture may cost so many times what the last value does, and so many times its mean error (so far, or lately if
 # that is less) on top, within about so many cells; beyond that it is drawn to the last value.
 _TIMES_LAST, _CREDIT, _ACCOUNT_CELLS = 2.0, 1.0, 50.0
-# A season that has just come round for the first time is scored from there on, after so many errors of the last value.
-_LENT_ERRORS = 2.0
 # Ways to expect a size are mixed by their likelihood over so many errors that tell something new.
 _LIKELIHOOD = 24.0
 
@@ -161,7 +159,7 @@ def _bin(size):
 @compiled(error_model="numpy")
 @no_type_check
 def _score(
-    live, offsets, log, now, rows, origins, first_row, used, cell, value, horizon, stride, experts, decay, guard, late,
+    live, offsets, log, now, rows, origins, first_row, used, cell, value, horizon, stride, experts, decay, guard,
     errors, least,
 ):  # fmt: skip
     """Compare every forecast that is under way with the value that came; `errors` and `least` are room to work in.
@@ -172,10 +170,6 @@ def _score(
     due = experts + 4 + SCALES
     owed, highest, moved = 0.0, 0.0, 0.0
     account = live[ACCOUNT] * (1.0 - 1.0 / _ACCOUNT_CELLS)
-    waited = 0.0
-    for e in range(experts):
-        waited = max(waited, late[e])
-    young = waited + 1.0 / (1.0 - decay) if waited > 0 else 0.0  # from then on every season is scored like the others
     slow, weight, recent, base = offsets[SLOW], offsets[SLOW_W], offsets[RECENT], offsets[BASE]
     sizes, usual, loss, counts, follow = (
         offsets[SIZES],
@@ -209,20 +203,8 @@ def _score(
         capped = min(least[i], _CAP * usual_least) if guard and usual_least > 0 else least[i]
         live[base + k] = live[base + k] * keep_all + believed * capped
         own, lowest = slow + k * experts, least[i]
-        if live[AGE] - k < young:
-            for e in range(experts):
-                regret = abs(value - rows[row, k, e]) - lowest
-                since = live[AGE] - k - late[e]
-                if late[e] > 0 and since > 0 and w > since + _LENT_ERRORS:
-                    # What was forecast before the season had come round was the last value, and says little of it.
-                    score = live[own + e] / w
-                    score += believed * (regret - score) / (since + _LENT_ERRORS)
-                    live[own + e] = score * (w * keep_all + believed)
-                else:
-                    live[own + e] = live[own + e] * keep_all + believed * regret
-        else:
-            for e in range(experts):
-                live[own + e] = live[own + e] * keep_all + believed * (abs(value - rows[row, k, e]) - lowest)
+        for e in range(experts):
+            live[own + e] = live[own + e] * keep_all + believed * (abs(value - rows[row, k, e]) - lowest)
         if k == 0:
             for e in range(experts):
                 live[recent + e] += _RECENT * ((abs(value - rows[row, k, e]) - lowest) - live[recent + e])
@@ -570,7 +552,7 @@ def expected_size(live, offsets, row, k, at):
 @no_type_check
 def _one_cell(
     live, offsets, log, now, cell, value, seen, rows, origins, first_row, used, horizon, experts, decay, forget,
-    guard, seasons, orders, inputs, A_T, b, smoothing, silence, differences, work, stride, late,
+    guard, seasons, orders, inputs, A_T, b, smoothing, silence, differences, work, stride,
 ):  # fmt: skip
     """One channel takes in one cell; forecasts that are under way are scored first."""
     if live[BEGUN] == 0.0:
@@ -591,7 +573,7 @@ def _one_cell(
     if seen:
         odd, owed = _score(
             live, offsets, log, now, rows, origins, first_row, used, cell, value, horizon, stride, experts, decay,
-            guard, late, work[3], work[7][0],
+            guard, work[3], work[7][0],
         )  # fmt: skip
         live[LEFT] = 1.0
         if live[MOVES] > 0:
@@ -694,13 +676,6 @@ def take_in(
     width = A_T.shape[1]
     work = workspace(S, R, horizon, width, experts)
     differences = np.zeros(S)
-    late = np.zeros(experts)  # cells until a forecast can be made, for those that wait for a season
-    for s in range(S if simple else 0):
-        for i in range(3):
-            late[4 + D + 3 * s + i] = seasons[s]
-    for n in range(K):
-        for r in range(R if anchors[n] >= 2 else 0):
-            late[experts - (K - n) * R + r] = seasons[anchors[n] - 2]
     for t in range(T):
         while first_row < used and cell - origins[first_row] - 1 >= horizon:
             first_row += 1
@@ -708,7 +683,7 @@ def take_in(
             _one_cell(
                 live[c], offsets, log[c], now, cell, values[t, c], seen[t, c], rows[c], origins, first_row, used,
                 horizon, experts, decay, forget, guard, seasons, orders, inputs, A_T, b, smoothing, silence,
-                differences, work, stride, late,
+                differences, work, stride,
             )  # fmt: skip
         awake = False
         for c in range(C):
