@@ -126,9 +126,9 @@ def test_a_heart_as_a_stream(run, needs, tmp_path):
     needs("ecg/100.dat")
     names, said = run("early_beats.py", "--beats", 700)
     assert "600 beats" in said
-    # Half of the premature beats at least, and hardly a call that is wrong.
+    # Half of the premature beats at least; of the others a band of 99 % leaves out no more than it may.
     assert names["hits"] >= 0.5 * names["wanted"] > 0
-    assert names["hits"] >= 0.8 * names["called"]
+    assert names["called"] - names["hits"] <= 0.01 * 600
     assert (tmp_path / "beats.png").stat().st_size > 10_000
 
 

@@ -80,7 +80,7 @@ def _refuse_rounding(name: str, array: np.ndarray) -> None:
     large = (array > _EXACT) | (array < -_EXACT)
     for value in array[large].tolist() if large.any() else ():
         if int(float(value)) != value:
-            where = _place(array == value)
+            where = _place(np.asarray(array == value))
             raise ValueError(
                 f"{name}{where} is {value}, which float64 can only hold rounded; subtract a constant first, or pass "
                 f"np.asarray({name}, float) if the rounding is meant."

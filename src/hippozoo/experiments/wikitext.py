@@ -276,7 +276,10 @@ def _gap(test: dict[str, float], one: str, other: str, words: str, quote: str) -
     if one not in test or other not in test:
         return None
     ours, paper = (values[one] / values[other] - 1 for values in (test, PAPER["test_perplexity"]))
-    evidence = f"{test[one]:.2f} against {test[other]:.2f}: {ours:+.0%} here, {paper:+.0%} in the paper."
+    evidence = (
+        f"{ROWS[one].title} has a test perplexity of {test[one]:.2f} and {ROWS[other].title} {test[other]:.2f}: "
+        f"{ours:+.0%} here, {paper:+.0%} in the paper."
+    )
     return Claim.judged(words, [ours > 0, ours >= paper / 2], evidence, quote)
 
 

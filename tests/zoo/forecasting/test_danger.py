@@ -17,7 +17,6 @@ def dangers(seed: int) -> dict[str, np.ndarray]:
     after = time >= CHANGE
     quiet, wave, walk = 1 + 1e-4 * noise, np.sin(time / 3) + 0.05 * noise, np.cumsum(noise)
     counter = np.cumsum(np.abs(1 + 0.2 * noise))
-    day = 20 + 5 * np.sin(2 * np.pi * time / 24) + rng.normal(size=LENGTH)
     return {
         "a step in a quiet signal": quiet - 0.1 * after,
         "a step of a million deviations": quiet + 100.0 * after,
@@ -38,9 +37,6 @@ def dangers(seed: int) -> dict[str, np.ndarray]:
         "the other sign": quiet * np.where(after, -1.0, 1.0),
         "a walk in another unit": np.exp(walk / 100) * np.where(after, 1e6, 1.0),
         "a peg that is moved": np.round(0.2 + 2e-5 * walk, 4) + 0.02 * after,
-        "a ramp that stops": 0.25 * np.minimum(time, CHANGE) + 0.05 * noise,
-        "shifts that are given up": np.where((time // 8 % 3 == 1) & ~after, 10.0, 0.0) + 0.1 * noise,
-        "a noisy day in a thousandth of the unit": day / np.where(after, 1000.0, 1.0),
     }
 
 

@@ -316,7 +316,7 @@ class Mixer(Immutable):
     @cached_property
     def _layout(self) -> tuple[int, int]:
         """Numbers of a channel, and of a row of forecasts."""
-        return int(self.offsets[-1]), self.experts + kernels.SCALES + 5
+        return int(self.offsets[-1]), self.experts + kernels.SCALES + 4
 
     def _check(self, mixture: Mixture) -> None:
         """Refuse a state of another forecaster, or of an older version: the compiled loops would read beyond it."""
@@ -423,9 +423,8 @@ class Mixer(Immutable):
         for c, live in enumerate(mixture.live):
             kernels.shares_of(live, self.offsets, self.guard, len(self.kinds), len(self.ridges), found[c])
             if self.guard and self.simple:
-                left = live[kernels.TRUST] * live[kernels.LEFT]
-                found[c] *= left
-                found[c, :, 0] += 1 - left
+                found[c] *= live[kernels.TRUST]
+                found[c, :, 0] += 1 - live[kernels.TRUST]
         return found
 
     def merge(self, mixture: Mixture, other: Mixture) -> Mixture:
