@@ -17,6 +17,7 @@ def dangers(seed: int) -> dict[str, np.ndarray]:
     after = time >= CHANGE
     quiet, wave, walk = 1 + 1e-4 * noise, np.sin(time / 3) + 0.05 * noise, np.cumsum(noise)
     counter = np.cumsum(np.abs(1 + 0.2 * noise))
+    day = 20 + 5 * np.sin(2 * np.pi * time / 24) + rng.normal(size=LENGTH)
     return {
         "a step in a quiet signal": quiet - 0.1 * after,
         "a step of a million deviations": quiet + 100.0 * after,
@@ -37,13 +38,27 @@ def dangers(seed: int) -> dict[str, np.ndarray]:
         "the other sign": quiet * np.where(after, -1.0, 1.0),
         "a walk in another unit": np.exp(walk / 100) * np.where(after, 1e6, 1.0),
         "a peg that is moved": np.round(0.2 + 2e-5 * walk, 4) + 0.02 * after,
+        "a ramp that stops": 0.25 * np.minimum(time, CHANGE) + 0.05 * noise,
+        "shifts that are given up": np.where((time // 8 % 3 == 1) & ~after, 10.0, 0.0) + 0.1 * noise,
+        "a noisy day in a thousandth of the unit": day / np.where(after, 1000.0, 1.0),
+    }
+
+
+def stepped_days() -> dict[str, np.ndarray]:
+    """Steps in streams that are forecast with a season of a day, though not all have one."""
+    time, noise = np.arange(LENGTH), np.random.default_rng(2).normal(size=LENGTH)
+    after = time >= CHANGE
+    return {
+        "an exact peg": np.where(after, 11.3, 7.75),
+        "a crawling peg": 100 - 0.01 * time - 35.0 * after,
+        "a day": 10 * np.sin(2 * np.pi * time / 24) + 0.3 * noise + 50.0 * after,
     }
 
 
 def followed(forecaster: Forecaster, signals: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Forecasts after every sample, and 95 % bands after every third from the change on, (time, streams, leads)."""
     state, found = forecaster.initial_state(signals.shape[1]), []
-    nothing = np.full((signals.shape[1], HORIZON), np.nan)
+    nothing = np.full((signals.shape[1], int(forecaster.horizon)), np.nan)
     for time, row in enumerate(signals):
         state = forecaster.learn_one(state, row)
         forecast = forecaster.forecast(state)
@@ -54,14 +69,14 @@ def followed(forecaster: Forecaster, signals: np.ndarray) -> tuple[np.ndarray, n
     return mean, lower, upper
 
 
-def worst_ratios(signals: np.ndarray, mean: np.ndarray) -> np.ndarray:
+def worst_ratios(signals: np.ndarray, mean: np.ndarray, horizon: int = HORIZON) -> np.ndarray:
     """For each stream, the largest mean error over a hundred origins beside what is allowed on them."""
-    futures = np.lib.stride_tricks.sliding_window_view(signals, HORIZON, axis=0)[1:]
+    futures = np.lib.stride_tricks.sliding_window_view(signals, horizon, axis=0)[1:]
     ours = np.abs(mean[: len(futures)] - futures).mean(axis=2)
     last = np.abs(signals[: len(futures), :, None] - futures).mean(axis=2)
-    change = np.abs(signals[HORIZON:] - signals[:-HORIZON])
+    change = np.abs(signals[horizon:] - signals[:-horizon])
     so_far = np.cumsum(change, axis=0) / np.arange(1, len(change) + 1)[:, None]
-    windows = range(2 * HORIZON, len(futures) - ORIGINS)
+    windows = range(2 * horizon, len(futures) - ORIGINS)
     return np.array(
         [
             ours[t : t + ORIGINS].mean(axis=0)
@@ -82,6 +97,14 @@ def test_over_any_hundred_origins_errors_stay_near_those_of_the_last_value(lived
     names, signals, mean, _, _ = lived_through
     ratios = worst_ratios(signals, mean)
     assert {name: ratio for name, ratio in zip(names, ratios, strict=True) if ratio > 1} == {}
+
+
+def test_a_step_that_last_season_has_made_already_is_not_made_again():
+    family = stepped_days()
+    signals = np.column_stack(list(family.values()))
+    mean, _, _ = followed(forecaster_for(24, season=24), signals)
+    ratios = worst_ratios(signals, mean, 24)
+    assert {name: ratio for name, ratio in zip(family, ratios, strict=True) if ratio > 1} == {}
 
 
 def test_a_horizon_after_a_change_bands_hold_what_comes_again(lived_through):

@@ -35,11 +35,16 @@ HELD, REF, FIRST, SUM, COUNT, WHOLE, RUN, LONGEST, TRUST, BEGUN, AGE, SILENT, LO
 EXPECTED, EXPECTED_SIZE = 18, 19
 # Pairs of a past and its future that are complete.
 PAIRS = 20
-PLACES = 21
+# What the last complete origins have cost beside the last value; the errors of the last value, so far and lately, and
+# of how many cells; and how much of the mixture is left beside the last value.
+ACCOUNT, MOVED, MOVES, LATELY, LATELY_W, LEFT = 21, 22, 23, 24, 25, 26
+# How far the level has come by surprises alone.
+JUMPS = 27
+PLACES = 28
 # Where the parts of a row begin: the order of `offsets`.
 TRENDS, MEMORIES, PROFILE, SLOW, SLOW_W, RECENT, BASE, SINCE, SIZES, USUAL, LOSS, COUNTS, FOLLOW = range(13)
 # Columns of the log of cells.
-VALUE, SEEN, ODD, CLEAN, LEVERAGE = range(5)
+VALUE, SEEN, ODD, CLEAN, JUMPED, LEVERAGE = range(6)
 SCALES = 5  # ways to expect the size of an error
 BINS = 64  # of the distribution of errors in units of the expected size, six to an octave
 PER_OCTAVE = 6.0
@@ -64,6 +69,9 @@ _ROUGHLY = 1e-12
 # they count by this power of the share.
 _BEGINNER_HORIZONS, _BEGINNER_CELLS = 8, 48
 BEGINNER_POWER = 4
+# The mixture may cost so many times what the last value does, and so many times its mean error so far on top, within
+# about so many cells; beyond that it is drawn to the last value.
+_TIMES_LAST, _CREDIT, _ACCOUNT_CELLS = 3.0, 2.0, 100.0
 # Ways to expect a size are mixed by their likelihood over so many errors that tell something new.
 _LIKELIHOOD = 24.0
 
@@ -126,6 +134,8 @@ def _begin(live, offsets, value, anew):
     live[AGE] = 0.0
     live[RUN] = 0.0
     live[TRUST] = 1.0
+    live[LEFT] = 1.0
+    live[ACCOUNT] = 0.0
     for i in range(offsets[TRENDS], offsets[MEMORIES], 2):
         live[i] = value
         live[i + 1] = 0.0
@@ -150,9 +160,18 @@ def _bin(size):
 
 @compiled(error_model="numpy")
 @no_type_check
-def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay, guard, errors, least):
-    """Compare every forecast that is under way with the value that came; `errors` and `least` are room to work in."""
+def _score(
+    live, offsets, log, now, rows, origins, first_row, used, cell, value, horizon, stride, experts, decay, guard,
+    errors, least,
+):  # fmt: skip
+    """Compare every forecast that is under way with the value that came; `errors` and `least` are room to work in.
+
+    Returns how odd the value is, and the most that the mixture has cost beside the last value since any origin.
+    """
     H = horizon
+    due = experts + 4 + SCALES
+    owed, highest, moved = 0.0, 0.0, 0.0
+    account = live[ACCOUNT] * (1.0 - 1.0 / _ACCOUNT_CELLS)
     slow, weight, recent, base = offsets[SLOW], offsets[SLOW_W], offsets[RECENT], offsets[BASE]
     sizes, usual, loss, counts, follow = (
         offsets[SIZES],
@@ -195,6 +214,15 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
         live[weight + k] = w * keep_all + believed
         error = value - rows[row, k, experts]
         size = abs(error)
+        change = abs(value - log[now - 1 - k, VALUE]) * stride / H
+        moved += change
+        costs = size * stride / H - _TIMES_LAST * change + (rows[row, k - 1, due] if k > 0 else 0.0)
+        rows[row, k, due] = costs
+        if k == H - 1:
+            account = max(account + costs, 0.0)
+        else:
+            owed += costs * (H / (k + 1))  # the leads to come will cost as much
+            highest = max(highest, owed)
         sigma = rows[row, k, experts + 1 + SCALES]
         z = 0.0
         if sigma > 0:
@@ -233,7 +261,13 @@ def _score(live, offsets, rows, origins, first_row, used, cell, value, horizon, 
             before = rows[row, k - 1, experts + 2 + SCALES]
             live[follow + 2 * k] = live[follow + 2 * k] * keep + short * before
             live[follow + 2 * k + 1] = live[follow + 2 * k + 1] * keep + 0.5 * (short * short + before * before)
-    return surprise
+    live[ACCOUNT] = account
+    if live[AGE] >= H:
+        live[MOVED] += moved
+        live[MOVES] += 1.0
+        live[LATELY] = live[LATELY] * decay + moved
+        live[LATELY_W] = live[LATELY_W] * decay + 1.0
+    return surprise, max(highest, owed + account)
 
 
 @compiled(error_model="numpy")
@@ -366,6 +400,7 @@ def issue(
         m = seasons[s]
         known = age > m
         change = held - log[now - m, VALUE] if known else 0.0
+        jumps = log[now - m, JUMPED] if known else 0.0
         fade = 1.0
         for k in range(H):
             back = m * (k // m + 1)
@@ -373,9 +408,12 @@ def issue(
             bases[s, k] = base
             if simple:
                 fade *= FADE
+                # A step that the value of last season has made already is not made again.
+                made = log[now + k + 1 - back, JUMPED] - jumps if known and k + 1 < m else 0.0
+                ahead = change - (min(max(made, 0.0), change) if change > 0 else max(min(made, 0.0), change))
                 told[e + 3 * s, k] = base
-                told[e + 3 * s + 1, k] = base + change
-                told[e + 3 * s + 2, k] = base + change * fade
+                told[e + 3 * s + 1, k] = base + ahead
+                told[e + 3 * s + 2, k] = base + ahead * fade
     if simple:
         e += 3 * S
     width = means.shape[1]
@@ -424,7 +462,7 @@ def issue(
                 for k in range(H):
                     one[k] = base + sums[r * H + k]
     counted = _shares(live, offsets, H, experts, K, R, guard, own, errors, lines, shares)
-    trust = live[TRUST] if guard else 1.0
+    trust, left = (live[TRUST], live[LEFT]) if guard else (1.0, 1.0)
     mixed, apart = lines[2], lines[3]
     for k in range(H):
         mixed[k], apart[k] = 0.0, 0.0
@@ -445,15 +483,20 @@ def issue(
     live[EXPECTED] = mixed[0] if counted > 0 else held
     for k in range(H):
         expected = mixed[k] if counted > 0 else held
-        pulled = held + trust * (expected - held)
+        pulled = held + trust * left * (expected - held)
         row[k, experts] = pulled
         row[k, at], row[k, at + 1], row[k, at + 2], row[k, at + 3] = slowly, fast, middle, slowly
         if S > 0 and age >= 2 * seasons[0]:
             row[k, at + 3] = live[offsets[PROFILE] + (cell + k + 1) % seasons[0]]
         row[k, at + 4] = apart[k] + abs(expected - pulled)
-        row[k, at + SCALES] = expected_size(live, offsets, row, k, at)
+        size = expected_size(live, offsets, row, k, at)
+        if left < 1.0 and live[LATELY_W] > 0:
+            # What is drawn to the last value errs as that has lately: a random walk's share of it at this lead.
+            size = max(size, (1.0 - left) * live[LATELY] / live[LATELY_W] * 1.5 * math.sqrt((k + 1.0) / H))
+        row[k, at + SCALES] = size
         row[k, at + SCALES + 1] = 0.0
         row[k, at + SCALES + 2] = trust
+        row[k, at + SCALES + 3] = 0.0
     live[EXPECTED_SIZE] = row[0, at + SCALES]
     return worst
 
@@ -515,7 +558,7 @@ def expected_size(live, offsets, row, k, at):
 @no_type_check
 def _one_cell(
     live, offsets, log, now, cell, value, seen, rows, origins, first_row, used, horizon, experts, decay, forget,
-    guard, seasons, orders, inputs, A_T, b, smoothing, silence, differences, work,
+    guard, seasons, orders, inputs, A_T, b, smoothing, silence, differences, work, stride,
 ):  # fmt: skip
     """One channel takes in one cell; forecasts that are under way are scored first."""
     if live[BEGUN] == 0.0:
@@ -534,10 +577,15 @@ def _one_cell(
     odd = 0.0
     clean = live[HELD]
     if seen:
-        odd = _score(
-            live, offsets, rows, origins, first_row, used, cell, value, horizon, experts, decay, guard, work[3],
-            work[7][0],
+        odd, owed = _score(
+            live, offsets, log, now, rows, origins, first_row, used, cell, value, horizon, stride, experts, decay,
+            guard, work[3], work[7][0],
         )  # fmt: skip
+        live[LEFT] = 1.0
+        if live[MOVES] > 0:
+            credit = _CREDIT * live[MOVED] / live[MOVES]
+            if owed > credit:
+                live[LEFT] = (credit / owed) ** 4
         if used > first_row and origins[used - 1] == cell - 1:
             size = abs(value - rows[used - 1, 0, experts])
             live[LONG] = live[LONG] * (1 - _LONG) + size
@@ -576,6 +624,7 @@ def _one_cell(
             apart = abs(value - live[EXPECTED])
             most = _SURPRISE * live[EXPECTED_SIZE]
             if apart > most:
+                live[JUMPS] += value - live[EXPECTED]
                 counted = live[EXPECTED] + (value - live[EXPECTED]) * (most / apart)
         clean = counted
         live[SUM] = live[SUM] * forget + (counted - live[REF])
@@ -594,12 +643,16 @@ def _one_cell(
             if k >= horizon:
                 break
             rows[row, k, experts + 2 + SCALES] = 0.0
+            rows[row, k, experts + 4 + SCALES] = rows[row, k - 1, experts + 4 + SCALES] if k > 0 else 0.0
+            if k == horizon - 1:
+                live[ACCOUNT] = max(live[ACCOUNT] + rows[row, k, experts + 4 + SCALES], 0.0)
     if live[AGE] > 0 or seen:
         live[AGE] += 1.0
     if seen and live[AGE] > horizon:
         live[PAIRS] += 1.0
     log[now, VALUE] = live[HELD]
     log[now, CLEAN] = clean
+    log[now, JUMPED] = live[JUMPS]
     log[now, SEEN] = 1.0 if seen else 0.0
     log[now, ODD] = odd
     if live[SILENT] > silence:
@@ -638,7 +691,7 @@ def take_in(
             _one_cell(
                 live[c], offsets, log[c], now, cell, values[t, c], seen[t, c], rows[c], origins, first_row, used,
                 horizon, experts, decay, forget, guard, seasons, orders, inputs, A_T, b, smoothing, silence,
-                differences, work,
+                differences, work, stride,
             )  # fmt: skip
         awake = False
         for c in range(C):

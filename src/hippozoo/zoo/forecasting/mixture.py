@@ -248,7 +248,8 @@ class Mixer(Immutable):
     def _present(self) -> Int[np.ndarray, " places"]:
         """The places of `Mixture.live` that are learnt, and stay when samples are only followed."""
         first = int(self.offsets[kernels.PROFILE])
-        alone = (*range(kernels.LONG, kernels.EXPECTED), kernels.PAIRS)
+        moves = (kernels.MOVED, kernels.MOVES, kernels.LATELY, kernels.LATELY_W)
+        alone = (*range(kernels.LONG, kernels.EXPECTED), kernels.PAIRS, *moves)
         return np.array([*alone, *range(first, int(self.offsets[-1]))])
 
     @cached_property
@@ -316,7 +317,7 @@ class Mixer(Immutable):
     @cached_property
     def _layout(self) -> tuple[int, int]:
         """Numbers of a channel, and of a row of forecasts."""
-        return int(self.offsets[-1]), self.experts + kernels.SCALES + 4
+        return int(self.offsets[-1]), self.experts + kernels.SCALES + 5
 
     def _check(self, mixture: Mixture) -> None:
         """Refuse a state of another forecaster, or of an older version: the compiled loops would read beyond it."""
@@ -423,8 +424,9 @@ class Mixer(Immutable):
         for c, live in enumerate(mixture.live):
             kernels.shares_of(live, self.offsets, self.guard, len(self.kinds), len(self.ridges), found[c])
             if self.guard and self.simple:
-                found[c] *= live[kernels.TRUST]
-                found[c, :, 0] += 1 - live[kernels.TRUST]
+                left = live[kernels.TRUST] * live[kernels.LEFT]
+                found[c] *= left
+                found[c, :, 0] += 1 - left
         return found
 
     def merge(self, mixture: Mixture, other: Mixture) -> Mixture:
@@ -761,6 +763,7 @@ class _Working:
         self.live[:, kernels.AGE] += count * begun
         self.log[:, :, kernels.VALUE] = self.live[:, kernels.HELD, None]
         self.log[:, :, kernels.CLEAN] = self.live[:, kernels.HELD, None]
+        self.log[:, :, kernels.JUMPED] = self.live[:, kernels.JUMPS, None]
         self.log[:, :, kernels.SEEN] = 0.0
         self.cell += count
         ages = self.renewed["ages"] if "ages" in self.renewed else self.mixture.ages.copy()
