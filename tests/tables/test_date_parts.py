@@ -73,3 +73,22 @@ def test_a_column_that_counts_is_left_out_with_a_hint(name, values, counts, rng,
         assert "name it with --column to forecast it" in table.left_out[name]
     assert read_table(path, [name]).columns == (name,)
     assert read_table(write(path, pd.DataFrame({name: values}))).columns == (name,)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "clock"),
+    [
+        ("ts", 1_600_000_000_000 + 60_000 * np.arange(30), True),
+        ("Time", 0.02 * np.arange(30), True),
+        ("timestamp", 1e9 + np.cumsum(np.arange(1, 31)), True),
+        ("time", np.array([12.1, 11.9, 12.3] * 10), False),
+    ],
+)
+def test_a_clock_of_numbers_is_left_out_with_a_hint(name, values, clock, rng, tmp_path):
+    path = write(tmp_path / "table.csv", pd.DataFrame({name: values, "load": rng.normal(size=30)}))
+    table = read_table(path)
+    assert (name in table.left_out) == clock
+    if clock:
+        assert f"--time {name}" in table.left_out[name]
+        assert read_table(path, time=name).columns == ("load",)
+    assert read_table(path, [name]).columns == (name,)

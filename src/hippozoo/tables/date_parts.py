@@ -19,6 +19,7 @@ PARTS: dict[str, tuple[frozenset[str], int, int]] = {
     "second": (frozenset({"second", "sec", "ss"}), 0, 59),
 }
 _COUNTERS = frozenset({"index", "idx", "row", "rownum", "row_number", "id", "no", "nr", "number", "obs", "rownames"})
+_CLOCKS = frozenset({"time", "times", "timestamp", "ts", "date", "datetime", "epoch", "unix", "unixtime", "unix_time"})
 _FEWEST = 8
 
 
@@ -69,14 +70,20 @@ def why_it_counts(pandas: Any, name: str, cells: Any) -> str:
     >>> import pandas
     >>> why_it_counts(pandas, "YEAR", pandas.Series(range(1990, 2020)))
     'it counts; name it with --column to forecast it'
+    >>> why_it_counts(pandas, "ts", pandas.Series(range(1_600_000_000, 1_600_000_600, 60)))
+    'it rises like a clock; --time ts reads it as the times, --column ts forecasts it'
     >>> why_it_counts(pandas, "load", pandas.Series([3, 1, 4, 1, 5, 9, 2, 6]))
     ''
     """
     values = _numbers(pandas, cells)
-    if len(values) < _FEWEST or not np.isfinite(values).all() or (values != np.floor(values)).any():
+    if len(values) < _FEWEST or not np.isfinite(values).all():
         return ""
     steps = np.diff(values)
     spelled = name.strip().lower()
+    if spelled in _CLOCKS and (steps > 0).all():
+        return f"it rises like a clock; --time {name} reads it as the times, --column {name} forecasts it"
+    if (values != np.floor(values)).any():
+        return ""
     is_part = any(
         spelled in spellings and lo <= values.min() <= values.max() <= hi for spellings, lo, hi in PARTS.values()
     )
