@@ -80,7 +80,9 @@ def test_a_tank_is_found_to_be_a_loop_and_its_edge_is_kept():
     assert found.tried[0].error == pytest.approx(found.error)
     linear = min(one.error for one in found.tried if one.form == "linear loop")
     assert found.error < linear
-    assert "chosen: " in found.summary()
+    blocks = found.block_errors
+    assert np.sqrt(np.mean(blocks**2)) == pytest.approx(found.error, rel=0.02)  # blocks are of nearly equal length
+    assert f"({blocks.min():.4g} to {blocks.max():.4g} in 2 blocks)" in found.summary()
     # Ten times the input it was fitted to: it stays where outputs have been.
     assert np.abs(found.simulate(10 * new_u)).max() < 10 * np.abs(y).max()
 

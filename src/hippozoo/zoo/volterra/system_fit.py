@@ -111,6 +111,7 @@ class FittedSystem:
     held_out: tuple[tuple[int, Float[np.ndarray, " _"], Float[np.ndarray, " _"]], ...]
     _fitted: _Fitted
     _units: tuple[float, float, float, float]
+    _known: int
 
     def simulate(
         self, signal: Float[np.ndarray, " time"], known: Float[np.ndarray, " known"] | None = None
@@ -128,9 +129,19 @@ class FittedSystem:
         first = np.zeros(0) if known is None else (_record("known", known) - y0) / y1
         return y0 + y1 * self._fitted.simulate((_record("signal", signal) - u0) / u1, first)
 
+    @property
+    def block_errors(self) -> Float[np.ndarray, " blocks"]:
+        """Root mean squared error of each held-out block: blocks that differ much say how far to trust `error`."""
+        left = [(measured - told)[self._known :] for _, measured, told in self.held_out]
+        return np.array([np.sqrt(np.mean(one**2)) for one in left])
+
     def summary(self, rows: int = 8) -> str:
         """What was tried, as text: the best forms first."""
-        lines = [f"chosen: {self.form}, {self.memory.system}, {self.unknowns} numbers; held-out RMSE {self.error:.4g}"]
+        blocks = self.block_errors
+        lines = [
+            f"chosen: {self.form}, {self.memory.system}, {self.unknowns} numbers; held-out RMSE {self.error:.4g} "
+            f"({blocks.min():.4g} to {blocks.max():.4g} in {len(blocks)} blocks)"
+        ]
         best: dict[str, Trial] = {}
         for one in self.tried:
             best.setdefault(one.form, one)
@@ -217,6 +228,7 @@ def fit_system(
         held_out=held_out,
         _fitted=fitted,
         _units=units,
+        _known=known,
     )
 
 
