@@ -18,6 +18,8 @@ from hippozoo.pages import Page, bokeh_is_installed, colour, json_for_script, ne
 
 __all__ = ["heading", "opening", "told", "verdict_table", "write_page"]
 
+# Of six colours the last is a blue, like the first: from there on lines are dashed.
+_SOLID = 5
 # A page with many columns thins out what it draws: steps ahead, steps of the past, and errors.
 _MANY = 8
 _AHEAD, _PAST, _ERRORS = 96, 120, 24
@@ -209,14 +211,14 @@ def _add_pictures(page: Page, found: Findings) -> dict[str, str]:
                 source=errors,
                 line_color=colour(f"C{number % 6}"),
                 line_width=2.5 if number == 0 else 1.5,
-                line_dash="solid" if number < 6 else "dashed",
+                line_dash="solid" if number < _SOLID else "dashed",
             )
             second.add_tools(
                 HoverTool(renderers=[line], tooltips=[("steps ahead", "@x"), (names[method], f"@m{number}")])
             )
         page.add("<h2>How wrong it was on the way</h2>")
         page.add('<p class="quiet">Mean absolute error by steps ahead, in the unit of the column.</p>')
-        page.add(_keys([(f"C{number % 6}", names[method]) for number, method in enumerate(methods)], solid=6))
+        page.add(_keys([(f"C{number % 6}", names[method]) for number, method in enumerate(methods)], solid=_SOLID))
         page.add_picture(
             second, "Mean absolute errors of the forecast and of the simple ones, by steps ahead", name="errors"
         )
