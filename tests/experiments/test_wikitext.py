@@ -262,14 +262,20 @@ def told_by(test):
 
 def test_the_papers_own_table_bears_out_every_sentence_about_it():
     told = told_by(study.PAPER["test_perplexity"])
-    assert len(told) == 9
+    assert len(told) == 10
     assert {one.verdict for one in told.values()} == {"holds"}
 
 
 @pytest.mark.parametrize(
-    ("salience", "verdict"), [(5.54 * 1.19, "holds"), (5.54 * 1.1, "holds in part"), (5.4, "does not hold")]
+    ("salience", "verdict"),
+    [
+        (5.54 * 1.19, "holds"),
+        (5.54 * 1.1, "holds in part"),
+        (5.54 * 1.8, "holds in part"),
+        (5.4, "does not hold"),
+    ],
 )
-def test_a_smaller_gap_holds_in_part_and_none_does_not(salience, verdict):
+def test_a_gap_of_another_size_holds_in_part_and_none_does_not(salience, verdict):
     told = told_by({"mamba": 5.54, "salience": salience})
     [gap] = [one for claim, one in told.items() if claim.startswith("Salience is behind Mamba")]
     assert gap.verdict == verdict
