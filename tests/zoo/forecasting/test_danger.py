@@ -107,6 +107,12 @@ def test_a_step_that_last_season_has_made_already_is_not_made_again():
     assert {name: ratio for name, ratio in zip(family, ratios, strict=True) if ratio > 1} == {}
 
 
+def test_after_a_step_in_a_peg_nothing_beyond_it_is_forecast_at_any_lead():
+    peg = stepped_days()["an exact peg"][:, None]
+    mean, _, _ = followed(forecaster_for(48, season=24), peg)
+    np.testing.assert_allclose(mean[CHANGE:], 11.3, rtol=1e-6)
+
+
 def test_a_horizon_after_a_change_bands_hold_what_comes_again(lived_through):
     names, signals, _, lower, upper = lived_through
     futures = np.lib.stride_tricks.sliding_window_view(signals, HORIZON, axis=0)[1:]

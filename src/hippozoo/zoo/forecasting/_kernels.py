@@ -409,7 +409,7 @@ def issue(
             if simple:
                 fade *= FADE
                 # A step that the value of last season has made already is not made again.
-                made = log[now + k + 1 - back, JUMPED] - jumps if known and k + 1 < m else 0.0
+                made = log[now + k + 1 - back, JUMPED] - jumps if known else 0.0
                 ahead = change - (min(max(made, 0.0), change) if change > 0 else max(min(made, 0.0), change))
                 told[e + 3 * s, k] = base
                 told[e + 3 * s + 1, k] = base + ahead
