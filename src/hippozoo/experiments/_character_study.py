@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hippozoo.experiments import Finished, select
-from hippozoo.experiments._character_models import ABLATIONS, PLAIN_TOO, ROWS, STACKS
+from hippozoo.experiments._character_models import ABLATIONS, OTHER_MEMORIES, PLAIN_TOO, ROWS, STACKS
 from hippozoo.experiments._character_settings import OURS, Config
 from hippozoo.experiments._two_tasks import check_names
 
@@ -28,6 +28,7 @@ Unit = dict[str, Any]
 def units(config: Config) -> list[Unit]:
     """Whether embeddings are tied; all else depends on it, and comes from `more_units`."""
     check_names("rows", config.rows, ROWS)
+    check_names("other_memories", config.other_memories, OTHER_MEMORIES)
     check_names("families", config.families, (*STACKS, OURS))
     check_names("ablations", config.ablations, ABLATIONS)
     return [
@@ -78,6 +79,7 @@ def agenda(config: Config) -> Iterator[Any]:
         yield from (_entrant(family, size, seed) for seed in config.seeds for family in config.families)
     yield from (_ablation(name) for name in config.ablations if name in DECISIVE)
     yield from (_row(name) for name in config.rows)
+    yield from (_row(name) for name in config.other_memories)
     for size in config.sizes[1:]:
         yield from (_entrant(family, size, seed) for seed in config.seeds for family in config.families)
     yield from (_ablation(name) for name in config.ablations if name not in DECISIVE)

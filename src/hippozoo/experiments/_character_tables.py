@@ -11,7 +11,7 @@ import numpy as np
 
 from hippozoo import checkpoint
 from hippozoo.experiments import Departure, Result, save_figure
-from hippozoo.experiments._character_models import ROWS
+from hippozoo.experiments._character_models import OTHER_MEMORIES, ROWS
 from hippozoo.experiments._character_settings import OURS, Config
 from hippozoo.memory import LagLayer
 
@@ -51,12 +51,12 @@ DEPARTURES = (
         "what two cores can do in a day; every model would gain from more, and not all alike",
     ),
     Departure("clipping, decay", "not given", "gradient norm 1; weight decay 1e-4", "not tried otherwise"),
-    Departure("Vanilla", "order and timescale not given", "Leg-T, order 12, window 12", "not tried otherwise"),
+    Departure("Vanilla", "order and timescale not given", "Leg-T, order 12, window 12", "tried with 32 and 32 too"),
     Departure(
         "Salience",
         "order and timescale not given",
         "Leg-T, order 32, window 32; salience sees sample and state",
-        "not tried otherwise",
+        "tried with 12 and 12 too",
     ),
     Departure(
         "Assoc. Memory", "sizes not given", "width 32, bank of 32, Leg-T order 32, window 2", "not tried otherwise"
@@ -154,6 +154,13 @@ def tables(result: Result, paper_numbers: Mapping[str, Any]) -> str:
         cells += ["" if ratio is None else f"{ratio:.3f}", f"{paper_numbers['test_perplexity'][name]:.2f}"]
         cells += [f"{paper_numbers['ratio_to_lstm'][name]:.3f}", f"{metrics['rate'][name]:g}"]
         lines.append(f"| {' | '.join(cells)} |")
+    if metrics["other_memories"]:
+        lines += ["", "Two of them with each other's memory, trained in the same way:", ""]
+        lines += ["| model | parameters | test | outside `<unk>` | validation | rate |", "|---|---|---|---|---|---|"]
+        for name, one in metrics["other_memories"].items():
+            cells = [OTHER_MEMORIES[name].title, f"{one['params']:,}"]
+            cells += [f"{one[key]:.3f}" for key in (SINGLE[0], SINGLE[2], SINGLE[1])]
+            lines.append(f"| {' | '.join([*cells, format(one['rate'], 'g')])} |")
     for size, entrants in metrics["contest"].items():
         if entrants:
             lines += ["", f"Stacks of at most {size:,} parameters, mean ± standard error over seeds:", ""]
