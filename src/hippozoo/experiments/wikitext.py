@@ -355,7 +355,8 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
         words = f"target: an explicit memory of {size:,} parameters is at least {MARGIN:.0%} below the best other stack"
         seeds = min(len(ours["seeds"]), *(len(one["seeds"]) for one in others.values()))
         evidence = (
-            f"{gain:+.1%} below the {STACK_TITLES[best]}, {ours['mean']:.3f} and {others[best]['mean']:.3f}; "
+            f"{abs(gain):.1%} {'below' if gain >= 0 else 'above'} the {STACK_TITLES[best]}, "
+            f"{ours['mean']:.3f} and {others[best]['mean']:.3f}; "
             f"{seeds} of {len(config.seeds)} seeds"
         )
         found.append(Claim(words, gain >= MARGIN and seeds == len(config.seeds), evidence))
