@@ -71,20 +71,25 @@ def run() -> list[dict[str, Any]]:
     codes = torch.randint(0, 96, (BATCH, LENGTH + 1))
     samples = BATCH * LENGTH
     explicit = explicit_characters(PARAMS)
-    stacks: dict[str, nn.Module] = {"explicit stack, four blocks": explicit}
-    stacks |= {f"{family} stack, {n} layers": build_stack(family, n, PARAMS, True) for family in STACKS for n in (2, 4)}
+    layers = len(explicit.layers)
+    stacks: dict[str, nn.Module] = {f"explicit stack, {layers} layers": explicit}
+    stacks |= {
+        f"{family} stack, {n} layers": build_stack(family, n, PARAMS, True) for family in STACKS for n in (2, 3, layers)
+    }
     width = build_stack("gru", 2, PARAMS, True).width
     cells = RecurrentStack(partial(nn.GRU, batch_first=True), width, 2)
     stacks["torch's GRU in such a stack, 2 layers"] = CharacterModel(cells, width, tied=True)
     width = build_stack("mamba", 2, PARAMS, True).width
     stacks["mambapy, 2 layers"] = CharacterModel(PlainMambaPy(width, 2), width, tied=True)
     taken = {name: seconds(training(model, codes), 8) for name, model in stacks.items()}
-    lstm = taken["lstm stack, 4 layers"]
+    lstm = taken[f"lstm stack, {layers} layers"]
     rows = []
     for name, model in stacks.items():
         target = round(1 / 3, 3) if model is explicit else None
         title = f"training, {name}, {parameter_count(model):,} parameters, per character"
-        rows.append(row(title, taken[name], lstm, against="torch LSTM, 4 layers", target=target, samples=samples))
+        rows.append(
+            row(title, taken[name], lstm, against=f"torch LSTM, {layers} layers", target=target, samples=samples)
+        )
     return rows + _writing(explicit)
 
 
@@ -93,21 +98,21 @@ def _writing(explicit: Any) -> list[dict[str, Any]]:
     """One character at a time, batch 1."""
     sample = torch.zeros(1, 96)
     code = torch.tensor([5])
-    lstm = LSTM.match(PARAMS, inputs=96, outputs=96, layers=4).eval()
+    lstm = LSTM.match(PARAMS, inputs=96, outputs=96, layers=len(explicit.layers)).eval()
     mamba = Mamba.match(PARAMS, inputs=96, outputs=96, layers=2).eval()
     explicit = explicit.eval()
     fast = FastSteps(explicit)
     wanted, _ = explicit.step(code, explicit.initial_state(1))
     assert abs(fast.step(5, fast.initial_state())[0] - wanted[0].numpy()).max() < 1e-4
-    against = "our LSTM.step, 4 layers"
+    against = f"our LSTM.step, {len(explicit.layers)} layers"
     works = {
         "explicit stack, compiled steps": (writing(fast.step, 5, fast.initial_state()), 1.0),
         "explicit stack, step": (writing(explicit.step, code, explicit.initial_state(1)), None),
-        "LSTM of four layers, step": (writing(lstm.step, sample, lstm.initial_state(1)), None),
+        "LSTM, step": (writing(lstm.step, sample, lstm.initial_state(1)), None),
         "Mamba of two layers, step": (writing(mamba.step, sample, mamba.initial_state(1)), None),
     }
     taken = {name: seconds(work, 5) for name, (work, _) in works.items()}
-    reference = taken["LSTM of four layers, step"]
+    reference = taken["LSTM, step"]
     return [
         row(f"writing, {name}, per character", taken[name], reference, against=against, target=target, samples=200)
         for name, (_, target) in works.items()
