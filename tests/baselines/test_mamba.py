@@ -154,6 +154,19 @@ def test_the_rank_of_the_time_steps_is_the_number_of_directions_they_take():
     assert model.configuration()["dt_rank"] == 2
 
 
+def test_a_step_that_sees_the_state_does_not_run_away_with_it():
+    torch.manual_seed(0)
+    model = Mamba(inputs=3, outputs=2, width=6, step_sees_state=True)
+    block = model.blocks[0]
+    with torch.no_grad():
+        block.see.weight.mul_(1000.0)
+        block.select.weight.mul_(30.0)
+        block.to_steps.weight.abs_()
+        y, state = model(torch.randn(64, 200, 3))
+    assert torch.isfinite(y).all()
+    assert state.memory.abs().max() < 1e6
+
+
 def test_a_step_that_sees_the_state_differs_from_one_that_does_not():
     torch.manual_seed(0)
     model = Mamba(inputs=3, outputs=2, width=6, step_sees_state=True)

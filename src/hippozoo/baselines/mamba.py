@@ -203,7 +203,8 @@ class _Block(nn.Module):
         outputs, taken, A = [], [], -self.log_A.exp()
         for t in range(u.shape[1]):
             here = slice(t, t + 1)
-            seen = self.see(torch.einsum("boc,o->bc", memory, self.functional))
+            # Bounded: a step grows with what it sees and the memory with the step, so that both would run away.
+            seen = self.see(torch.tanh(torch.einsum("boc,o->bc", memory, self.functional)))
             steps = self._steps(raw[:, here] + seen[:, None], u[:, here], None if real is None else real[:, here])
             y, memory = one_by_one(u[:, here], steps, A, B[:, here], C[:, here], memory)
             outputs.append(y)
