@@ -70,5 +70,6 @@ def test_the_quick_study_compares_both_and_ranks_the_variants(tmp_path):
     assert 0 < metrics["first_component"] <= 1
     assert metrics["r2_salience_from_steps"] >= metrics["r2_steps_from_salience"] - 1e-9
     assert set(metrics["validation_perplexity"]) == {"mamba_shared", "mamba_state", "mamba", "salience"}
-    assert (tmp_path / "out" / "salience-vs-mamba" / "excerpt.png").exists()
+    drawn = {file.stem for file in (tmp_path / "out" / "salience-vs-mamba").glob("*.png")}
+    assert drawn == {"characters", "kinds", "excerpt"}
     assert "first component" in (tmp_path / "out" / "salience-vs-mamba" / "table.md").read_text()

@@ -311,6 +311,7 @@ def report(result: Result, folder: Path) -> None:
             ax.set_xticks(range(len(shown)), [visible(symbol) for symbol in shown], fontsize=7)
             ax.set(title=titles[name], ylabel="standard deviations from the mean")
         save_figure(figure, folder, "characters")
+        save_figure(_kinds_drawn(result.metrics["by_kind"], titles), folder, "kinds")
         excerpt = result.arrays["excerpt"]
         figure = Figure(figsize=(12, 3.2), layout="constrained")
         for ax, name in zip(figure.subplots(2, 1, sharex=True), titles, strict=True):
@@ -320,6 +321,25 @@ def report(result: Result, folder: Path) -> None:
             ax.set_xticks(places, [visible(symbol) for symbol in excerpt["text"]], fontsize=5)
             ax.margins(x=0.005)
         save_figure(figure, folder, "excerpt")
+
+
+def _kinds_drawn(by_kind: dict[str, dict[str, float]], titles: dict[str, str]) -> Any:
+    """What kinds of character take more time than others, both models side by side."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.2), layout="constrained")
+    ax = figure.subplots()
+    kinds = [kind for kind in KINDS if kind in by_kind["mamba"]]
+    places, height = np.arange(len(kinds)), 0.38
+    for number, (name, title) in enumerate(titles.items()):
+        means = [by_kind[name][kind] for kind in kinds]
+        ax.barh(places + (number - 0.5) * height, means, height, label=title)
+    ax.axvline(0.0, color="0.3", linewidth=0.8)
+    ax.set_yticks(places, kinds)
+    ax.invert_yaxis()
+    ax.set_xlabel("time taken: standard deviations from the mean of all characters")
+    ax.legend()
+    return figure
 
 
 def visible(symbol: str) -> str:
