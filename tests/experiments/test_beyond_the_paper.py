@@ -69,6 +69,16 @@ def test_runs_of_a_rival_that_learn_nothing_do_not_make_us_better():
     assert "at 3 of 3 sizes by the mean over seeds, at 0 by their median" in claim.evidence
 
 
+def test_each_kind_of_address_is_judged_by_itself_and_has_the_same_size():
+    row = {"assoc": over_seeds([0.88] * 3), "assoc_2d": over_seeds([0.95] * 3), "deltanet": over_seeds([0.92] * 3)}
+    found = recall._claims(recall.Config(), {"accuracy": {f"size_{number}": row for number in range(3)}})
+    assert [one.verdict for one in found] == ["does not hold", "holds", "holds"]
+    assert "two-dimensional" in found[1].claim
+    for model in recall.TITLE:
+        core = recall.build(recall.Config(), model).core
+        assert sum(one.numel() for one in core.parameters()) == pytest.approx(25_000, rel=0.03)
+
+
 def test_the_cubic_system_is_its_kernels_applied_to_the_past(rng):
     length = 9
     signal, target = cubic.cubic_system(60, rng, length)
