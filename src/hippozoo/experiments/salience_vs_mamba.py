@@ -78,6 +78,8 @@ VARIANTS: dict[str, tuple[str, Any]] = {
         lambda width: SalienceLayer(LegT(32, 32.0), width, outputs=width, summary=32, hidden=2 * width),
     ),
 }
+# Characters that can be told apart below an axis.
+LEGIBLE = 110
 #: Kinds of character that a reader knows, by what stands at a place of a text and before it.
 KINDS = ("space", "newline", "first letter of a word", "letter inside a word", "digit", "punctuation")
 
@@ -309,17 +311,22 @@ def report(result: Result, folder: Path) -> None:
             shown = order if len(order) <= 24 else order[:12] + order[-12:]
             ax.bar(range(len(shown)), [means[symbol] for symbol in shown])
             ax.set_xticks(range(len(shown)), [visible(symbol) for symbol in shown], fontsize=7)
-            ax.set(title=titles[name], ylabel="standard deviations from the mean")
+            few = "" if len(shown) == len(order) else ": least and most time"
+            ax.set(title=titles[name], ylabel="standard deviations from the mean", xlabel=f"character{few}")
+            ax.grid(visible=False, axis="x")
         save_figure(figure, folder, "characters")
         save_figure(_kinds_drawn(result.metrics["by_kind"], titles), folder, "kinds")
         excerpt = result.arrays["excerpt"]
         figure = Figure(figsize=(12, 3.2), layout="constrained")
         for ax, name in zip(figure.subplots(2, 1, sharex=True), titles, strict=True):
-            places = range(len(excerpt["text"]))
-            ax.bar(places, excerpt[name])
-            ax.set_ylabel(titles[name], fontsize=7)
-            ax.set_xticks(places, [visible(symbol) for symbol in excerpt["text"]], fontsize=5)
+            text = excerpt["text"][:LEGIBLE]
+            places = range(len(text))
+            ax.bar(places, excerpt[name][:LEGIBLE])
+            ax.set_ylabel(titles[name], fontsize=8)
+            ax.set_xticks(places, [visible(symbol) for symbol in text], fontsize=7)
+            ax.grid(visible=False, axis="x")
             ax.margins(x=0.005)
+        ax.set_xlabel("characters of the test text, in order")
         save_figure(figure, folder, "excerpt")
 
 
