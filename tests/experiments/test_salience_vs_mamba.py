@@ -72,4 +72,17 @@ def test_the_quick_study_compares_both_and_ranks_the_variants(tmp_path):
     assert set(metrics["validation_perplexity"]) == {"mamba_shared", "mamba_state", "mamba", "salience"}
     drawn = {file.stem for file in (tmp_path / "out" / "salience-vs-mamba").glob("*.png")}
     assert drawn == {"characters", "kinds", "excerpt"}
-    assert "first component" in (tmp_path / "out" / "salience-vs-mamba" / "table.md").read_text()
+    assert set(metrics["compared"]) == {"0.001", "0.008"}
+    assert metrics["first_component"] == metrics["compared"]["0.001"]["first_component"]
+    assert (
+        "| at rate 0.001 | at rate 0.008 | paper |" in (tmp_path / "out" / "salience-vs-mamba" / "table.md").read_text()
+    )
+
+
+def test_a_sentence_that_holds_at_one_rate_only_holds_in_part():
+    numbers = {"r2_salience_from_steps": 0.4, "r2_steps_from_salience": 0.02}
+    compared = {"0.008": numbers | {"first_component": 0.34}, "0.001": numbers | {"first_component": 0.72}}
+    first, *others = study._claims(compared)
+    assert first.verdict == "holds in part"
+    assert "72% at rate 0.001, 34% at rate 0.008" in first.evidence
+    assert [one.verdict for one in others] == ["holds", "holds"]
