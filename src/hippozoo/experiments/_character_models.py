@@ -18,7 +18,7 @@ from hippozoo.models import explicit_characters
 from hippozoo.systems import LegT
 from hippozoo.tasks.text import ALPHABET
 from hippozoo.zoo.associative import AssociativeMemory
-from hippozoo.zoo.salience import SalienceLayer
+from hippozoo.zoo.salience.layer import Readout, SalienceLayer
 
 
 class RecurrentStack(nn.Module):
@@ -89,8 +89,8 @@ def _plain(make: Callable[[int], nn.Module]) -> Callable[[int], tuple[int, nn.Mo
     return lambda size: (size, make(size))
 
 
-def _salience(memory: LegT, size: int) -> nn.Module:
-    return SalienceLayer(memory, size, outputs=size, summary=32, hidden=2 * size)
+def _salience(memory: LegT, size: int, readout: Readout = "shared") -> nn.Module:
+    return SalienceLayer(memory, size, outputs=size, summary=32, hidden=2 * size, readout=readout)
 
 
 # Windows of 12 characters: of 12, 32 and 128 the best on validation for Vanilla + MLP in a short trial.
@@ -112,9 +112,15 @@ ROWS = {
     "assoc": Row("Assoc. Memory HiPPO", 25_000, lambda size: (32, AssociativeMemory(32, hidden=size))),
 }
 
-#: Two rows with each other's memory: the paper gives neither order nor window, and the rows above differ in both.
+#: The paper gives neither order nor window nor readout, and Salience and Vanilla above differ in all three: one lag
+#: functional for all channels here, every coefficient of every channel there.
 OTHER_MEMORIES = {
     "salience_12": Row("Salience HiPPO, order and window 12", 25_000, _plain(lambda size: _salience(RECENT, size))),
+    "salience_full": Row(
+        "Salience HiPPO, order and window 12, reads all coefficients",
+        25_000,
+        _plain(lambda size: _salience(RECENT, size, "full")),
+    ),
     "vanilla_32": Row(
         "Vanilla HiPPO, order and window 32",
         25_000,
