@@ -404,7 +404,8 @@ def table(result: Result) -> str:
             said = "diverged" if found is None else f"{found:.3f}"
             lines.append(f"| {title} | {metrics['params'][name]:,} | {said} |")
     if "by_kind" in metrics:
-        lines += ["", "| standard deviations from the mean | Mamba | Salience |", "|---|---|---|"]
+        rate = next(iter(compared))
+        lines += ["", f"| standard deviations from the mean, at rate {rate} | Mamba | Salience |", "|---|---|---|"]
         both = metrics["by_kind"]
         lines += [
             f"| {kind} | {both['mamba'][kind]:+.2f} | {both['salience'][kind]:+.2f} |"
