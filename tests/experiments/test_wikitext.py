@@ -14,7 +14,7 @@ from hippozoo.experiments import Context, Finished, reproduce
 from hippozoo.experiments import wikitext as study
 from hippozoo.experiments._character_models import (
     ABLATIONS,
-    OTHER_MEMORIES,
+    OTHER_FORMS,
     ROWS,
     STACKS,
     build_explicit,
@@ -22,6 +22,7 @@ from hippozoo.experiments._character_models import (
     build_stack,
 )
 from hippozoo.experiments._character_study import recipe
+from hippozoo.experiments._character_tables import SINGLE, tables
 from hippozoo.experiments._characters import CharacterModel, Reading, score
 from hippozoo.experiments._framework.summary import summary
 from hippozoo.generate_command import load_characters
@@ -88,12 +89,12 @@ def test_a_pass_reads_every_stream_in_order_and_the_next_begins_elsewhere():
 
 
 @pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("name", [*ROWS, *OTHER_MEMORIES])
+@pytest.mark.parametrize("name", [*ROWS, *OTHER_FORMS])
 def test_rows_have_the_papers_sizes_and_hand_on_their_state(name, tied):
     torch.manual_seed(0)
     model = build_row(name, tied)
     count = sum(parameter.numel() for parameter in model.parameters())
-    wanted = study.PAPER["params"][name.removesuffix("_12").removesuffix("_32")]
+    wanted = study.PAPER["params"][name.removesuffix("_12").removesuffix("_32").removesuffix("_full")]
     assert abs(count - wanted) < 0.031 * wanted
     codes = torch.randint(0, 96, (2, 12))
     with torch.no_grad():
@@ -160,7 +161,6 @@ def finish(config, perplexity):
 def test_rates_depth_and_tying_are_chosen_on_validation_and_the_winner_starts_anew():
     config = study.Config(
         rows=("lstm", "s4d"),
-        other_memories=(),
         families=("gru", "explicit"),
         sizes=(25_000, 43_000),
         seeds=(0, 1),
@@ -200,14 +200,38 @@ def test_rates_depth_and_tying_are_chosen_on_validation_and_the_winner_starts_an
     assert [unit["rate"] for unit in units if unit["stage"] == "ablation"] == [8e-3]
 
 
+def test_the_form_of_a_row_is_chosen_on_validation_and_stands_for_the_row():
+    config = study.Config(rows=("salience", "lstm"), families=(), sizes=(), ablations=())
+    forms = {"salience": 8.2, "salience_12": 8.1, "salience_full": 6.4, "lstm": 5.0}
+    units = finish(config, lambda unit: forms[unit["model"]] + abs(math.log(unit["rate"] / 1.6e-2)))
+    tried = [(unit["model"], unit["rate"]) for unit in units if unit["stage"] == "trial" and unit["model"] != "lstm"]
+    assert tried[:3] == [(form, 1.6e-2) for form in ("salience", "salience_12", "salience_full")]
+    assert {form for form, rate in tried if rate != 1.6e-2} == {"salience_full"}
+    assert [unit["model"] for unit in units if unit["stage"] == "row"] == ["salience_full", "lstm"]
+    units.append({"stage": "row", "model": "salience", "tied": True, "rate": 3.2e-2, "seed": 0})  # trained before
+    numbers = {"parameters": 25_000, "characters_seen": 1, "training_seconds": 1.0, "counts": {}, "looks": {}}
+    done = [
+        Finished(unit, dict.fromkeys(SINGLE, forms[unit["model"]]) | numbers, 1.0)  # the same for every rate
+        for unit in units
+    ]
+    metrics = study.assemble(config, done).metrics
+    assert metrics["test_perplexity"]["salience"]["mean"] == 6.4
+    assert metrics["form"] == {"salience": "salience_full"}
+    assert metrics["other_forms"]["salience"]["test_perplexity"] == 8.2
+    text = tables(study.assemble(config, done), study.PAPER)
+    assert "Salience HiPPO: Salience HiPPO, order and window 12, reads all coefficients" in text
+    assert "| Salience HiPPO | 25,000 | 6.400 |" in text
+    assert "| Salience HiPPO | 25,000 | 8.200 |" in text
+
+
 def test_untied_embeddings_win_where_they_are_better():
-    config = study.Config(rows=("lstm",), other_memories=(), families=(), sizes=(), ablations=())
+    config = study.Config(rows=("lstm",), families=(), sizes=(), ablations=())
     units = finish(config, lambda unit: 6.0 if unit["tied"] else 5.0)
     assert not any(unit["tied"] for unit in units if unit["stage"] != "tying")
 
 
 def test_a_diverged_rate_is_not_chosen():
-    config = study.Config(rows=("lstm",), other_memories=(), families=(), sizes=(), ablations=())
+    config = study.Config(rows=("lstm",), families=(), sizes=(), ablations=())
     units = finish(config, lambda unit: None if unit["rate"] > 1e-3 and unit["stage"] == "trial" else 5.0)
     assert [unit["rate"] for unit in units if unit["stage"] == "row"] == [1e-3]
 
@@ -221,12 +245,9 @@ def test_a_quick_study_runs_resumes_and_shows_what_is_there_so_far(texts, tmp_pa
     assert metrics["ratio_to_lstm"]["lstm"] == 1
     assert len(metrics["contest"]["25000"]["explicit"]["test_perplexity"]["seeds"]) == 2
     assert 1 < metrics["ablations"]["no bank"]["validation_perplexity"] < 97
-    assert 1 < metrics["other_memories"]["vanilla_32"]["test_perplexity"] < 97
     assert metrics["not_yet"] == []
     assert load_characters(out / "wikitext" / "explicit-25000.safetensors").tokens == 96
-    table = (out / "wikitext" / "table.md").read_text()
-    assert "| LSTM |" in table
-    assert "| Vanilla HiPPO, order and window 32 |" in table
+    assert "| LSTM |" in (out / "wikitext" / "table.md").read_text()
     lines = (out / "wikitext" / "units.jsonl").read_text().splitlines()
     trials = [json.loads(line) for line in lines if '"rate"' in line and json.loads(line)["unit"]["stage"] == "trial"]
     assert trials
@@ -267,13 +288,9 @@ def test_a_unit_that_was_stopped_goes_on_to_the_same_result(texts, tmp_path):
     assert resumed == whole
 
 
-def told_by(test, **others):
+def told_by(test):
     """What is said of a table with these perplexities, by claim."""
-    metrics = {
-        "test_perplexity": {name: {"mean": value} for name, value in test.items()},
-        "other_memories": {name: {"test_perplexity": value} for name, value in others.items()},
-        "contest": {},
-    }
+    metrics = {"test_perplexity": {name: {"mean": value} for name, value in test.items()}, "contest": {}}
     return {one.claim: one for one in study.claims(study.Config(), metrics)}
 
 
@@ -297,22 +314,6 @@ def test_a_gap_of_another_size_holds_in_part_and_none_does_not(salience, verdict
     [gap] = [one for claim, one in told.items() if claim.startswith("Salience is behind Mamba")]
     assert gap.verdict == verdict
     assert len(told) == 1, "sentences about missing rows are not judged"
-
-
-@pytest.mark.parametrize(
-    ("others", "verdict"),
-    [
-        ({}, "does not hold"),
-        ({"salience_12": 6.9}, "holds in part"),
-        ({"salience_12": 7.3, "vanilla_32": 7.7}, "does not hold"),
-        ({"salience_12": 7.3, "vanilla_32": 7.9}, "holds in part"),
-    ],
-)
-def test_what_salience_buys_is_judged_with_equal_memories_too(others, verdict):
-    told = told_by({"vanilla": 7.2, "salience": 7.8}, **others)
-    [one] = told.values()
-    assert one.verdict == verdict
-    assert all(f"{value:.2f}" in one.evidence for value in others.values())
 
 
 def test_one_member_ahead_of_a_modern_model_is_said():

@@ -112,9 +112,9 @@ ROWS = {
     "assoc": Row("Assoc. Memory HiPPO", 25_000, lambda size: (32, AssociativeMemory(32, hidden=size))),
 }
 
-#: The paper gives neither order nor window nor readout, and Salience and Vanilla above differ in all three: one lag
-#: functional for all channels here, every coefficient of every channel there.
-OTHER_MEMORIES = {
+#: Other forms of two rows. The paper gives neither order nor window nor readout of Salience: it can read one lag
+#: functional of all channels, as it must in the paper's Table 1, or every coefficient, as Vanilla does.
+OTHER_FORMS = {
     "salience_12": Row("Salience HiPPO, order and window 12", 25_000, _plain(lambda size: _salience(RECENT, size))),
     "salience_full": Row(
         "Salience HiPPO, order and window 12, reads all coefficients",
@@ -127,6 +127,8 @@ OTHER_MEMORIES = {
         _plain(lambda size: bare(VanillaHippo(size, size, LegT(32, 32.0), size))),
     ),
 }
+#: Rows of several forms, of which validation chooses one; the first is the row as it is named.
+FORMS = {"salience": ("salience", "salience_12", "salience_full"), "vanilla": ("vanilla", "vanilla_32")}
 
 STACKS: dict[str, Callable[..., nn.Module]] = {
     "lstm": partial(RecurrentStack, partial(nn.LSTM, batch_first=True)),
@@ -162,7 +164,7 @@ def build_explicit(params: int, tied: bool, ablation: str = "as it is") -> Seque
 
 def build_row(name: str, tied: bool) -> CharacterModel:
     """A row, as near to the paper's number of parameters as a size comes."""
-    row = (ROWS | OTHER_MEMORIES)[name]
+    row = (ROWS | OTHER_FORMS)[name]
 
     def make(size: int) -> CharacterModel:
         width, core = row.core(size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hippozoo.experiments._character_models import ABLATIONS, OTHER_MEMORIES
+from hippozoo.experiments._character_models import ABLATIONS, FORMS
 from hippozoo.experiments._characters import Protocol
 
 OURS = "explicit"
@@ -26,7 +26,8 @@ class Config(Protocol):
         "mamba_2",
         "salience",
     )
-    other_memories: tuple[str, ...] = tuple(OTHER_MEMORIES)
+    # Rows whose form is chosen too.
+    forms: tuple[str, ...] = tuple(FORMS)
     families: tuple[str, ...] = ("lstm", OURS, "gru", "mamba")
     sizes: tuple[int, ...] = (25_000, 43_000)
     # A search begins with the first rate and depth, and goes on to neighbours as long as that helps on validation.
@@ -46,7 +47,6 @@ QUICK = Config(
     passes=1,
     rates=(4e-3, 8e-3),
     rows=("lstm", "vanilla_mlp"),
-    other_memories=("vanilla_32",),
     families=("lstm", OURS),
     sizes=(25_000,),
     first_rate=8e-3,

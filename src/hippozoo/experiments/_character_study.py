@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hippozoo.experiments import Finished, select
-from hippozoo.experiments._character_models import ABLATIONS, OTHER_MEMORIES, PLAIN_TOO, ROWS, STACKS
+from hippozoo.experiments._character_models import ABLATIONS, FORMS, PLAIN_TOO, ROWS, STACKS
 from hippozoo.experiments._character_settings import OURS, Config
 from hippozoo.experiments._two_tasks import check_names
 
@@ -28,7 +28,7 @@ Unit = dict[str, Any]
 def units(config: Config) -> list[Unit]:
     """Whether embeddings are tied; all else depends on it, and comes from `more_units`."""
     check_names("rows", config.rows, ROWS)
-    check_names("other_memories", config.other_memories, OTHER_MEMORIES)
+    check_names("forms", config.forms, FORMS)
     check_names("families", config.families, (*STACKS, OURS))
     check_names("ablations", config.ablations, ABLATIONS)
     return [
@@ -79,7 +79,6 @@ def agenda(config: Config) -> Iterator[Any]:
         yield from (_entrant(family, size, seed) for seed in config.seeds for family in config.families)
     yield from (_ablation(name) for name in config.ablations if name in DECISIVE)
     yield from (_row(name) for name in config.rows)
-    yield from (_row(name) for name in config.other_memories)
     for size in config.sizes[1:]:
         yield from (_entrant(family, size, seed) for seed in config.seeds for family in config.families)
     yield from (_ablation(name) for name in config.ablations if name not in DECISIVE)
@@ -156,12 +155,29 @@ def _trials(config: Config, done: Done, key: Unit, first: float) -> tuple[list[U
 
 def _row(name: str) -> Any:
     def entry(config: Config, done: Done) -> list[Unit]:
-        key = {"model": name, "tied": tied(done)}
+        first, form = form_of(config, done, name)
+        if form is None:
+            return first
+        key = {"model": form, "tied": tied(done)}
         trials, rate = _trials(config, done, key, config.first_rate)
         whole = [] if rate is None else [{**key, "stage": "row", "rate": rate, "seed": config.seeds[0]}]
-        return trials + whole
+        return first + [unit for unit in trials if unit not in first] + whole
 
     return entry
+
+
+def form_of(config: Config, done: Done, name: str) -> tuple[list[Unit], str | None]:
+    """Trials of the forms of a row, one pass at the first rate, and the form that is best on validation."""
+    forms = FORMS[name] if name in config.forms else (name,)
+    if len(forms) == 1:
+        return [], name
+    trials = [
+        {"model": form, "tied": tied(done), "stage": "trial", "rate": config.first_rate, "seed": config.seeds[0]}
+        for form in forms
+    ]
+    found = [done.perplexity(trial) for trial in trials]
+    known = [value for value in found if value is not None]
+    return trials, forms[found.index(min(known))] if len(known) == len(forms) else None
 
 
 def _entrant(family: str, size: int, seed: int) -> Any:

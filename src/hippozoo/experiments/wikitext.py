@@ -19,14 +19,15 @@ from hippozoo._files import write_whole
 from hippozoo.experiments import QUIET, Claim, Context, Finished, Result, over_seeds, select
 from hippozoo.experiments._character_models import (
     ABLATIONS,
-    OTHER_MEMORIES,
+    FORMS,
+    OTHER_FORMS,
     ROWS,
     build_explicit,
     build_row,
     build_stack,
 )
 from hippozoo.experiments._character_settings import OURS, QUICK, Config
-from hippozoo.experiments._character_study import DECIDERS, Done, more_units, recipe, tied, units
+from hippozoo.experiments._character_study import DECIDERS, Done, form_of, more_units, recipe, tied, units
 from hippozoo.experiments._character_tables import DEPARTURES, SINGLE, STACK_TITLES, draw, tables
 from hippozoo.experiments._characters import learn
 from hippozoo.training import seeded
@@ -66,7 +67,7 @@ PAPER["ratio_to_lstm"] = {
 SELECTS = (
     "seeds",
     "rows",
-    "other_memories",
+    "forms",
     "families",
     "sizes",
     "ablations",
@@ -113,6 +114,7 @@ GAPS = (
         "Associative Memory is behind a plain linear memory, by half to twice the paper's 111 %",
         "continuous addressing is fundamentally mismatched to character-level autoregressive prediction",
     ),
+    ("vanilla", "salience", "salience helps a plain linear memory, by half to twice the table's gap", ""),
     ("s4d", "lstm", "S4D is behind the LSTM of one layer, by half to twice the table's gap", ""),
     ("lstm", "lstm_2", "a second layer helps the LSTM, by half to twice the table's gap", ""),
     ("mamba", "mamba_2", "a second layer helps Mamba, by half to twice the table's gap", ""),
@@ -155,16 +157,21 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     metrics: dict[str, Any] = {name: {} for name in (*SINGLE, "params", "ratio_to_lstm", "rate", "characters_seen")}
     metrics["seconds"] = {}
     looks: dict[str, dict[str, Any]] = {}
-    for name, (rate, found) in _whole_rows(config.rows, config, finished).items():
+    decided = all(done.result(unit) is not None for unit in units(config))
+    chosen = {name: form for name in config.rows if decided and (form := form_of(config, done, name)[1])}
+    whole = _whole_rows(config, finished)
+    for name, (rate, found) in ((name, whole[form]) for name, form in chosen.items() if form in whole):
         for key in SINGLE:
             metrics[key][name] = over_seeds([found[key]])
         metrics["params"][name], metrics["rate"][name] = found["parameters"], rate
         metrics["characters_seen"][name] = found["characters_seen"]
         metrics["seconds"][name] = found["training_seconds"]
         looks[ROWS[name].title] = found
-    metrics["other_memories"] = {
-        name: {**{key: found[key] for key in SINGLE}, "params": found["parameters"], "rate": rate}
-        for name, (rate, found) in _whole_rows(config.other_memories, config, finished).items()
+    metrics["form"] = {name: form for name, form in chosen.items() if name in FORMS}
+    metrics["other_forms"] = {
+        form: {**{key: found[key] for key in SINGLE}, "params": found["parameters"], "rate": rate}
+        for form, (rate, found) in whole.items()
+        if form not in chosen.values() and any(form in FORMS[name] for name in metrics["form"])
     }
     lstm = metrics["test_perplexity"].get("lstm")
     if lstm:
@@ -186,7 +193,6 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
         for name in DECIDERS
         if select(finished, stage="tying", model=name)
     }
-    decided = all(done.result(unit) is not None for unit in units(config))
     metrics["tied"] = tied(done) if decided else None
     counts = [one.result["counts"] for one in select(finished, stage="tying")]
     metrics["characters"] = counts[0] if counts else {}
@@ -197,11 +203,9 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     return Result(metrics, claims(config, metrics), {"config": config, "looks": looks, "trials": trials})
 
 
-def _whole_rows(
-    names: Sequence[str], config: Config, finished: Sequence[Finished]
-) -> dict[str, tuple[float, dict[str, Any]]]:
-    """The rate and the outcome of each row that was trained to its end."""
-    rows = {name: select(finished, stage="row", model=name, seed=config.seeds[0]) for name in names}
+def _whole_rows(config: Config, finished: Sequence[Finished]) -> dict[str, tuple[float, dict[str, Any]]]:
+    """The rate and the outcome of each row that was trained to its end, in each of its forms."""
+    rows = {name: select(finished, stage="row", model=name, seed=config.seeds[0]) for name in (*ROWS, *OTHER_FORMS)}
     return {
         name: (found[0].unit["rate"], found[0].result)
         for name, found in rows.items()
@@ -258,7 +262,7 @@ def _trial_rows(finished: Sequence[Finished]) -> list[dict[str, Any]]:
 
 def _named(unit: dict[str, Any]) -> str:
     if "model" in unit:
-        return (ROWS | OTHER_MEMORIES)[unit["model"]].title
+        return (ROWS | OTHER_FORMS)[unit["model"]].title
     return f"{STACK_TITLES[unit['family']]}, at most {unit['size']:,}"
 
 
@@ -281,7 +285,6 @@ def _ablations(config: Config, done: Done) -> dict[str, Any]:
 def not_yet(config: Config, done: Done, metrics: dict[str, Any]) -> list[str]:
     """What a finished study has and this one has not."""
     rows = [name for name in config.rows if name not in metrics["test_perplexity"]]
-    rows += [name for name in config.other_memories if name not in metrics["other_memories"]]
     missing = [
         f"{family} at {size}, seed {seed}"
         for size in config.sizes
@@ -305,26 +308,6 @@ def _gap(test: dict[str, float], one: str, other: str, words: str, quote: str) -
     return Claim.judged(words, [ours > 0, paper / 2 <= ours <= 2 * paper], evidence, quote)
 
 
-def _what_salience_buys(test: dict[str, float], others: dict[str, float]) -> Claim:
-    """Salience beside the plain memory: the rows as they are, and with equal memories where those have been trained."""
-    pairs = {
-        "As the rows are": (test["vanilla"], test["salience"]),
-        "with order and window 12 for both": (test["vanilla"], others.get("salience_12")),
-        "with 32 for both": (others.get("vanilla_32"), test["salience"]),
-    }
-    known = {words: (plain, with_it) for words, (plain, with_it) in pairs.items() if plain and with_it}
-    told = [
-        f"{words} the plain memory has {plain:.2f} and Salience {with_it:.2f}"
-        for words, (plain, with_it) in known.items()
-    ]
-    paper = PAPER["test_perplexity"]
-    return Claim.judged(
-        "salience helps a plain linear memory",
-        [plain > with_it for plain, with_it in known.values()],
-        f"{'; '.join(told)}. In the paper they have {paper['vanilla']:.2f} and {paper['salience']:.2f}.",
-    )
-
-
 def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
     """What the paper says of its table, and what was aimed at; those whose rows are there."""
     found = []
@@ -342,9 +325,6 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
             )
         )
     found += [one for one in (_gap(test, *gap) for gap in GAPS) if one is not None]
-    if {"vanilla", "salience"} <= test.keys():
-        others = {name: one["test_perplexity"] for name, one in metrics["other_memories"].items()}
-        found.append(_what_salience_buys(test, others))
     for size, entrants in metrics["contest"].items():
         others = {family: one["test_perplexity"] for family, one in entrants.items() if family != OURS}
         if OURS not in entrants or len(others) < len(config.families) - 1:
