@@ -49,7 +49,7 @@ def test_every_character_has_a_kind_that_a_reader_knows():
     ]
 
 
-@pytest.mark.parametrize("variant", ["mamba_shared", "salience_scalar"])
+@pytest.mark.parametrize("variant", ["mamba_shared", "salience_scalar", "salience_full"])
 def test_time_taken_does_not_depend_on_the_chunks_it_is_read_in(variant, monkeypatch):
     torch.manual_seed(0)
     model = study.build(variant, tied=True)
@@ -69,7 +69,7 @@ def test_the_quick_study_compares_both_and_ranks_the_variants(tmp_path):
     metrics = document["metrics"]
     assert 0 < metrics["first_component"] <= 1
     assert metrics["r2_salience_from_steps"] >= metrics["r2_steps_from_salience"] - 1e-9
-    assert set(metrics["validation_perplexity"]) == {"mamba_shared", "mamba_state", "mamba", "salience"}
+    assert set(metrics["validation_perplexity"]) == {"mamba_shared", "mamba_state", "mamba", "salience_full"}
     drawn = {file.stem for file in (tmp_path / "out" / "salience-vs-mamba").glob("*.png")}
     assert drawn == {"characters", "kinds", "excerpt"}
     assert set(metrics["compared"]) == {"0.001", "0.008"}

@@ -17,9 +17,9 @@ import torch
 from jaxtyping import Float
 
 from hippozoo._files import write_whole
-from hippozoo.baselines import Mamba
+from hippozoo.baselines import Mamba, VanillaHippo
 from hippozoo.experiments import QUIET, Claim, Context, Departure, Finished, Result, save_figure, select
-from hippozoo.experiments._character_models import count, largest_within, mamba_stack
+from hippozoo.experiments._character_models import RECENT, bare, count, largest_within, mamba_stack
 from hippozoo.experiments._characters import CHUNK, CharacterModel, Protocol, learn
 from hippozoo.experiments._two_tasks import check_names
 from hippozoo.systems import LegT
@@ -37,9 +37,10 @@ DEPARTURES = (
     ),
     Departure(
         "Salience",
-        "order and window not given",
-        "order 32, window 32; order 16 where it sees the sample only",
-        "none known",
+        "order, window and readout not given",
+        "order and window 12, all coefficients are read; as variants one lag functional for all channels, order 32 and "
+        "window 32, or 16 and 32 where it sees the sample only",
+        "the readout decides what a clock per channel buys",
     ),
     Departure(
         "text", "raw WikiText-2", "tokenised; the first 200,000 characters of the test split are compared", "none known"
@@ -48,8 +49,10 @@ DEPARTURES = (
 SELECTS = ("seeds", "variants", "paper_rate")
 ASSEMBLES_PARTS = True
 PARAMS = 25_000
-# The memory of both kinds of salience beside Mamba's 16 coefficients.
+# The memory of both kinds of salience beside Mamba's 16 coefficients, where one lag functional reads it.
 SHORT = LegT(16, 32.0)
+#: The models that the paper compares; Salience as in its row of the table.
+PAIR = ("mamba", "salience_full")
 
 VARIANTS: dict[str, tuple[str, Any]] = {
     "mamba": ("Mamba: a time step per channel", lambda width: mamba_stack(width, 1, dt_rank=6)),
@@ -65,16 +68,31 @@ VARIANTS: dict[str, tuple[str, Any]] = {
         "Mamba, one time step that sees the memory",
         lambda width: mamba_stack(width, 1, dt_rank=6, shared_step=True, step_sees_state=True),
     ),
+    "vanilla": ("Plain memory, all coefficients read", lambda width: bare(VanillaHippo(width, width, RECENT, width))),
+    "salience_scalar_full": (
+        "Salience, one clock, input only, all coefficients read",
+        lambda width: SalienceLayer(RECENT, width, outputs=width, summary=0, hidden=2 * width, readout="full"),
+    ),
+    "salience_per_channel_full": (
+        "Salience, a clock per channel, input only, all coefficients read",
+        lambda width: SalienceLayer(
+            RECENT, width, outputs=width, summary=0, hidden=width, per_channel=True, readout="full"
+        ),
+    ),
+    "salience_full": (
+        "Salience, one clock that sees the memory, all coefficients read",
+        lambda width: SalienceLayer(RECENT, width, outputs=width, summary=32, hidden=2 * width, readout="full"),
+    ),
     "salience_scalar": (
-        "Salience, one clock, input only",
+        "Salience, one clock, input only, one functional read",
         lambda width: SalienceLayer(SHORT, width, outputs=width, summary=0, hidden=2 * width),
     ),
     "salience_per_channel": (
-        "Salience, a clock per channel, input only",
+        "Salience, a clock per channel, input only, one functional read",
         lambda width: SalienceLayer(SHORT, width, outputs=width, summary=0, hidden=width, per_channel=True),
     ),
     "salience": (
-        "Salience, one clock that sees the memory",
+        "Salience, one clock that sees the memory, one functional read",
         lambda width: SalienceLayer(LegT(32, 32.0), width, outputs=width, summary=32, hidden=2 * width),
     ),
 }
@@ -103,6 +121,10 @@ class Config(Protocol):
         "salience_per_channel",
         "mamba_state",
         "mamba_shared_state",
+        "vanilla",
+        "salience_scalar_full",
+        "salience_per_channel_full",
+        "salience",
     )
 
 
@@ -130,7 +152,7 @@ def units(config: Config) -> list[dict[str, Any]]:
 
 def _pairs(config: Config) -> list[dict[str, Any]]:
     """The pair at the paper's rate, and at that of the variants."""
-    pair = {"pair": "mamba and salience"}
+    pair = {"pair": " and ".join(PAIR)}
     return [pair | {"rate": config.paper_rate}, pair]
 
 
@@ -141,11 +163,11 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
     if "variant" in unit:
         return _trained(config, unit["variant"], unit["seed"], text, context)[1]
     models, found = {}, {}
-    for number, name in enumerate(("mamba", "salience")):
+    for number, name in enumerate(PAIR):
         models[name], found[name] = _trained(config, name, unit["seed"], text, _part(context, name, number))
     codes = text.test.codes[: config.compared]
-    steps = time_taken(models["mamba"], codes)
-    salience = time_taken(models["salience"], codes)[:, 0]
+    steps, salience = (time_taken(models[name], codes) for name in PAIR)
+    salience = salience[:, 0]
     excerpt = slice(0, 160)
     return {
         "models": found,
