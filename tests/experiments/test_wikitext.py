@@ -219,9 +219,9 @@ def test_the_form_of_a_row_is_chosen_on_validation_and_stands_for_the_row():
     assert metrics["form"] == {"salience": "salience_full"}
     assert metrics["other_forms"]["salience"]["test_perplexity"] == 8.2
     text = tables(study.assemble(config, done), study.PAPER)
-    assert "Salience HiPPO: Salience HiPPO, order and window 12, reads all coefficients" in text
+    assert "Chosen on validation: Salience HiPPO, order and window 12, reads all coefficients." in text
     assert "| Salience HiPPO | 25,000 | 6.400 |" in text
-    assert "| Salience HiPPO | 25,000 | 8.200 |" in text
+    assert "| Salience HiPPO, order and window 32, reads one functional | 25,000 | 8.200 |" in text
 
 
 def test_untied_embeddings_win_where_they_are_better():

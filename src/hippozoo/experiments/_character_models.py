@@ -78,11 +78,19 @@ class Row:
         Parameters wanted.
     core
         ``core(size)`` gives the embedding's width and the layer of that size.
+    form
+        Which of several forms of the row it is, in words.
     """
 
     title: str
     params: int
     core: Callable[[int], tuple[int, nn.Module]]
+    form: str = ""
+
+    @property
+    def label(self) -> str:
+        """Title and form."""
+        return f"{self.title}, {self.form}" if self.form else self.title
 
 
 def _plain(make: Callable[[int], nn.Module]) -> Callable[[int], tuple[int, nn.Module]]:
@@ -104,27 +112,44 @@ ROWS = {
     "lstm_2": Row("LSTM, two layers", 42_000, _plain(lambda size: bare(LSTM(size, size, size, 2)))),
     "s4d_2": Row("S4D, two layers", 39_000, _plain(lambda size: bare(S4D(size, size, size, 2)))),
     "mamba_2": Row("Mamba, two layers", 43_000, _plain(lambda size: mamba_stack(size, 2, dt_rank=6))),
-    "vanilla": Row("Vanilla HiPPO", 25_000, _plain(lambda size: bare(VanillaHippo(size, size, RECENT, size)))),
+    "vanilla": Row(
+        "Vanilla HiPPO",
+        25_000,
+        _plain(lambda size: bare(VanillaHippo(size, size, RECENT, size))),
+        "order and window 12",
+    ),
     "vanilla_mlp": Row(
         "Vanilla HiPPO + MLP", 25_000, lambda size: (32, bare(VanillaMLP(32, 32, RECENT, 32, hidden=size)))
     ),
-    "salience": Row("Salience HiPPO", 25_000, _plain(lambda size: _salience(LegT(32, 32.0), size))),
+    "salience": Row(
+        "Salience HiPPO",
+        25_000,
+        _plain(lambda size: _salience(LegT(32, 32.0), size)),
+        "order and window 32, reads one functional",
+    ),
     "assoc": Row("Assoc. Memory HiPPO", 25_000, lambda size: (32, AssociativeMemory(32, hidden=size))),
 }
 
 #: Other forms of two rows. The paper gives neither order nor window nor readout of Salience: it can read one lag
 #: functional of all channels, as it must in the paper's Table 1, or every coefficient, as Vanilla does.
 OTHER_FORMS = {
-    "salience_12": Row("Salience HiPPO, order and window 12", 25_000, _plain(lambda size: _salience(RECENT, size))),
+    "salience_12": Row(
+        "Salience HiPPO",
+        25_000,
+        _plain(lambda size: _salience(RECENT, size)),
+        "order and window 12, reads one functional",
+    ),
     "salience_full": Row(
-        "Salience HiPPO, order and window 12, reads all coefficients",
+        "Salience HiPPO",
         25_000,
         _plain(lambda size: _salience(RECENT, size, "full")),
+        "order and window 12, reads all coefficients",
     ),
     "vanilla_32": Row(
-        "Vanilla HiPPO, order and window 32",
+        "Vanilla HiPPO",
         25_000,
         _plain(lambda size: bare(VanillaHippo(size, size, LegT(32, 32.0), size))),
+        "order and window 32",
     ),
 }
 #: Rows of several forms, of which validation chooses one; the first is the row as it is named.

@@ -155,13 +155,13 @@ def tables(result: Result, paper_numbers: Mapping[str, Any]) -> str:
         cells += [f"{paper_numbers['ratio_to_lstm'][name]:.3f}", f"{metrics['rate'][name]:g}"]
         lines.append(f"| {' | '.join(cells)} |")
     if metrics["form"]:
-        forms = [f"{ROWS[name].title}: {(ROWS | OTHER_FORMS)[form].title}" for name, form in metrics["form"].items()]
-        lines += ["", f"Forms chosen on validation. {'; '.join(forms)}."]
+        forms = [(ROWS | OTHER_FORMS)[form].label for form in metrics["form"].values()]
+        lines += ["", f"Chosen on validation: {'; '.join(forms)}."]
     if metrics["other_forms"]:
         lines += ["", "Trained in the same way, though validation chose another form:", ""]
         lines += ["| model | parameters | test | outside `<unk>` | validation | rate |", "|---|---|---|---|---|---|"]
         for name, one in metrics["other_forms"].items():
-            cells = [(ROWS | OTHER_FORMS)[name].title, f"{one['params']:,}"]
+            cells = [(ROWS | OTHER_FORMS)[name].label, f"{one['params']:,}"]
             cells += [f"{one[key]:.3f}" for key in (SINGLE[0], SINGLE[2], SINGLE[1])]
             lines.append(f"| {' | '.join([*cells, format(one['rate'], 'g')])} |")
     for size, entrants in metrics["contest"].items():

@@ -262,7 +262,7 @@ def _trial_rows(finished: Sequence[Finished]) -> list[dict[str, Any]]:
 
 def _named(unit: dict[str, Any]) -> str:
     if "model" in unit:
-        return (ROWS | OTHER_FORMS)[unit["model"]].title
+        return (ROWS | OTHER_FORMS)[unit["model"]].label
     return f"{STACK_TITLES[unit['family']]}, at most {unit['size']:,}"
 
 
