@@ -289,3 +289,20 @@ def test_every_claim_has_a_table_where_it_holds_and_one_where_it_does_not():
             assert claim.quote, claim.claim
     errors = {name: linear_best(name) for name in PUBLISHED}
     assert len(long_term.claims(long_term.Config(), {"mse": errors, "mse_drop_last": errors})) == 6
+
+
+def test_a_row_beyond_the_paper_is_trained_on_its_answers_alone_and_stands_in_the_evidence():
+    config = replace(follow_up.QUICK, rows=())
+    [unit] = follow_up.units(config)
+    found = follow_up.run_unit(config, unit)
+    # Tokens have length one and 24 numbers; silent outputs would bring the error down to a twelfth.
+    assert found["validation_loss"] > 0.02
+    rows = {name: over_seeds([33.0]) for name in ("transformer_2_capacity_pe", "transformer_2_steps_pe")}
+    beyond = {unit["row"]: found | {"accuracy": 71.2}}
+    [claim] = [
+        one
+        for one in follow_up.claims(follow_up.Config(), {"accuracy": rows, "beyond": beyond})
+        if "of two layers with positions" in one.claim
+    ]
+    assert claim.verdict == "cannot be told"
+    assert "one of ours has 71.2 %" in claim.evidence
