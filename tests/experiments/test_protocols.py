@@ -291,18 +291,30 @@ def test_every_claim_has_a_table_where_it_holds_and_one_where_it_does_not():
     assert len(long_term.claims(long_term.Config(), {"mse": errors, "mse_drop_last": errors})) == 6
 
 
-def test_a_row_beyond_the_paper_is_trained_on_its_answers_alone_and_stands_in_the_evidence():
-    config = replace(follow_up.QUICK, rows=())
+def test_a_row_beyond_the_paper_is_trained_on_its_answers_alone():
+    config = replace(follow_up.QUICK, rows=(), beyond=("transformer_2_long_pe",))
     [unit] = follow_up.units(config)
     found = follow_up.run_unit(config, unit)
     # Tokens have length one and 24 numbers; silent outputs would bring the error down to a twelfth.
     assert found["validation_loss"] > 0.02
-    rows = {name: over_seeds([33.0]) for name in ("transformer_2_capacity_pe", "transformer_2_steps_pe")}
-    beyond = {unit["row"]: found | {"accuracy": 71.2}}
-    [claim] = [
-        one
-        for one in follow_up.claims(follow_up.Config(), {"accuracy": rows, "beyond": beyond})
-        if "of two layers with positions" in one.claim
-    ]
-    assert claim.verdict == "cannot be told"
-    assert "one of ours has 71.2 %" in claim.evidence
+
+
+@pytest.mark.parametrize(
+    ("long", "one_layer", "two_layers", "choices"),
+    [
+        ((100.0, 33.0, 34.0), "holds", "holds in part", "holds"),
+        ((100.0, 33.0, 99.0), "holds", "holds in part", "holds in part"),
+        ((100.0, 99.0, 99.0), "holds in part", "holds in part", "does not hold"),
+        ((60.0, 33.0, 34.0), "holds", "cannot be told", "cannot be told"),
+        ((100.0,), "holds", "holds in part", "cannot be told"),
+    ],
+)
+def test_longer_training_settles_what_attention_needs(long, one_layer, two_layers, choices):
+    beyond = {name: {"accuracy": value} for name, value in zip(follow_up.BEYOND, long, strict=False)}
+    rows = {name: over_seeds([33.0]) for name in ALL_TRANSFORMERS}
+    told = follow_up.claims(follow_up.Config(), {"accuracy": rows, "beyond": beyond})
+    assert verdict(told, "Transformers of one layer") == one_layer
+    assert verdict(told, "of two layers with positions") == two_layers
+    assert verdict(told, "Transformers need positions") == choices
+    assert all("{" not in one.evidence for one in told)
+    assert sum(f"{long[0]:.1f} %" in one.evidence for one in told) == (2 if len(long) == 3 else 1)
