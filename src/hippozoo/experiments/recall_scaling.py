@@ -263,27 +263,27 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
     trained_long = "with twenty times the data, eight times the steps and a loss on the answer alone"
 
     def add(text: str, *names: str) -> str:
-        """A sentence about rows beyond the paper's, if they are there."""
-        return f" {text.format(**long)}" if long.keys() >= {*names} else ""
+        """Words about rows beyond the paper's, if they are there."""
+        return text.format(**long) if long.keys() >= {*names} else ""
 
-    alone = add(f"Also {trained_long} it has {{transformer_long_pe:.1f}} %.", "transformer_long_pe")
+    alone = add(f", and {trained_long} {{transformer_long_pe:.1f}} %", "transformer_long_pe")
     tell(
         "Transformers of one layer cannot solve recall, whatever their size, data or steps",
         "single-layer transformers cannot solve the task regardless of capacity, data, or steps",
         one_layer,
-        f"The best of {len(one_layer)} settings has {{best}}; always saying the last B gives {level:.1f} %.{alone}",
+        f"The best of {len(one_layer)} settings has {{best}}{alone}; always saying the last B gives {level:.1f} %.",
         lambda: unsolved(one_layer) + [long[name] <= SOLVED for name in ("transformer_long_pe",) if name in long],
     )
     chosen = ["transformer_2_capacity_pe", "transformer_2_steps_pe"]
     solves_it = long.get("transformer_2_long_pe", 0.0) > SOLVED
-    pair = add(f"But {trained_long} one of ours has {{transformer_2_long_pe:.1f}} %.", "transformer_2_long_pe")
+    pair = add(f"; {trained_long} one of ours has {{transformer_2_long_pe:.1f}} %", "transformer_2_long_pe")
     tell(
         "Transformers of two layers with positions solve it, given more steps or capacity",
         "two-layer transformers can solve the task with more steps or more capacity and positional embeddings",
         chosen,
         "With more capacity ours have {transformer_2_capacity_pe}, with more steps {transformer_2_steps_pe}, where the "
-        f"paper has {' and '.join(f'{ROWS[name].paper:.1f}' for name in chosen)} %; it does not give the kind of "
-        f"embedding, the loss and the batch.{pair}",
+        f"paper has {' and '.join(f'{ROWS[name].paper:.1f}' for name in chosen)} %{pair}. The paper does not give the "
+        f"kind of embedding, the loss and the batch.",
         lambda: solved(chosen) + [True] * solves_it if solves_it or any(solved(chosen)) else None,
     )
 
@@ -295,16 +295,16 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
         return [any(solved(chosen)), not any(solved(others))] if any(solved(transformers)) else None
 
     all_three = add(
-        f"But {trained_long} two layers with positions have {{transformer_2_long_pe:.1f}} %, one layer with positions "
-        f"{{transformer_long_pe:.1f}} %, and two layers without positions {{transformer_2_long:.1f}} % (one seed).",
+        f"; {trained_long} two layers with positions have {{transformer_2_long_pe:.1f}} %, one layer with positions "
+        f"{{transformer_long_pe:.1f}} %, and two layers without positions {{transformer_2_long:.1f}} % (one seed)",
         *BEYOND,
     )
     tell(
         "Transformers need positions and a second layer",
         "transformers require specific architectural choices (positional embeddings, depth)",
         transformers,
-        f"No more than {{best}} was reached by any of {len(transformers)} settings of the table, with positions and "
-        f"depth or without.{all_three}",
+        f"No more than {{best}} was reached by any of the table's {len(transformers)} settings, with positions and "
+        f"depth or without{all_three}.",
         choices_decide,
     )
     small, large = ["lstm", "lstm_2"], ["lstm_all", "lstm_2_all"]
