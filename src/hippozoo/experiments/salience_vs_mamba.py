@@ -368,7 +368,8 @@ def report(result: Result, folder: Path) -> None:
         save_figure(_kinds_drawn(result.metrics["by_kind"], titles), folder, "kinds")
         excerpt = result.arrays["excerpt"]
         figure = Figure(figsize=(12, 3.2), layout="constrained")
-        for ax, name in zip(figure.subplots(2, 1, sharex=True), titles, strict=True):
+        axes = figure.subplots(2, 1, sharex=True)
+        for ax, name in zip(axes, titles, strict=True):
             text = excerpt["text"][:LEGIBLE]
             places = range(len(text))
             ax.bar(places, excerpt[name][:LEGIBLE])
@@ -376,7 +377,7 @@ def report(result: Result, folder: Path) -> None:
             ax.set_xticks(places, [visible(symbol) for symbol in text], fontsize=7)
             ax.grid(visible=False, axis="x")
             ax.margins(x=0.005)
-        ax.set_xlabel("characters of the test text, in order")
+        axes[-1].set_xlabel("characters of the test text, in order")
         save_figure(figure, folder, "excerpt")
 
 
