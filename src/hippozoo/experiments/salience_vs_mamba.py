@@ -17,9 +17,9 @@ import torch
 from jaxtyping import Float
 
 from hippozoo._files import write_whole
-from hippozoo.baselines import Mamba, VanillaHippo
+from hippozoo.baselines import Mamba
 from hippozoo.experiments import QUIET, Claim, Context, Departure, Finished, Result, save_figure, select
-from hippozoo.experiments._character_models import RECENT, bare, count, largest_within, mamba_stack
+from hippozoo.experiments._character_models import OTHER_FORMS, RECENT, ROWS, count, largest_within, mamba_stack
 from hippozoo.experiments._characters import CHUNK, CharacterModel, Protocol, learn
 from hippozoo.experiments._two_tasks import check_names
 from hippozoo.systems import LegT
@@ -68,7 +68,7 @@ VARIANTS: dict[str, tuple[str, Any]] = {
         "Mamba, one time step that sees the memory",
         lambda width: mamba_stack(width, 1, dt_rank=6, shared_step=True, step_sees_state=True),
     ),
-    "vanilla": ("Plain memory, all coefficients read", lambda width: bare(VanillaHippo(width, width, RECENT, width))),
+    "vanilla": ("Plain memory, all coefficients read", lambda width: ROWS["vanilla"].core(width)[1]),
     "salience_scalar_full": (
         "Salience, one clock, input only, all coefficients read",
         lambda width: SalienceLayer(RECENT, width, outputs=width, summary=0, hidden=2 * width, readout="full"),
@@ -81,7 +81,7 @@ VARIANTS: dict[str, tuple[str, Any]] = {
     ),
     "salience_full": (
         "Salience, one clock that sees the memory, all coefficients read",
-        lambda width: SalienceLayer(RECENT, width, outputs=width, summary=32, hidden=2 * width, readout="full"),
+        lambda width: OTHER_FORMS["salience_full"].core(width)[1],
     ),
     "salience_scalar": (
         "Salience, one clock, input only, one functional read",
@@ -93,7 +93,7 @@ VARIANTS: dict[str, tuple[str, Any]] = {
     ),
     "salience": (
         "Salience, one clock that sees the memory, one functional read",
-        lambda width: SalienceLayer(LegT(32, 32.0), width, outputs=width, summary=32, hidden=2 * width),
+        lambda width: ROWS["salience"].core(width)[1],
     ),
 }
 # Characters that can be told apart below an axis.

@@ -88,10 +88,7 @@ CAPTIONS: dict[tuple[str, str], str] = {
     ("wikitext", "kernels-25000"): "What each block of the explicit stack reads of the latest characters.",
     ("wikitext", "kernels-43000"): "The same, of the larger stack.",
     ("salience-vs-mamba", "characters"): "Which characters take much time, with Mamba and with Salience.",
-    (
-        "salience-vs-mamba",
-        "kinds",
-    ): "The same by kinds of character: more or less time than the mean.",
+    ("salience-vs-mamba", "kinds"): "The same by kinds of character: more or less time than the mean.",
     ("salience-vs-mamba", "excerpt"): "A stretch of text with both clocks.",
     ("cubic-kernels", "cost-and-kernel"): "Time per sample and error of the third kernel, full and of low rank.",
     ("cubic-kernels", "slices"): "One slice of the third kernel: true, and as each readout has learnt it.",
