@@ -145,8 +145,21 @@ def test_a_variant_is_as_large_as_its_row(name):
     sizes = [sum(parameter.numel() for parameter in one.parameters()) for one in (row, model)]
     if variant.token_alone:
         assert sizes[1] < sizes[0]  # what the summary needs is gone
+    elif variant.layers == 2:
+        assert sizes[1] == pytest.approx(table_one.PAPER["params"]["lstm_2"], rel=0.02)
     else:
         assert abs(sizes[1] - sizes[0]) < 0.02 * sizes[0]
+
+
+def test_a_variant_may_learn_from_more_and_is_scored_as_the_row_is(monkeypatch):
+    seen = []
+    monkeypatch.setattr(table_one, "learn", lambda model, data, plan, batch, context: seen.append((data, plan)) or {})
+    for name in ("mamba_2", "mamba_2_data"):
+        table_one.run_unit(table_one.QUICK, {"variant": name, "rate": 1e-3, "seed": 0})
+    (few, short), (many, long) = seen
+    assert len(many.train) == 20 * len(few.train)
+    assert len(many.test) == len(few.test)
+    assert long.steps == 8 * short.steps
 
 
 def test_a_variant_may_count_every_output():

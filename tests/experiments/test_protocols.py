@@ -291,6 +291,19 @@ def test_every_claim_has_a_table_where_it_holds_and_one_where_it_does_not():
     assert len(long_term.claims(long_term.Config(), {"mse": errors, "mse_drop_last": errors})) == 6
 
 
+@pytest.mark.parametrize(("accuracy", "expected"), [(99.95, "holds"), (99.0, "cannot be told")])
+def test_a_deeper_mamba_may_show_what_the_row_does_not(accuracy, expected):
+    rows = {"mamba": {"sc": over_seeds([50.0])}}
+    variants = {
+        "deeper": {"model": "mamba", "task": "sc", "change": "two layers", "accuracy": accuracy},
+        "other": {"model": "mamba", "task": "ar", "change": "three times the steps", "accuracy": 100.0},
+    }
+    told = table_one.claims(table_one.Config(), {"accuracy": rows, "variants": variants})
+    assert verdict(told, "Mamba solves selective copying") == expected
+    [one] = [one for one in told if one.claim == "Mamba solves selective copying"]
+    assert one.evidence.endswith(f"after 4,000 steps; two layers: {accuracy:.1f} %.")
+
+
 def test_a_row_beyond_the_paper_is_trained_on_its_answers_alone():
     config = replace(follow_up.QUICK, rows=(), beyond=("transformer_2_long_pe",))
     [unit] = follow_up.units(config)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from hippozoo.baselines import VanillaHippo, VanillaMLP
+from hippozoo.baselines import Mamba, VanillaHippo, VanillaMLP
 from hippozoo.experiments._two_tasks import LENGTHS, SIZES, Data, Episodes
 from hippozoo.systems import LegT
 
@@ -27,6 +27,10 @@ class Variant:
         Sequences per step, in place of the table's.
     steps
         How many times the table's steps.
+    data
+        How many times the table's sequences to learn from.
+    layers
+        Layers of Mamba; with two it has the size of the table's other models of two layers.
     all_outputs
         The loss looks at every output, also where nothing is to be said.
     window
@@ -48,6 +52,8 @@ class Variant:
     change: str
     batch: int | None = None
     steps: int = 1
+    data: int = 1
+    layers: int = 1
     all_outputs: bool = False
     window: float | None = None
     network_behind: bool = False
@@ -88,6 +94,17 @@ VARIANTS: dict[str, Variant] = {
     "mamba_ar_steps": Variant("mamba", "ar", "three times the steps", steps=3),
     "transformer_2_steps": Variant("transformer_2", "sc", "three times the steps", steps=3),
     "mamba_steps": Variant("mamba", "sc", "three times the steps", steps=3),
+    # Whether Mamba can do it at all: the paper says so, without a figure.
+    "mamba_data": Variant("mamba", "sc", "20 times the data and 8 times the steps", data=20, steps=8),
+    "mamba_2": Variant("mamba", "sc", "two layers, 48,000 parameters", layers=2),
+    "mamba_2_data": Variant(
+        "mamba",
+        "sc",
+        "two layers, 48,000 parameters, 20 times the data and 8 times the steps",
+        data=20,
+        steps=8,
+        layers=2,
+    ),
     "deltanet_steps": Variant("deltanet", "sc", "three times the steps", steps=3),
     "vanilla_mlp_steps": Variant("vanilla_mlp", "sc", "three times the steps", steps=3),
     "salience_ar_steps": Variant("salience", "ar", "three times the steps", steps=3),
@@ -116,6 +133,8 @@ def build_variant(variant: Variant) -> nn.Module | None:
     size, window = SIZES[variant.task], variant.window or float(LENGTHS[variant.task])
     if variant.network_behind:
         return NetworkBehind(size, LegT(16, window))
+    if variant.layers > 1:
+        return Mamba.match(48_000, inputs=size, outputs=size, layers=variant.layers)
     if variant.token_alone:
         return SalienceModel(size, size, LegT(256, window), summary=0)
     if variant.model == "assoc":

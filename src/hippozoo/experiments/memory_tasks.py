@@ -319,7 +319,7 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
     """Train and score one model."""
     seed = unit["seed"]
     row = VARIANTS[unit["variant"]] if "variant" in unit else Variant(unit["model"], unit["task"], "none")
-    data = make_data(row.task, seed, config.sequences)
+    data = make_data(row.task, seed, config.sequences, more_training=row.data)
     if row.all_outputs:
         data = count_all(data)
     with seeded(seed):
@@ -453,10 +453,13 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
             )
         )
     for ours in rows("mamba", task="sc").values():
-        solved = min(ours["seeds"]) >= SOLVED
+        found_with = metrics.get("variants", {}).values()
+        others = [one for one in found_with if (one["model"], one["task"]) == ("mamba", "sc")]
+        solved = max([min(ours["seeds"]), *(one["accuracy"] for one in others)]) >= SOLVED
+        further = "".join(f"; {one['change']}: {one['accuracy']:.1f} %" for one in others)
         evidence = (
             f"Mamba of one layer and 25,000 parameters reaches {percent(ours)} % after {config.steps:,} steps"
-            f"{_longer(metrics)}; larger or deeper ones were not tried."
+            f"{further or '; larger or deeper ones were not tried'}."
         )
         words = "Mamba solves selective copying"
         quote = "similar selective copying behavior can be achieved by selective SSMs such as Mamba"
@@ -481,11 +484,6 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
 def _range(asked: dict[str, dict[str, Any]]) -> str:
     means = [one["mean"] for one in asked.values()]
     return f"{min(means):.1f} to {max(means):.1f}"
-
-
-def _longer(metrics: dict[str, Any]) -> str:
-    longer = metrics.get("variants", {}).get("mamba_steps")
-    return "" if longer is None else f" and {longer['accuracy']:.1f} % after three times as many"
 
 
 def report(result: Result, folder: Path) -> None:
