@@ -38,7 +38,7 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
     if os.environ.get("COUNTING_WAITS") == f"{unit['length']}/{unit['seed']}":
         _wait_for(os.environ["COUNTING_WAITS_FOR"], Path(os.environ["COUNTING_DIARY"]))
     if os.environ.get("COUNTING_FAILS") == f"{unit['length']}/{unit['seed']}":
-        raise ArithmeticError("cannot count that far")
+        raise ArithmeticError("cannot count that far.")
     if os.environ.get("COUNTING_DIES") == f"{unit['length']}/{unit['seed']}":
         os._exit(9)
     context.progress(1, "counted")

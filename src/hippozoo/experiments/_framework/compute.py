@@ -59,8 +59,9 @@ def compute_one(experiment: Experiment, config: Any, task: Task, context: Contex
         if not isinstance(result, dict):
             raise TypeError(f"run_unit returned a {type(value).__name__}; return a dict of named results.")
     except Exception as error:
-        text = f"{type(error).__name__}: {error}"
-        return Failed(task.unit, text, traceback.format_exc(), isinstance(error, MissingDataError))
+        hopeless = isinstance(error, MissingDataError)  # no other unit will find the file either
+        text = f"{error}" if hopeless else f"{type(error).__name__}: {error}"
+        return Failed(task.unit, text, traceback.format_exc(), hopeless)
     return Finished(task.unit, result, time.perf_counter() - started)
 
 

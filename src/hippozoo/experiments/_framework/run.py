@@ -370,10 +370,10 @@ def _compute(
                 _remove(scratch[canonical(outcome.unit)])
                 continue
             failures.append(outcome)
-            told.note(f"{unit_text(outcome.unit)} failed: {outcome.error}")
             _remove_empty(scratch[canonical(outcome.unit)])
-            if outcome.hopeless:
+            if outcome.hopeless:  # it ends the run, and the error says all
                 break
+            told.note(f"{unit_text(outcome.unit)} failed: {outcome.error}")
     finally:
         outcomes.close()
         for path in scratch.values():
@@ -388,7 +388,7 @@ def _failure(experiment: Experiment, failures: list[Failed], total: int, log: Un
         first.error
         if first.hopeless
         else f"{len(failures)} of {total} units of {experiment.name} failed, first {unit_text(first.unit)}: "
-        f"{first.error}. The finished units are kept in {log.path}; the same command tries the others again."
+        f"{first.error.removesuffix('.')}. The finished units are kept in {log.path}; the same command tries the others again."
     )
     if first.traceback:
         error.add_note(first.traceback)
