@@ -291,6 +291,23 @@ def test_every_claim_has_a_table_where_it_holds_and_one_where_it_does_not():
     assert len(long_term.claims(long_term.Config(), {"mse": errors, "mse_drop_last": errors})) == 6
 
 
+@pytest.mark.parametrize(
+    ("rate", "lstm", "expected"), [(1e-2, 91.0, "holds in part"), (1e-2, 89.0, "holds"), (3e-3, 91.0, "holds")]
+)
+def test_a_rate_beyond_the_tables_counts_where_it_is_better(rate, lstm, expected):
+    rows = {"lstm_2": [80.0], "s4d_2": [95.0], "transformer_2": [50.0]}
+    told = table_one.claims(
+        table_one.Config(),
+        {
+            "accuracy": {model: {"sc": over_seeds(values)} for model, values in rows.items()},
+            "wider_rates": {"lstm_2": {"sc": {"rate": rate, "accuracy": over_seeds([lstm])}}},
+        },
+    )
+    assert verdict(told, "only S4D comes close") == expected
+    evidence = next(one.evidence for one in told if "only S4D" in one.claim)
+    assert (f"; at rates beyond the table's, LSTM has {lstm:.1f} %. " in evidence) is (rate == 1e-2)
+
+
 @pytest.mark.parametrize(("accuracy", "expected"), [(99.95, "holds"), (99.0, "cannot be told")])
 def test_a_deeper_mamba_may_show_what_the_row_does_not(accuracy, expected):
     rows = {"mamba": {"sc": over_seeds([50.0])}}

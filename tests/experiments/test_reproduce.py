@@ -157,7 +157,7 @@ def test_a_unit_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, jobs)
     monkeypatch.setenv("COUNTING_FAILS", "10/1")
     with pytest.raises(
         experiments.UnitsFailedError,
-        match="1 of 6 units of counting failed, first length=10 seed=1: ArithmeticError: cannot count that far. The",
+        match=r"1 of 6 units of counting failed, first length=10 seed=1: ArithmeticError: cannot count that far\. The",
     ) as caught:
         reproduce("counting", out=tmp_path, jobs=jobs)
     assert "in run_unit" in caught.value.__notes__[0]  # where it happened, for --debug

@@ -388,7 +388,8 @@ def _failure(experiment: Experiment, failures: list[Failed], total: int, log: Un
         first.error
         if first.hopeless
         else f"{len(failures)} of {total} units of {experiment.name} failed, first {unit_text(first.unit)}: "
-        f"{first.error.removesuffix('.')}. The finished units are kept in {log.path}; the same command tries the others again."
+        f"{first.error.removesuffix('.')}. The finished units are kept in {log.path}; "
+        "the same command tries the others again."
     )
     if first.traceback:
         error.add_note(first.traceback)
