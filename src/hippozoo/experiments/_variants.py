@@ -1,4 +1,4 @@
-"""Rows of Table 1 with one thing changed that the paper leaves open, to find out what the figure hangs on."""
+"""Rows of Table 1 with a change, mostly of what the paper leaves open, to find out what the figure hangs on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hippozoo.systems import LegT
 
 @dataclass(frozen=True)
 class Variant:
-    """One row, one change.
+    """One row, and what is changed.
 
     Parameters
     ----------

@@ -576,7 +576,7 @@ def table(result: Result) -> str:
     if metrics["variants"]:
         lines += [
             "",
-            f"One thing changed, at the row's rate unless another is named, seed {config.seeds[0]} (or all in turn):",
+            f"What a change does, at the row's rate unless another is named, seed {config.seeds[0]} (or all in turn):",
             "",
         ]
         lines += [
