@@ -154,7 +154,7 @@ def test_a_variant_is_as_large_as_its_row(name):
 def test_a_variant_may_learn_from_more_and_is_scored_as_the_row_is(monkeypatch):
     seen = []
     monkeypatch.setattr(table_one, "learn", lambda model, data, plan, batch, context: seen.append((data, plan)) or {})
-    for name in ("mamba_2", "mamba_2_data"):
+    for name in ("mamba_2", "mamba_data"):
         table_one.run_unit(table_one.QUICK, {"variant": name, "rate": 1e-3, "seed": 0})
     (few, short), (many, long) = seen
     assert len(many.train) == 20 * len(few.train)

@@ -96,15 +96,7 @@ VARIANTS: dict[str, Variant] = {
     "mamba_steps": Variant("mamba", "sc", "three times the steps", steps=3),
     # Whether Mamba can do it at all: the paper says so, without a figure.
     "mamba_data": Variant("mamba", "sc", "20 times the data and 8 times the steps", data=20, steps=8),
-    "mamba_2": Variant("mamba", "sc", "two layers, 48,000 parameters", layers=2),
-    "mamba_2_data": Variant(
-        "mamba",
-        "sc",
-        "two layers, 48,000 parameters, 20 times the data and 8 times the steps",
-        data=20,
-        steps=8,
-        layers=2,
-    ),
+    "mamba_2": Variant("mamba", "sc", "two layers, 48,000 parameters", layers=2, every_seed=True),
     "deltanet_steps": Variant("deltanet", "sc", "three times the steps", steps=3),
     "vanilla_mlp_steps": Variant("vanilla_mlp", "sc", "three times the steps", steps=3),
     "salience_ar_steps": Variant("salience", "ar", "three times the steps", steps=3),
