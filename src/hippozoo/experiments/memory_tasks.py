@@ -471,8 +471,9 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
     for ours in rows("mamba", task="sc").values():
         found_with = metrics.get("variants", {}).values()
         others = [one for one in found_with if (one["model"], one["task"]) == ("mamba", "sc")]
-        solved = max(min(one["seeds"]) for one in (ours, *others)) >= SOLVED
-        further = "".join(f"; {one['change']}: {_worst(one['seeds'])}" for one in others)
+        # "Can be achieved": one seed solves it, and none is far from that.
+        solved = any(max(one["seeds"]) >= SOLVED and min(one["seeds"]) >= CLOSE for one in (ours, *others))
+        further = "".join(f"; {one['change']}: {', '.join(f'{seed:.1f}' for seed in one['seeds'])} %" for one in others)
         evidence = (
             f"Mamba of one layer and 25,000 parameters reaches {percent(ours)} % after {config.steps:,} steps"
             f"{further or '; larger or deeper ones were not tried'}."
@@ -495,10 +496,6 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
             )
         )
     return found
-
-
-def _worst(seeds: list[float]) -> str:
-    return f"{min(seeds):.1f} %" + (f" on the worst of {len(seeds)} seeds" if len(seeds) > 1 else "")
 
 
 def _range(asked: dict[str, dict[str, Any]]) -> str:
