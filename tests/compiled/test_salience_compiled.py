@@ -1,22 +1,11 @@
-"""Salience under torch.compile and torch.export: the same numbers, the same gradients."""
+"""Salience under torch.compile, torch.export and ONNX: the same numbers, the same gradients."""
 
+import onnxruntime
 import pytest
 import torch
-from torch import nn
 
 from hippozoo.systems import LegT
 from hippozoo.zoo.salience import SalienceLayer
-
-
-class Step(nn.Module):
-    """One step as a module, which is what export functions want."""
-
-    def __init__(self, layer):
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, x, state):
-        return self.layer.step(x, state)
 
 
 @pytest.mark.parametrize("summary", [0, 4])
@@ -25,12 +14,29 @@ def test_an_exported_step_streams_like_the_layer(summary):
     layer = SalienceLayer(LegT(16, timescale=20.0), channels=3, outputs=2, summary=summary)
     x = torch.randn(2, 6, 3)
     state = other = layer.initial_state(2)
-    program = torch.export.export(Step(layer), (x[:, 0], state)).module()
+    program = torch.export.export(layer.stepper(), (x[:, 0], state)).module()
     for t in range(6):
         y, state = layer.step(x[:, t], state)
         exported, other = program(x[:, t], other)
         assert torch.allclose(exported, y, atol=1e-6)
     assert torch.allclose(other, state, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # torch's own
+def test_a_step_in_onnx_goes_on_and_on(tmp_path):
+    torch.manual_seed(0)
+    layer = SalienceLayer(LegT(16, timescale=20.0), channels=3, outputs=2, summary=4).eval()
+    x, state = torch.randn(2, 6, 3), layer.initial_state(2)
+    path = tmp_path / "step.onnx"
+    torch.onnx.export(layer.stepper(), (x[:, 0], state), path, dynamo=True, verbose=False)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [entry.name for entry in session.get_inputs()]
+    other = state.numpy()
+    for t in range(6):
+        y, state = layer.step(x[:, t], state)
+        exported, other = session.run(None, dict(zip(names, (x[:, t].numpy(), other), strict=True)))
+        assert torch.allclose(torch.as_tensor(exported), y, atol=1e-6)
+    assert torch.allclose(torch.as_tensor(other), state, atol=1e-6)
 
 
 # torch's own compiler instantiates autograd functions, and warns about it.

@@ -29,7 +29,7 @@ def two_tanks(
     rng
         Where phases and noise come from.
     level, swing
-        Mean and standard deviation of the pump's voltage; at 3.3 and 1.6 the lower tank is full 40 % of the time.
+        Mean and standard deviation of the pump's voltage; at 3.3 and 1.6 the lower tank is full a third of the time.
     noise
         Standard deviation of the measurement noise.
 
