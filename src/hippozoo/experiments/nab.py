@@ -30,7 +30,8 @@ class Config:
 
     streams: tuple[str, ...] = ()  # all that the labels speak of
     horizon: int = 24
-    rates: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0)  # alarms per 1,000 readings
+    # alarms per 1,000 readings
+    rates: tuple[float, ...] = (0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 4.0)
     rate: float = 1.0  # the one that counts
     peer: bool = True
     most_rows: int | None = None
@@ -168,6 +169,9 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
             for name, one in zip(found, standard, strict=True)
         },
     }
+    # Steadier than the score at one rate, which may stand on a peak.
+    near = [metrics["by_rate"][f"{rate:g}"] for rate in config.rates if 0.7 <= rate / config.rate <= 1.4]
+    metrics["mean_score_near_the_rate"] = float(np.mean(near)) if near and None not in near else None
     peers = {name: one["peer"] for name, one in found.items() if one["peer"]}
     if peers:
         metrics["half_space_trees"] = {
