@@ -29,8 +29,8 @@ class Variant:
         How many times the table's steps.
     data
         How many times the table's sequences to learn from.
-    layers
-        Layers of Mamba; with two it has the size of the table's other models of two layers.
+    params, layers
+        Size and depth of Mamba, in place of the row's.
     all_outputs
         The loss looks at every output, also where nothing is to be said.
     window
@@ -53,6 +53,7 @@ class Variant:
     batch: int | None = None
     steps: int = 1
     data: int = 1
+    params: int | None = None
     layers: int = 1
     all_outputs: bool = False
     window: float | None = None
@@ -96,7 +97,9 @@ VARIANTS: dict[str, Variant] = {
     "mamba_steps": Variant("mamba", "sc", "three times the steps", steps=3),
     # Whether Mamba can do it at all: the paper says so, without a figure.
     "mamba_data": Variant("mamba", "sc", "20 times the data and 8 times the steps", data=20, steps=8),
-    "mamba_2": Variant("mamba", "sc", "two layers, 48,000 parameters", layers=2, every_seed=True),
+    "mamba_2": Variant("mamba", "sc", "two layers, 48,000 parameters", params=48_000, layers=2, every_seed=True),
+    "mamba_2_small": Variant("mamba", "sc", "two layers, 25,000 parameters", params=25_000, layers=2),
+    "mamba_wide": Variant("mamba", "sc", "one layer, 48,000 parameters", params=48_000),
     "deltanet_steps": Variant("deltanet", "sc", "three times the steps", steps=3),
     "vanilla_mlp_steps": Variant("vanilla_mlp", "sc", "three times the steps", steps=3),
     "salience_ar_steps": Variant("salience", "ar", "three times the steps", steps=3),
@@ -125,8 +128,8 @@ def build_variant(variant: Variant) -> nn.Module | None:
     size, window = SIZES[variant.task], variant.window or float(LENGTHS[variant.task])
     if variant.network_behind:
         return NetworkBehind(size, LegT(16, window))
-    if variant.layers > 1:
-        return Mamba.match(48_000, inputs=size, outputs=size, layers=variant.layers)
+    if variant.params is not None:
+        return Mamba.match(variant.params, inputs=size, outputs=size, layers=variant.layers)
     if variant.token_alone:
         return SalienceModel(size, size, LegT(256, window), summary=0)
     if variant.model == "assoc":
