@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hippozoo._arguments import real_array, whole_number
+from hippozoo.checkpoint import register
 from hippozoo.memory import Memory
 from hippozoo.systems import LegS, LegT
 from hippozoo.zoo.volterra._least_squares import minimise
@@ -265,8 +266,10 @@ def _records(signal: Any, target: Any, known: int, blocks: int) -> list[tuple[np
 
 
 # -- the forms --------------------------------------------------------------------------------------------------------
+# They stand in checkpoints of a FittedSystem, so they are registered: they are no public classes.
 
 
+@register(name="hippozoo.zoo.volterra.system_fit.Readout")
 @dataclass(frozen=True, eq=False)
 class _Readout:
     """A polynomial of directions of the input's memory, bounded to what was seen."""
@@ -317,6 +320,7 @@ def _fit_readout(candidate: _Candidate, records: Records, known: int) -> _Readou
     return replace(empty, weights=weights)
 
 
+@register(name="hippozoo.zoo.volterra.system_fit.Bent")
 @dataclass(frozen=True, eq=False)
 class _Bent:
     """A cascade: filter, curve, filter."""
@@ -363,6 +367,7 @@ def _fit_cascade(candidate: _Candidate, records: Records, known: int) -> _Bent:
     return _Bent(cascade, longest.weights(min(fits, key=lambda fit: fit.cost).parameters))
 
 
+@register(name="hippozoo.zoo.volterra.system_fit.Looped")
 @dataclass(frozen=True, eq=False)
 class _Looped:
     """A bounded loop; where the output stood at an end of its range, it cannot go beyond."""
