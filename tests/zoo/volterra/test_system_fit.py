@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from hippozoo.memory import Memory
 from hippozoo.systems import LegS, LegT
@@ -124,3 +124,34 @@ def test_a_bent_signal_is_found_to_be_a_cascade(rng):
 def test_records_that_say_nothing_are_refused(signal, target, words):
     with pytest.raises(ValueError, match=words):
         fit_system(signal, target)
+
+
+def small_tank():
+    u, y = np.repeat(np.random.default_rng(0).normal(size=30), 8), np.zeros(240)
+    for t in range(1, 240):
+        y[t] = y[t - 1] + 0.2 * (u[t - 1] - y[t - 1] - 0.3 * y[t - 1] ** 3)
+    return u, y
+
+
+@pytest.mark.parametrize("forms", [("linear",), ("polynomial",), ("cascade",), ("loop",)])
+@pytest.mark.parametrize("power", [900, -900])  # of two: a scale that changes no digit
+def test_the_unit_of_a_record_changes_nothing_however_large_or_small(forms, power):
+    u, y = small_tank()
+    plain = fit_system(u, y, blocks=2, forms=forms)
+    scaled = fit_system(np.ldexp(u, power), np.ldexp(y, power), blocks=2, forms=forms)
+    assert scaled.form == plain.form
+    assert np.isfinite(scaled.error)
+    assert scaled.error == np.ldexp(plain.error, power)
+    assert_array_equal(scaled.block_errors, np.ldexp(plain.block_errors, power))
+    simulated = scaled.simulate(np.ldexp(u, power), np.ldexp(y[:10], power))
+    assert_array_equal(simulated, np.ldexp(plain.simulate(u, y[:10]), power))
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"),
+    [(1e300, r"signal reaches 2.*e\+300.*divide it"), (1e-300, r"no number of signal is above 2.*e-300.*multiply it")],
+)
+def test_numbers_at_the_ends_of_the_range_of_floats_are_refused(scale, words):
+    u, y = small_tank()
+    with pytest.raises(ValueError, match=words):
+        fit_system(u * scale, y * scale, blocks=2, forms=("linear",))

@@ -27,6 +27,9 @@ _LINEAR, _SQUARE = ((0, 1), (1, 0)), ((0, 1), (1, 0), (2, 0))
 _CUBE = ((0, 1), (1, 0), (2, 0), (3, 0))
 #: The kinds of form that are tried.
 FORMS = ("linear", "polynomial", "cascade", "loop")
+# Records are standardised first, so only their own arithmetic must hold: differences of twice this size, errors a
+# million times the output, and, at the other end, a spread with all its digits.
+LARGEST, SMALLEST = 1e290, 1e-290
 #: What may go around a loop: exponents of output and input.
 LOOPS: dict[str, tuple[tuple[int, int], ...]] = {
     "linear loop": _LINEAR,
@@ -134,7 +137,7 @@ class FittedSystem:
     def block_errors(self) -> Float[np.ndarray, " blocks"]:
         """Root mean squared error of each held-out block: blocks that differ much say how far to trust `error`."""
         left = [(measured - told)[self._known :] for _, measured, told in self.held_out]
-        return np.array([np.sqrt(np.mean(one**2)) for one in left])
+        return np.array([_root_mean_square(one) for one in left])
 
     def summary(self, rows: int = 8) -> str:
         """What was tried, as text: the best forms first."""
@@ -204,7 +207,7 @@ def fit_system(
         raise ValueError(f"forms {given_forms}; choose from {', '.join(FORMS)}.")
     given = _records(signal, target, known, blocks)
     every_u, every_y = (np.concatenate([record[side] for record in given]) for side in (0, 1))
-    units = (float(every_u.mean()), float(every_u.std()), float(every_y.mean()), float(every_y.std()))
+    units = (*_level_and_spread("signal", every_u), *_level_and_spread("target", every_y))
     if units[3] <= 1e-12 * np.abs(every_y).max():
         raise ValueError("target does not vary, and a constant says nothing about a system; pass an output that moves.")
     if units[1] <= 1e-12 * np.abs(every_u).max():
@@ -242,6 +245,35 @@ def _record(name: str, values: Any) -> np.ndarray:
     if array.ndim != 1 or not array.size:
         raise ValueError(f"{name} has shape {array.shape}; pass one record, (time,), or a list of records.")
     return array
+
+
+def _by_two(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """The values divided by the power of 2 above them all, which changes no digit, and its exponent."""
+    exponent = int(np.frexp(np.abs(values).max())[1])
+    return np.ldexp(values, -exponent), exponent
+
+
+def _root_mean_square(values: np.ndarray) -> float:
+    """Also of numbers whose squares a float does not hold."""
+    scaled, exponent = _by_two(values)
+    return float(np.ldexp(np.sqrt(np.mean(scaled**2)), exponent))
+
+
+def _level_and_spread(name: str, values: np.ndarray) -> tuple[float, float]:
+    """Mean and standard deviation, also of numbers whose squares a float does not hold."""
+    largest = float(np.abs(values).max())
+    if largest > LARGEST:
+        raise ValueError(
+            f"{name} reaches {largest:.3g}, and numbers beyond {LARGEST:g} leave the range of floats; divide it by a "
+            f"power of ten first."
+        )
+    if 0 < largest < SMALLEST:
+        raise ValueError(
+            f"no number of {name} is above {largest:.3g}, and numbers below {SMALLEST:g} lose their digits; multiply "
+            f"it by a power of ten first."
+        )
+    scaled, exponent = _by_two(values)
+    return float(np.ldexp(scaled.mean(), exponent)), float(np.ldexp(scaled.std(), exponent))
 
 
 def _records(signal: Any, target: Any, known: int, blocks: int) -> list[tuple[np.ndarray, np.ndarray]]:
