@@ -155,3 +155,80 @@ def test_numbers_at_the_ends_of_the_range_of_floats_are_refused(scale, words):
     u, y = small_tank()
     with pytest.raises(ValueError, match=words):
         fit_system(u * scale, y * scale, blocks=2, forms=("linear",))
+
+
+PIECES = [slice(begin, begin + 25) for begin in range(0, 225, 25)]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"signal": np.ones((240, 1))}, r"signal has shape \(240, 1\); pass one record, \(time,\), here np.ravel\(sig"),
+        ({"signal": np.ones((240, 2))}, r"\(240, 2\).* several records go into a list, .* one input and one output"),
+        ({"signal": [np.ones((240, 1))], "target": [np.ones(240)]}, r"signal\[0\] has shape \(240, 1\)"),
+        ({"signal": [np.ones(240)], "target": None}, r"signal is a list of records and target=None; pass a list"),
+        ({"signal": [], "target": []}, r"signal has no samples; pass at least one"),
+        (
+            {"target": np.append(np.nan, np.ones(239))},
+            r"target\[0\] is nan.* Cut the record there, and pass",
+        ),
+        ({"forms": "linear"}, r"forms='linear': pass several of linear, .* for example \('linear', 'loop'\)"),
+        ({"forms": None}, r"forms=None: pass several"),
+        ({"progress": 1}, r"progress=1 cannot be called"),
+        (
+            {
+                "signal": [small_tank()[0][piece] for piece in PIECES],
+                "target": [small_tank()[1][piece] for piece in PIECES],
+            },
+            r"no record leaves more than 30 samples to learn from .* the longest has 25; pass longer records",
+        ),
+        (
+            {"signal": [small_tank()[0][:80]] * 4, "target": [small_tank()[1][:80]] * 4, "most_rows": 200, "known": 35},
+            r"the longest has 50 after most_rows=200 cut it; .* or a larger most_rows",
+        ),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_in_words(change, words):
+    u, y = small_tank()
+    with pytest.raises((ValueError, TypeError), match=words):
+        fit_system(**{"signal": u, "target": y, "blocks": 2, "forms": ("linear",)} | change)
+
+
+def test_many_short_records_are_judged_by_whole_ones():
+    """Their last fifths are shorter than what begins a simulation."""
+    rng = np.random.default_rng(1)
+    signals = [rng.normal(size=45) for _ in range(12)]
+    targets = [np.convolve(u, [0.5, 0.3])[:45] for u in signals]
+    found = fit_system(signals, targets, blocks=4, forms=("linear",), most_rows=450)
+    assert 0 < found.error < 0.1
+
+
+def test_an_input_that_says_nothing_is_named():
+    _, y = small_tank()
+    with pytest.warns(RuntimeWarning, match=r"and the mean of the output by .*: nothing was found in the input"):
+        fit_system(np.eye(240)[5], y, blocks=2, forms=("linear",))
+
+
+@pytest.fixture(scope="module")
+def loop():
+    return fit_system(*small_tank(), blocks=2, forms=("loop",))
+
+
+@pytest.mark.parametrize(
+    ("signal", "known", "words"),
+    [
+        (np.zeros(0), None, r"signal has no samples; pass at least one"),
+        (np.ones((30, 1)), None, r"signal has shape \(30, 1\); pass one record, \(time,\), here np.ravel\(signal\)"),
+        (np.ones((2, 30)), None, r"several records are simulated one by one"),
+        ([1.0, np.nan], None, r"signal\[1\] is nan.* Fill the gap first"),
+        (np.ones(30), np.full(5, 1e200), r"known 1e\+200, .* this system was fitted to inputs of .* in the same units"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused_in_words(loop, signal, known, words):
+    with pytest.raises(ValueError, match=words):
+        loop.simulate(signal, known)
+
+
+def test_no_known_output_is_none(loop):
+    u, y = small_tank()
+    assert_array_equal(loop.simulate(u, y[:0]), loop.simulate(u))

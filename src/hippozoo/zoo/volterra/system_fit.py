@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array, whole_number
+from hippozoo._arguments import real_array, shorten, whole_number
 from hippozoo.checkpoint import register
 from hippozoo.memory import Memory
 from hippozoo.systems import LegS, LegT
@@ -130,8 +131,18 @@ class FittedSystem:
             The first measured outputs, if there are any: a simulation that knows them begins in the right state.
         """
         u0, u1, y0, y1 = self._units
-        first = np.zeros(0) if known is None else (_record("known", known) - y0) / y1
-        return y0 + y1 * self._fitted.simulate((_record("signal", signal) - u0) / u1, first)
+        given = _record("signal", signal, _ONE_SIGNAL, _FILL_GAPS)
+        first = np.zeros(0) if known is None or not np.size(known) else _record("known", known, "", _FILL_GAPS)
+        with np.errstate(over="ignore", invalid="ignore"):  # said in words below
+            outputs = y0 + y1 * self._fitted.simulate((given - u0) / u1, (first - y0) / y1)
+        if not np.isfinite(outputs).all():
+            also = f" and known {np.abs(first).max():.3g}" if len(first) else ""
+            raise ValueError(
+                f"signal reaches {np.abs(given).max():.3g}{also}, and the output leaves the range of floats; this "
+                f"system was fitted to inputs of {u0:.3g} ± {u1:.3g} and outputs of {y0:.3g} ± {y1:.3g}: pass numbers "
+                f"of that size, in the same units."
+            )
+        return outputs
 
     @property
     def block_errors(self) -> Float[np.ndarray, " blocks"]:
@@ -201,6 +212,10 @@ def fit_system(
     known = whole_number("known", known)
     blocks = whole_number("blocks", blocks, minimum=2)
     most_rows = whole_number("most_rows", most_rows, minimum=200)
+    if isinstance(forms, str) or not isinstance(forms, Collection):
+        raise TypeError(f"forms={shorten(forms)}: pass several of {', '.join(FORMS)}, for example ('linear', 'loop').")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress={shorten(progress)} cannot be called; pass a function of (fraction, text), or None.")
     unknown = [one for one in forms if one not in FORMS]
     if unknown or not len(forms):
         given_forms = f"has {unknown[0]!r}" if unknown else "is empty"
@@ -223,11 +238,20 @@ def fit_system(
     held_out = tuple(
         (begin, units[2] + units[3] * y, units[2] + units[3] * simulated) for begin, y, simulated in search.shown(best)
     )
+    error = search.error_of(best)
+    if error >= 1:
+        warnings.warn(
+            f"the best form errs by {error * units[3]:.3g} on held-out blocks, and the mean of the output by "
+            f"{units[3]:.3g}: nothing was found in the input that says what the output does. Look whether both belong "
+            f"to one another, and whether the input moves in every block; pass a longer record, or other forms.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     return FittedSystem(
         form=best.form,
         memory=best.memory,
         unknowns=best.unknowns,
-        error=search.error_of(best) * units[3],
+        error=error * units[3],
         tried=tuple(sorted(trials, key=lambda one: np.inf if one.error is None else one.error)),
         held_out=held_out,
         _fitted=fitted,
@@ -240,10 +264,20 @@ def _say_nothing(fraction: float, text: str) -> None:
     """Progress for callers that did not ask for any."""
 
 
-def _record(name: str, values: Any) -> np.ndarray:
-    array = real_array(name, values)
-    if array.ndim != 1 or not array.size:
-        raise ValueError(f"{name} has shape {array.shape}; pass one record, (time,), or a list of records.")
+_CUT_GAPS = "Cut the record there, and pass the pieces as a list of records."
+_FILL_GAPS = "Fill the gap first."
+_SEVERAL = "several records go into a list, and the systems fitted here have one input and one output"
+_ONE_SIGNAL = "several records are simulated one by one"
+
+
+def _record(name: str, values: Any, several: str, gaps: str) -> np.ndarray:
+    array = real_array(name, values, what_to_do=gaps)
+    if not array.size:
+        raise ValueError(f"{name} has no samples; pass at least one.")
+    if array.ndim != 1:
+        flat = f", here np.ravel({name})" if array.size in array.shape else ""
+        more = f"; {several}" if several else ""
+        raise ValueError(f"{name} has shape {array.shape}; pass one record, (time,){flat}{more}.")
     return array
 
 
@@ -277,14 +311,17 @@ def _level_and_spread(name: str, values: np.ndarray) -> tuple[float, float]:
 
 
 def _records(signal: Any, target: Any, known: int, blocks: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    several = isinstance(signal, (list, tuple)) and len(signal) > 0 and np.ndim(signal[0]) == 1
+    several = isinstance(signal, (list, tuple)) and len(signal) > 0 and np.ndim(signal[0]) > 0
+    if several and np.ndim(target[0] if isinstance(target, (list, tuple)) and len(target) else target) == 0:
+        raise TypeError(f"signal is a list of records and target={shorten(target)}; pass a list with one output each.")
     inputs, outputs = (list(signal), list(target)) if several else ([signal], [target])
     if len(inputs) != len(outputs):
         raise ValueError(f"signal has {len(inputs)} records and target {len(outputs)}; pass one output per input.")
     found = []
     for number, (one, other) in enumerate(zip(inputs, outputs, strict=True)):
         which = f"[{number}]" if several else ""
-        u, y = _record(f"signal{which}", one), _record(f"target{which}", other)
+        u = _record(f"signal{which}", one, _SEVERAL, _CUT_GAPS)
+        y = _record(f"target{which}", other, _SEVERAL, _CUT_GAPS)
         if u.shape != y.shape:
             raise ValueError(f"signal{which} has {len(u)} samples and target{which} {len(y)}; pass as many outputs.")
         found.append((u, y))
@@ -454,6 +491,9 @@ def _fit_loop(candidate: _Candidate, records: Records, known: int) -> _Looped:
 # -- the search -------------------------------------------------------------------------------------------------------
 
 
+_NOTHING_FITS = "no form could be fitted; look for outliers in the records, or pass longer ones."
+
+
 class _Search:
     """Forms in turn: the best memories of the simple ones carry the others."""
 
@@ -470,11 +510,19 @@ class _Search:
         self.progress = progress
         self.tried: list[tuple[_Candidate, float | None]] = []
         self.rows = sum(len(u) for u, _ in records)
-        self.is_long = self.rows > most_rows
+        self.most_rows, self.is_long = most_rows, self.rows > most_rows
         self.stretch = _stretch(records, most_rows) if self.is_long else records
         self._final: dict[int, float] = {}
 
     def run(self) -> _Candidate:
+        if next(_folds(self.stretch, self.blocks, self.known), None) is None:
+            raise ValueError(
+                f"no record leaves more than {self.known + 20} samples to learn from when a block is held out: the "
+                f"longest has {max(len(u) for u, _ in self.stretch)}"
+                + (f" after most_rows={self.most_rows} cut it" if self.is_long else "")
+                + "; pass longer records, a smaller known"
+                + (", or a larger most_rows." if self.is_long else ".")
+            )
         wanted = {form: form in self.forms for form in FORMS}
         # Polynomials and cascades take the memories of the best linear readouts, loops those of the best linear loops.
         needed = wanted["linear"] or wanted["polynomial"] or wanted["cascade"]
@@ -486,7 +534,7 @@ class _Search:
         loops = self._judge_all(self._loops([one.memory for one in lines[:3]]), 0.6, 0.9)
         ranked = [one for one, error in self._ranked() if error is not None]
         if not ranked:
-            raise ValueError("no form could be fitted; look for outliers in the records, or pass longer ones.")
+            raise ValueError(_NOTHING_FITS)
         if not self.is_long:
             return ranked[0]
         # On a stretch one form may look as good as another: the best of each kind compete on everything.
@@ -499,6 +547,8 @@ class _Search:
             self.progress(0.9 + 0.1 * number / len(finalists), f"{one.form}, on everything")
             self._final[id(one)] = self._hold_out_last(one)
         best = min(finalists, key=lambda one: self._final[id(one)])
+        if not np.isfinite(self._final[id(best)]):
+            raise ValueError(_NOTHING_FITS)
         self.tried += [(one, self._final[id(one)]) for one in finalists]
         return best
 
@@ -525,9 +575,9 @@ class _Search:
             found.append((np.inf if error is None else error, number, one))
         return [one for _, _, one in sorted(found)]
 
-    def _held_out(self, candidate: _Candidate) -> float | None:
+    def _held_out(self, candidate: _Candidate, records: Records | None = None) -> float | None:
         squares, count = 0.0, 0
-        for learn, (_, u, y) in _folds(self.stretch, self.blocks, self.known):
+        for learn, (_, u, y) in _folds(self.stretch if records is None else records, self.blocks, self.known):
             if sum(len(record[0]) - self.known for record in learn) <= 2 * candidate.unknowns:
                 return None
             try:
@@ -544,6 +594,10 @@ class _Search:
         """On all rows: the last fifth of every record is held out."""
         squares, count = 0.0, 0
         cut = [(len(u) - len(u) // 5) for u, _ in self.records]
+        if all(len(u) - c <= self.known for (u, _), c in zip(self.records, cut, strict=True)):
+            # Many short records: nothing would be left of their last fifths, so whole ones are held out.
+            error = self._held_out(candidate, self.records)
+            return float("inf") if error is None else error
         learn = [(u[:c], y[:c]) for (u, y), c in zip(self.records, cut, strict=True)]
         try:
             fitted = candidate.fit(candidate, learn, self.known)
