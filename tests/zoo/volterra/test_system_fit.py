@@ -67,6 +67,17 @@ def test_a_constant_past_is_a_state_of_rest():
     assert_allclose(loop.simulate(parameters, np.full(30, 2.0), known=np.full(4, 2.0)), 2.0, atol=1e-9)
 
 
+def test_lists_and_whole_numbers_are_as_good_as_arrays():
+    loop = BoundedLoop(Memory(LegS(order=2, timescale=3.0)), [[0, 1], [1, 0]], -9, 9)
+    parameters, signal = [0, 1, 0, 0.5, 0], [0, 1, 2, -1]
+    expected = loop.simulate(np.array(parameters, float), np.array(signal, float), np.array([1.0, 2.0]))
+    assert_array_equal(loop.simulate(parameters, signal, [1, 2]), expected)
+    assert_array_equal(loop.simulate(parameters, signal, []), loop.simulate(parameters, signal))
+    assert loop == BoundedLoop(Memory(LegS(order=2, timescale=3.0)), ((0, 1), (1, 0)), -9.0, 9.0)
+    plain, weights = FeedbackLoop(loop.memory, degree=1), FeedbackWeights(0.0, np.ones(2), np.zeros((1, 2)))
+    assert_array_equal(plain.simulate(weights, signal, known=[]), plain.simulate(weights, signal))
+
+
 def test_a_tank_is_found_to_be_a_loop_and_its_edge_is_kept():
     u, y = overflowing_tank(480, 0)
     new_u, new_y = overflowing_tank(480, 1)

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array, shorten, whole_number
+from hippozoo._arguments import shorten, whole_number
 from hippozoo.checkpoint import register
 from hippozoo.memory import Memory
 from hippozoo.systems import LegS, LegT
 from hippozoo.zoo.volterra._least_squares import minimise
 from hippozoo.zoo.volterra.bounded_loop import BoundedLoop, Records, settled
-from hippozoo.zoo.volterra.cascade import Cascade
+from hippozoo.zoo.volterra.cascade import Cascade, _record
 from hippozoo.zoo.volterra.cascade import _Problem as _CascadeProblem
 from hippozoo.zoo.volterra.curve import BoundedPolynomial
 from hippozoo.zoo.volterra.monomials import multi_indices
@@ -268,17 +268,6 @@ _CUT_GAPS = "Cut the record there, and pass the pieces as a list of records."
 _FILL_GAPS = "Fill the gap first."
 _SEVERAL = "several records go into a list, and the systems fitted here have one input and one output"
 _ONE_SIGNAL = "several records are simulated one by one"
-
-
-def _record(name: str, values: Any, several: str, gaps: str) -> np.ndarray:
-    array = real_array(name, values, what_to_do=gaps)
-    if not array.size:
-        raise ValueError(f"{name} has no samples; pass at least one.")
-    if array.ndim != 1:
-        flat = f", here np.ravel({name})" if array.size in array.shape else ""
-        more = f"; {several}" if several else ""
-        raise ValueError(f"{name} has shape {array.shape}; pass one record, (time,){flat}{more}.")
-    return array
 
 
 def _by_two(values: np.ndarray) -> tuple[np.ndarray, int]:
