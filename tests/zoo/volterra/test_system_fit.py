@@ -184,6 +184,11 @@ PIECES = [slice(begin, begin + 25) for begin in range(0, 225, 25)]
             r"target\[0\] is nan.* Cut the record there, and pass",
         ),
         ({"forms": "linear"}, r"forms='linear': pass several of linear, .* for example \('linear', 'loop'\)"),
+        (
+            {"signal": ["a"] * 240},
+            r"signal has dtype <U1; pass real numbers, for example np.asarray\(signal, float\)\.$",
+        ),
+        ({"known": 100}, r"240 samples are too few .* at least 280 samples, fewer blocks, or a smaller known"),
         ({"forms": None}, r"forms=None: pass several"),
         ({"progress": 1}, r"progress=1 cannot be called"),
         (
@@ -191,11 +196,11 @@ PIECES = [slice(begin, begin + 25) for begin in range(0, 225, 25)]
                 "signal": [small_tank()[0][piece] for piece in PIECES],
                 "target": [small_tank()[1][piece] for piece in PIECES],
             },
-            r"no record leaves more than 30 samples to learn from .* the longest has 25; pass longer records",
+            r"no record leaves more than 30 samples to learn from .* the longest has 25; pass longer records, or a",
         ),
         (
             {"signal": [small_tank()[0][:80]] * 4, "target": [small_tank()[1][:80]] * 4, "most_rows": 200, "known": 35},
-            r"the longest has 50 after most_rows=200 cut it; .* or a larger most_rows",
+            r"the longest has 50 after most_rows=200 cut it; .* a larger most_rows, or a smaller known",
         ),
     ],
 )

@@ -284,13 +284,21 @@ def _record(
     parts: Any = values if isinstance(values, (list, tuple)) and values and np.iterable(values[0]) else ()
     if len({np.size(one) for one in parts}) > 1:
         raise ValueError(f"{name} is a list of {len(values)} records; pass one record, (time,){more}.")
-    array = real_array(name, values, what_to_do=gaps)
+    array = real_array(name, values, what_to_do=gaps if _may_have_gaps(values) else "")
     if not array.size:
         raise ValueError(f"{name} has no samples; pass at least one.")
     if array.ndim != 1:
         flat = f", here np.ravel({name})" if array.size in array.shape else ""
         raise ValueError(f"{name} has shape {array.shape}; pass one record, (time,){flat}{more}.")
     return array
+
+
+def _may_have_gaps(values: Any) -> bool:
+    """Texts, objects and complex numbers are no gaps, and are refused for what they are."""
+    try:
+        return np.asarray(values).dtype.kind == "f"
+    except ValueError:  # a ragged nest
+        return False
 
 
 def _pair(

@@ -318,7 +318,7 @@ def _records(signal: Any, target: Any, known: int, blocks: int) -> list[tuple[np
     if rows < blocks * (known + 40):
         raise ValueError(
             f"{rows} samples are too few for {blocks} blocks, of which {known} samples each begin a simulation; pass "
-            f"at least {blocks * (known + 40)} samples, or fewer blocks."
+            f"at least {blocks * (known + 40)} samples, fewer blocks, or a smaller known."
         )
     return found
 
@@ -509,8 +509,8 @@ class _Search:
                 f"no record leaves more than {self.known + 20} samples to learn from when a block is held out: the "
                 f"longest has {max(len(u) for u, _ in self.stretch)}"
                 + (f" after most_rows={self.most_rows} cut it" if self.is_long else "")
-                + "; pass longer records, a smaller known"
-                + (", or a larger most_rows." if self.is_long else ".")
+                + "; pass longer records, "
+                + ("a larger most_rows, or a smaller known." if self.is_long else "or a smaller known.")
             )
         wanted = {form: form in self.forms for form in FORMS}
         # Polynomials and cascades take the memories of the best linear readouts, loops those of the best linear loops.
