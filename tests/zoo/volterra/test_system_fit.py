@@ -221,8 +221,13 @@ def test_many_short_records_are_judged_by_whole_ones():
 
 def test_an_input_that_says_nothing_is_named():
     _, y = small_tank()
-    with pytest.warns(RuntimeWarning, match=r"and the mean of the output by .*: nothing was found in the input"):
-        fit_system(np.eye(240)[5], y, blocks=2, forms=("linear",))
+    with pytest.warns(RuntimeWarning, match=r"no form is better than the mean of the output: the best errs by .*e\+"):
+        found = fit_system(np.eye(240)[5], y, blocks=2, forms=("linear",))
+    assert "no form is better than the mean of the output" in found.summary()
+    rng = np.random.default_rng(2)
+    found = fit_system(rng.normal(size=240), rng.normal(size=240).cumsum(), blocks=2, forms=("linear",))
+    assert found.error > found._units[3]  # without a warning: not absurd, only useless
+    assert "no form is better than the mean of the output" in found.summary()
 
 
 @pytest.fixture(scope="module")

@@ -150,6 +150,14 @@ class FittedSystem:
         left = [(measured - told)[self._known :] for _, measured, told in self.held_out]
         return np.array([_root_mean_square(one) for one in left])
 
+    @property
+    def _worse_than_the_mean(self) -> str:
+        return (
+            f"no form is better than the mean of the output: the best errs by {self.error:.3g} on held-out blocks, the "
+            f"mean by {self._units[3]:.3g}. Look whether input and output belong to one another, and whether the input "
+            f"moves in every block; pass a longer record, or other forms."
+        )
+
     def summary(self, rows: int = 8) -> str:
         """What was tried, as text: the best forms first."""
         blocks = self.block_errors
@@ -157,6 +165,8 @@ class FittedSystem:
             f"chosen: {self.form}, {self.memory.system}, {self.unknowns} numbers; held-out RMSE {self.error:.4g} "
             f"({blocks.min():.4g} to {blocks.max():.4g} in {len(blocks)} blocks)"
         ]
+        if self.error >= self._units[3]:
+            lines.append(f"  {self._worse_than_the_mean}")
         best: dict[str, Trial] = {}
         for one in self.tried:
             best.setdefault(one.form, one)
@@ -239,15 +249,7 @@ def fit_system(
         (begin, units[2] + units[3] * y, units[2] + units[3] * simulated) for begin, y, simulated in search.shown(best)
     )
     error = search.error_of(best)
-    if error >= 1:
-        warnings.warn(
-            f"the best form errs by {error * units[3]:.3g} on held-out blocks, and the mean of the output by "
-            f"{units[3]:.3g}: nothing was found in the input that says what the output does. Look whether both belong "
-            f"to one another, and whether the input moves in every block; pass a longer record, or other forms.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    return FittedSystem(
+    found = FittedSystem(
         form=best.form,
         memory=best.memory,
         unknowns=best.unknowns,
@@ -258,6 +260,10 @@ def fit_system(
         _units=units,
         _known=known,
     )
+    # Short records are often no better than the mean, and the summary says so; this is for results that are absurd.
+    if error >= 10:
+        warnings.warn(found._worse_than_the_mean, RuntimeWarning, stacklevel=2)
+    return found
 
 
 def _say_nothing(fraction: float, text: str) -> None:
