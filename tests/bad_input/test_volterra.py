@@ -13,6 +13,7 @@ from hippozoo.tasks.wray_green import band_limited_noise
 from hippozoo.zoo.volterra import (
     NLMS,
     SGD,
+    BoundedLoop,
     BoundedPolynomial,
     Cascade,
     CascadeWeights,
@@ -39,6 +40,8 @@ CASCADE = Cascade(MEMORY, MEMORY, BoundedPolynomial(3))
 WEIGHTS = CascadeWeights(np.ones(4), np.ones(4), np.ones(4))
 LOOP = FeedbackLoop(MEMORY)
 LOOP_WEIGHTS = FeedbackWeights(0.0, np.zeros(4), np.zeros((3, 4)))
+PAIRS = ((0, 1), (1, 0))
+BOUNDED = BoundedLoop(MEMORY, PAIRS, -2.0, 2.0)
 NOISE = np.random.default_rng(0).normal(size=300)
 
 
@@ -147,6 +150,46 @@ NOISE = np.random.default_rng(0).normal(size=300)
         ),
         (lambda: LOOP.rest(LOOP_WEIGHTS._replace(constant=np.nan)), r"weights.constant is nan"),
         (lambda: LOOP.filters(LOOP_WEIGHTS._replace(feedback=np.zeros((2, 4)))), r"feedback has shape \(2, 4\)"),
+        (lambda: CASCADE.fit(1e-200 * NOISE, NOISE), r"signal reaches .*e-200 only, too small .*scale it up"),
+        (lambda: CASCADE.fit(NOISE, 1e-200 * NOISE), r"target reaches .*e-200 only, too small .*scale it up"),
+        (lambda: LOOP.fit(1e-200 * NOISE, NOISE), r"signal reaches .*e-200 only, too small .*scale it up"),
+        (lambda: CASCADE.fit(NOISE, NOISE, starts=0.5), r"starts=0.5: pass shares in a sequence"),
+        (lambda: CASCADE.fit(NOISE, NOISE, starts=[np.nan]), r"starts\[0\] is nan"),
+        (lambda: CASCADE.fit(NOISE[:, None], NOISE), r"signal has shape \(300, 1\).*here np.ravel\(signal\)"),
+        (
+            lambda: CASCADE.fit([NOISE, NOISE[:9]], NOISE),
+            r"signal is a list of 2 records; pass one record",
+        ),
+        (lambda: LOOP.fit([1.0, np.nan], [1.0, 2.0]), r"signal\[1\] is nan.* Fill the gap, or cut the record there"),
+        (lambda: CASCADE.simulate(None, NOISE), r"weights=None: pass the CascadeWeights that fit returned"),
+        (
+            lambda: CASCADE.simulate(WEIGHTS._replace(curve=np.ones(3)), NOISE),
+            r"weights.curve has shape \(3,\), but this cascade needs \(4,\)",
+        ),
+        (lambda: CASCADE.simulate(WEIGHTS._replace(curve=np.full(4, np.nan)), NOISE), r"weights.curve\[0\] is nan"),
+        (lambda: CASCADE.kernel(WEIGHTS._replace(first=np.ones(3)), 1), r"weights.first has shape \(3,\)"),
+        (lambda: CASCADE.kernel(WEIGHTS, 1.5), r"k=1.5: this cascade has kernels of degree 1 to 3"),
+        (lambda: BoundedLoop(None, PAIRS, -1, 1), r"memory=None is not a Memory"),
+        (lambda: BoundedLoop(MEMORY, (), -1, 1), r"terms is empty; pass pairs of exponents"),
+        (lambda: BoundedLoop(MEMORY, (0, 1), -1, 1), r"terms=\(0, 1\): pass pairs of exponents of output and input"),
+        (lambda: BoundedLoop(MEMORY, ((0, 1), (1.5, 0)), -1, 1), r"exponent=1.5; pass a whole number"),
+        (lambda: BoundedLoop(MEMORY, ((0, 1), (-1, 0)), -1, 1), r"exponent=-1; pass exponent >= 0"),
+        (lambda: BoundedLoop(MEMORY, PAIRS, 1, -1), r"low=1.0 and high=-1.0: pass a low below high"),
+        (lambda: BoundedLoop(MEMORY, PAIRS, np.nan, 1), r"low=nan and high=1.0"),
+        (lambda: BoundedLoop(MEMORY, PAIRS, None, 1), r"low=None: pass one real number"),
+        (lambda: BoundedLoop(MEMORY, PAIRS, -1, 1, reach=-1), r"reach=-1.0: pass a reach > 0"),
+        (lambda: BOUNDED.simulate(np.zeros(3), NOISE), r"parameters has shape \(3,\), .* 2 terms of 4 .* are 9 param"),
+        (lambda: BOUNDED.simulate(np.zeros(9), NOISE[:, None]), r"signal has shape \(300, 1\).*np.ravel"),
+        (lambda: BOUNDED.simulate(np.zeros(9), []), r"signal has no samples"),
+        (lambda: BOUNDED.simulate(np.zeros(9), NOISE, [np.nan]), r"known\[0\] is nan"),
+        (lambda: BOUNDED.equation_fit((NOISE, NOISE), 9, 0.1), r"records\[0\]=array.*pass pairs of input and output"),
+        (lambda: BOUNDED.equation_fit([(NOISE, NOISE[:9])], 9, 0.1), r"records\[0\] has 300 inputs and 9 outputs"),
+        (lambda: BOUNDED.equation_fit([], 9, 0.1), r"known=9 leaves nothing of records of at most 0 samples"),
+        (lambda: BOUNDED.equation_fit([(NOISE, NOISE)], 400, 0.1), r"known=400 leaves nothing of .* at most 300"),
+        (lambda: BOUNDED.equation_fit([(NOISE, NOISE)], 9, -1.0), r"ridge=-1.0: pass a finite number >= 0"),
+        (lambda: BOUNDED.fit([(NOISE, NOISE)], 9, 0.1, [], np.zeros(9)), r"starts is empty"),
+        (lambda: BOUNDED.fit([(NOISE, NOISE)], 9, 0.1, np.zeros(9), np.zeros(9)), r"starts\[0\] has shape \(\)"),
+        (lambda: BOUNDED.fit([(NOISE, NOISE)], 9, 0.1, [np.zeros(9)], np.zeros(2)), r"prior has shape \(2,\)"),
         (lambda: VolterraReadout(3)(torch.zeros(2, 4)), r"states has shape \(2, 4\).*\(..., 3\)"),
         (lambda: VolterraReadout(3).set_parameters(np.zeros(4)), r"parameters has shape \(1, 4\)"),
         (lambda: VolterraReadout(1).set_parameters(np.array([0.0, np.nan, 0.0])), r"parameters\[1\] is nan.*finite"),

@@ -2,6 +2,7 @@
 
 import builtins
 import importlib
+import pickle
 import sys
 
 import numpy as np
@@ -15,6 +16,7 @@ from hippozoo.zoo.volterra import NLMS, RidgeRLS, VolterraModel
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed (the extra 'sklearn')")
 
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
 from hippozoo.estimators import MemoryFeatures, SklearnVolterraRegressor
@@ -153,3 +155,16 @@ def test_the_rate_may_fall_while_learning(rng):
     parameters = model.state_.learnt.parameters.copy()
     model.set_params(rate=1e-12, passes=3, random_state=1).partial_fit(X, y)
     assert_allclose(model.state_.learnt.parameters, parameters, atol=1e-9)
+
+
+def test_the_regressor_calls_itself_by_its_public_name(rng):
+    model = SklearnVolterraRegressor(order=3)
+    assert repr(model) == "SklearnVolterraRegressor(order=3)"
+    with pytest.raises(NotFittedError, match="This SklearnVolterraRegressor instance"):
+        model.predict(rng.normal(size=(5, 1)))
+    with pytest.raises(ValueError, match="SklearnVolterraRegressor is expecting 2 features"):
+        model.fit(rng.normal(size=(20, 2)), rng.normal(size=20)).predict(rng.normal(size=(5, 1)))
+
+
+def test_pickles_with_the_former_name_find_their_class():
+    assert pickle.loads(b"chippozoo.estimators.volterra_sklearn\nVolterraRegressor\n.") is SklearnVolterraRegressor

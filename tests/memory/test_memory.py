@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from hippozoo import systems
 from hippozoo.discretise import discretise
 from hippozoo.memory import Memory, constant_step, hold_missing, varying_step
-from hippozoo.systems import LegS, LegT
+from hippozoo.systems import LagT, LegS, LegT
 from oracles import project, roll, roll_held, roll_trapezoid
 
 SYSTEMS = [
@@ -342,3 +342,19 @@ def test_one_spoilt_coefficient_is_seen(bad):
     state[-1] = bad
     with pytest.raises(ValueError, match=r"state\[63\]"):
         memory.step(state, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("system", "most"),  # of docs/memory.md, up to 3, 5, 10, 20 and 40 timescales
+    [(LegS(16, 100.0), (0.065, 0.34, 2, 2, 2)), (LagT(16, 100.0), (0.004, 0.008, 0.12, 14, 70_000))],
+    ids=["legs", "lagt"],
+)
+def test_a_fading_memory_can_be_read_up_to_a_few_timescales(system, most):
+    memory, sine = Memory(system), np.sin(np.arange(6_000) / 100.0)
+    ends = range(5_300, 6_000, 50)  # the phases of the sine
+    states = [memory.final(sine[:end]) for end in ends]
+    for begin, end, bound in zip((0, 3, 5, 10, 20), (3, 5, 10, 20, 40), most, strict=True):
+        back = np.arange(100 * begin, 100 * end)
+        pairs = zip(ends, states, strict=True)
+        errors = [np.abs(memory.reconstruct(state, back + 0.5) - sine[now - 1 - back]).max() for now, state in pairs]
+        assert 0.9 * bound < max(errors) <= 1.03 * bound

@@ -85,7 +85,7 @@ def name_of(cls: type) -> str | None:
     if cls in _by_class:
         return _by_class[cls] if _by_name[_by_class[cls]] is cls else None
     homes = [home for home in _homes() if cls.__module__ == home or cls.__module__.startswith(home + ".")]
-    # Two estimators have the name that their libraries would expect, and a public one of their own.
+    # An estimator may have the name that its library would expect, and a public one of its own.
     names = [f"{home}.{getattr(cls, '_checkpoint_name', cls.__name__)}" for home in homes]
     return next((name for name in names if _public_class(name) is cls), None)
 

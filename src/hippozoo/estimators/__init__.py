@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hippozoo.estimators.forecaster_sktime import HippoForecaster as HippoForecaster
     from hippozoo.estimators.memory_features import MemoryFeatures as MemoryFeatures
     from hippozoo.estimators.volterra_river import VolterraRegressor as RiverVolterraRegressor
-    from hippozoo.estimators.volterra_sklearn import VolterraRegressor as SklearnVolterraRegressor
+    from hippozoo.estimators.volterra_sklearn import SklearnVolterraRegressor as SklearnVolterraRegressor
 
 __all__ = [
     "HippoForecaster",
@@ -31,7 +31,7 @@ _ELSEWHERE = {
     "RiverHippoForecaster": ("forecaster_river", "RiverHippoForecaster", "river", "river"),
     "MemoryFeatures": ("memory_features", "MemoryFeatures", "sklearn", "sklearn"),
     "RiverVolterraRegressor": ("volterra_river", "VolterraRegressor", "river", "river"),
-    "SklearnVolterraRegressor": ("volterra_sklearn", "VolterraRegressor", "sklearn", "sklearn"),
+    "SklearnVolterraRegressor": ("volterra_sklearn", "SklearnVolterraRegressor", "sklearn", "sklearn"),
 }
 
 

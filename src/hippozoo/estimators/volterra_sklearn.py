@@ -13,10 +13,10 @@ from hippozoo.estimators._saved import fitted_state, restore_fitted
 from hippozoo.estimators._settings import learner_named, memory_named, name_of_learner, name_of_system
 from hippozoo.zoo.volterra import RidgeRLS, VolterraModel, VolterraState
 
-__all__ = ["VolterraRegressor"]
+__all__ = ["SklearnVolterraRegressor"]
 
 
-class VolterraRegressor(RegressorMixin, BaseEstimator):
+class SklearnVolterraRegressor(RegressorMixin, BaseEstimator):
     """Regression on a polynomial of the past of all inputs; row t is predicted from the rows up to t.
 
     Parameters
@@ -85,13 +85,13 @@ class VolterraRegressor(RegressorMixin, BaseEstimator):
         self.dt = dt
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> VolterraRegressor:
+    def fit(self, X: Any, y: Any) -> SklearnVolterraRegressor:
         """Learn from a record, from its beginning; earlier learning is forgotten."""
         passes = whole_number("passes", self.passes, why="how often fit goes through the rows")
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
         return self._learnt(X, y, None, passes)
 
-    def partial_fit(self, X: Any, y: Any) -> VolterraRegressor:
+    def partial_fit(self, X: Any, y: Any) -> SklearnVolterraRegressor:
         """Learn from the rows that follow those seen before; of the settings only `rate` may change in between."""
         begun = hasattr(self, "state_")
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, reset=not begun)
@@ -124,9 +124,9 @@ class VolterraRegressor(RegressorMixin, BaseEstimator):
         """Go on where another regressor of the same settings stood."""
         restore_fitted(self, known)
 
-    _checkpoint_name = "SklearnVolterraRegressor"
-
-    def _learnt(self, X: np.ndarray, y: np.ndarray, state: VolterraState | None, passes: int) -> VolterraRegressor:
+    def _learnt(
+        self, X: np.ndarray, y: np.ndarray, state: VolterraState | None, passes: int
+    ) -> SklearnVolterraRegressor:
         memory = memory_named(self.system, self.order, self.timescale, self.dt)
         learner = learner_named(self.learner, self.rate, self.ridge)
         model = VolterraModel(memory, self.degree, self.rank, learner, channels=X.shape[1])
@@ -141,6 +141,10 @@ class VolterraRegressor(RegressorMixin, BaseEstimator):
         self.model_ = model
         self.state_ = state
         return self
+
+
+# Pickles of before hold this name.
+VolterraRegressor = SklearnVolterraRegressor
 
 
 def _check_unchanged(old: VolterraModel, new: VolterraModel) -> None:

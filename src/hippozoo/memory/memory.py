@@ -112,6 +112,9 @@ class Memory(PureMemory):
     def reconstruct(self, state: State, lags: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "..."]:
         """What the state remembers of the signal at each lag, in your time unit; lag 0 is the present.
 
+        A fading memory, Leg-S or Lag-T, answers at every lag; ask it within a few timescales, because beyond them its
+        weight is nearly nil and the answer says nothing about the signal. See the notes of its system.
+
         Examples
         --------
         >>> from hippozoo.systems import LegT

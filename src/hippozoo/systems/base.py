@@ -129,7 +129,11 @@ class HippoSystem(Immutable, ABC):
     def reconstruct(
         self, state: Float[np.ndarray, "*batch order"], lag: Float[np.ndarray, "*lags"] | float
     ) -> Float[np.ndarray, "*batch *lags"]:
-        """What the state remembers of the signal at each lag."""
+        """What the state remembers of the signal at each lag.
+
+        A system with an infinite `window` answers at every lag, but only up to a few timescales is the answer about
+        the signal; `weight` says how much each lag counted.
+        """
         coefficients = real_array("state", state)
         if coefficients.ndim == 0 or coefficients.shape[-1] != self.order:
             raise ValueError(

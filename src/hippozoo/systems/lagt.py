@@ -26,8 +26,10 @@ class LagT(HippoSystem):
     timescale it resolves details of about 1/sqrt(order) where Leg-S resolves 1/order; in return, what is
     polynomial in time itself is remembered without loss.
 
-    The basis grows like :math:`e^{\tau/2}`: far beyond a few timescales the reconstruction amplifies rounding, and
-    lags beyond 1400 timescales and orders above 1024 are refused.
+    Read it within a few timescales. The basis grows like :math:`e^{\tau/2}`, and what the coefficients miss grows with
+    it: at order 16, a sine of period :math:`2\pi` timescales is read within 0.01 up to 3 timescales and within 0.2 up
+    to 10, but before 20 timescales the reading errs by up to 14, and before 40 by up to 70,000. Details that the order
+    does not resolve are lost earlier. Lags beyond 1400 timescales and orders above 1024 are refused.
 
     Parameters
     ----------

@@ -1,5 +1,9 @@
 """What was learnt survives the disk, and learning goes on as if nothing had happened."""
 
+import subprocess
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -17,6 +21,8 @@ from hippozoo.zoo.volterra import (
     FeedbackWeights,
     RidgeRLS,
     VolterraModel,
+    fit_system,
+    system_fit,
 )
 
 
@@ -45,3 +51,66 @@ def test_saved_structures_simulate_the_same(rng, tmp_path):
     first, its, second, others = load(tmp_path / "both.safetensors")
     assert_array_equal(first.simulate(its, signal), cascade.simulate(weights, signal))
     assert_array_equal(second.simulate(others, signal), loop.simulate(fed, signal))
+
+
+def tank():
+    """What flows out of it grows with the level, and not in proportion."""
+    u, y = np.repeat(np.random.default_rng(0).normal(size=30), 8), np.zeros(240)
+    for t in range(1, 240):
+        y[t] = y[t - 1] + 0.2 * (u[t - 1] - y[t - 1] - 0.3 * y[t - 1] ** 3)
+    return u, y
+
+
+@pytest.fixture(scope="module")
+def simple():
+    return fit_system(*tank(), forms=("linear",), blocks=2)
+
+
+def candidates():
+    """One of every form that `fit_system` may choose."""
+    search = system_fit._Search([tank()], 10, 2, system_fit.FORMS, 8_000, system_fit._say_nothing)
+    memories = [Memory(LegS(4, 4.0))]
+    found = [
+        *search._linear_readouts(),
+        *search._polynomials(memories),
+        *search._cascades(memories),
+        *search._lines(),
+        *search._loops(memories),
+    ]
+    return {one.form: one for one in found}
+
+
+def test_every_form_has_a_checkpoint_below():
+    assert set(candidates()) == {
+        "linear readout",
+        "polynomial readout of degree 2",
+        "polynomial readout of degree 3",
+        "cascade",
+        *system_fit.LOOPS,
+    }
+
+
+@pytest.mark.parametrize("form", candidates())
+def test_a_saved_system_of_any_form_simulates_the_same_bit_for_bit(simple, tmp_path, form):
+    candidate, (u, y) = candidates()[form], tank()
+    fitted = candidate.fit(candidate, [(u, y)], 10)
+    system = replace(simple, form=form, memory=candidate.memory, _fitted=fitted)
+    save(tmp_path / "system.safetensors", system)
+    found = load(tmp_path / "system.safetensors")
+    assert type(found) is type(system)
+    assert found.summary() == system.summary()
+    assert found.tried == system.tried
+    for known in (None, y[:10]):
+        assert_array_equal(found.simulate(1.3 * u, known), system.simulate(1.3 * u, known))
+    for one, other in zip(found.held_out, system.held_out, strict=True):
+        assert one[0] == other[0]
+        assert_array_equal(one[1:], other[1:])
+
+
+def test_a_saved_system_is_loaded_where_nothing_else_was_imported(simple, tmp_path):
+    save(tmp_path / "system.safetensors", simple)
+    script = "import sys; from hippozoo.checkpoint import load; print(load(sys.argv[1]).summary())"
+    told = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "system.safetensors"], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == simple.summary()

@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from hippozoo._arguments import real_array, shorten, whole_number
 from hippozoo.memory import Memory
 from hippozoo.zoo.volterra._kernels import run_bounded_loop, spread_through_bounded_loop
 from hippozoo.zoo.volterra._least_squares import minimise
+from hippozoo.zoo.volterra.cascade import _record
 from hippozoo.zoo.volterra.kernels import default_length, sample_responses
 
 __all__ = ["BoundedLoop", "Records", "settled"]
@@ -61,6 +64,20 @@ class BoundedLoop:
     low: float
     high: float
     reach: float = np.inf
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.memory, Memory):
+            raise TypeError(f"memory={shorten(self.memory)} is not a Memory; pass Memory(system, dt=…).")
+        object.__setattr__(self, "terms", _checked_terms(self.terms))
+        for name in ("low", "high", "reach"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, (int, float, np.number)):
+                raise TypeError(f"{name}={shorten(number)}: pass one real number; infinity is no bound.")
+            object.__setattr__(self, name, float(number))
+        if not self.low < self.high:
+            raise ValueError(f"low={self.low} and high={self.high}: pass a low below high.")
+        if not self.reach > 0:
+            raise ValueError(f"reach={self.reach}: pass a reach > 0, or none to let the input count as it is.")
 
     @property
     def n_parameters(self) -> int:
@@ -126,7 +143,8 @@ class BoundedLoop:
         known: Float[np.ndarray, " known"] | None = None,
     ) -> Float[np.ndarray, " time"]:
         """The output, from the input, the loop's own past, and the first outputs if they are known."""
-        return self.run(parameters, signal, np.zeros(0) if known is None else known)[0]
+        first = np.zeros(0) if known is None or not np.size(known) else _record("known", known)
+        return self.run(self._vector("parameters", parameters), _record("signal", signal), first)[0]
 
     def columns(self, signal: np.ndarray, fed: np.ndarray) -> np.ndarray:
         """What the readout sees if this is fed back: constant, and the memories of all terms."""
@@ -140,6 +158,8 @@ class BoundedLoop:
 
     def equation_fit(self, records: Records, known: int, ridge: float) -> np.ndarray:
         """Ridge regression with measured outputs in the loop; where a simulation may start from."""
+        records, known = _checked_records(records, known)
+        ridge = _checked_ridge(ridge)
         rows = np.concatenate([self.columns(u, y)[known:] for u, y in records])
         wanted = np.concatenate([y[known:] for _, y in records])
         scale = np.sqrt(np.square(rows).mean(axis=0)) + 1e-12
@@ -173,12 +193,19 @@ class BoundedLoop:
         iterations
             Levenberg-Marquardt steps from each start.
         """
+        records, known = _checked_records(records, known)
+        ridge = _checked_ridge(ridge)
+        iterations = whole_number("iterations", iterations, minimum=0)
+        prior = self._vector("prior", prior)
+        starts = [self._vector(f"starts[{number}]", start) for number, start in enumerate(starts)]
+        if not starts:
+            raise ValueError("starts is empty; pass at least one vector of parameters, for example [prior].")
         wanted = np.concatenate([y[known:] for _, y in records])
         effect = np.concatenate([self.columns(u, np.clip(y, self.low, self.high))[known:] for u, y in records])
         weight = np.sqrt(ridge * len(wanted) * np.square(effect).mean(axis=0))
 
         def residual(parameters: np.ndarray) -> np.ndarray:
-            simulated = [self.simulate(parameters, u, y[:known])[known:] for u, y in records]
+            simulated = [self.run(parameters, u, y[:known])[0][known:] for u, y in records]
             return np.concatenate([wanted - np.concatenate(simulated), weight * (prior - parameters)])
 
         def jacobian(parameters: np.ndarray) -> np.ndarray:
@@ -189,6 +216,15 @@ class BoundedLoop:
         best = min(fits, key=lambda fit: fit.cost)
         return best.parameters, best.cost
 
+    def _vector(self, name: str, values: Any) -> np.ndarray:
+        array = real_array(name, values)
+        if array.shape != (self.n_parameters,):
+            raise ValueError(
+                f"{name} has shape {array.shape}, but a constant and {len(self.terms)} terms of "
+                f"{self.memory.system.order} coefficients are {self.n_parameters} parameters; take those of this loop."
+            )
+        return array
+
     def _slopes(self, parameters: np.ndarray, signal: np.ndarray, target: np.ndarray, known: int) -> np.ndarray:
         outputs, fed = self.run(parameters, signal, target[:known])
         slopes = self.columns(signal, fed)
@@ -197,3 +233,36 @@ class BoundedLoop:
         taps, factors = self._taps(parameters), self._factors(signal)
         spread_through_bounded_loop(slopes, outputs, fed, taps, exponents, factors, known)
         return slopes[known:]
+
+
+def _checked_terms(terms: Any) -> tuple[tuple[int, int], ...]:
+    advice = "pass pairs of exponents of output and input, for example ((0, 1), (1, 0))"
+    try:
+        pairs = [(i, j) for i, j in terms]
+    except (TypeError, ValueError):
+        raise TypeError(f"terms={shorten(terms)}: {advice}.") from None
+    if not pairs:
+        raise ValueError(f"terms is empty; {advice}.")
+    return tuple((whole_number("exponent", i, minimum=0), whole_number("exponent", j, minimum=0)) for i, j in pairs)
+
+
+def _checked_records(records: Any, known: Any) -> tuple[list[tuple[np.ndarray, np.ndarray]], int]:
+    known = whole_number("known", known, minimum=0)
+    found = []
+    for number, one in enumerate(records):
+        if not isinstance(one, (list, tuple)) or len(one) != 2:
+            raise TypeError(f"records[{number}]={shorten(one)}: pass pairs of input and output, [(u, y), …].")
+        u, y = _record(f"records[{number}][0]", one[0]), _record(f"records[{number}][1]", one[1])
+        if u.shape != y.shape:
+            raise ValueError(f"records[{number}] has {len(u)} inputs and {len(y)} outputs; pass as many of both.")
+        found.append((u, y))
+    if not any(len(u) > known for u, _ in found):
+        longest = max((len(u) for u, _ in found), default=0)
+        raise ValueError(f"known={known} leaves nothing of records of at most {longest} samples; pass longer ones.")
+    return found, known
+
+
+def _checked_ridge(ridge: Any) -> float:
+    if isinstance(ridge, bool) or not isinstance(ridge, (int, float, np.number)) or not 0 <= ridge < np.inf:
+        raise ValueError(f"ridge={shorten(ridge)}: pass a finite number >= 0.")
+    return float(ridge)

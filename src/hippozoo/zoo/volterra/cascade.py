@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -87,6 +87,7 @@ class Cascade:
 
     def simulate(self, weights: CascadeWeights, signal: Float[np.ndarray, " time"]) -> Float[np.ndarray, " time"]:
         """The output for an input that was zero before its first sample."""
+        weights = self._checked(weights)
         middle = self.first.readout(_record("signal", signal), weights.first)
         return self.second.readout(self.curve.value(weights.curve, middle), weights.second)
 
@@ -120,7 +121,10 @@ class Cascade:
         """
         warm_up = whole_number("warm_up", warm_up, minimum=0)
         iterations = whole_number("iterations", iterations, minimum=0)
-        if not len(starts):
+        shares = real_array("starts", starts)
+        if shares.ndim != 1:
+            raise ValueError(f"starts={shorten(starts)}: pass shares in a sequence, for example (0.0, 1.0).")
+        if not len(shares):
             raise ValueError("starts is empty; pass at least one share, for example (0.0, 1.0).")
         unknowns = self.first.system.order + self.curve.terms + self.second.system.order
         values, wanted = _pair(signal, target, warm_up, unknowns)
@@ -131,11 +135,11 @@ class Cascade:
                 f"an input that varies, or a smaller warm_up."
             )
         fits = []
-        for number, share in enumerate(starts):
+        for number, share in enumerate(shares):
 
             def say(done: float, number: int = number) -> None:
                 if progress is not None:
-                    progress((number + done) / len(starts))
+                    progress((number + done) / len(shares))
 
             begin = problem.start(float(share))
             fits.append(minimise(begin, problem.residual, problem.jacobian, iterations, progress=say))
@@ -145,6 +149,7 @@ class Cascade:
         self, weights: CascadeWeights, length: int | None = None
     ) -> tuple[Float[np.ndarray, " length"], Float[np.ndarray, " length"]]:
         """The impulse responses of both filters at sample lags."""
+        weights = self._checked(weights)
         count = self._length(length)
         return (
             sample_responses(self.first, count) @ weights.first,
@@ -156,10 +161,23 @@ class Cascade:
 
         c_k is the coefficient of z^k in the curve. Holds while the signal stays inside the curve's range.
         """
-        if k < 1 or k > self.curve.degree:
-            raise ValueError(f"k={k}: this cascade has kernels of degree 1 to {self.curve.degree}.")
+        if k not in range(1, self.curve.degree + 1):
+            raise ValueError(f"k={shorten(k)}: this cascade has kernels of degree 1 to {self.curve.degree}.")
         first, second = self.filters(weights, length)
-        return branch_kernel(self.curve.monomials(weights.curve)[k] * second, [first] * k)
+        return branch_kernel(self.curve.monomials(weights.curve)[int(k)] * second, [first] * int(k))
+
+    def _checked(self, weights: CascadeWeights) -> CascadeWeights:
+        if not isinstance(weights, CascadeWeights):
+            raise TypeError(f"weights={shorten(weights)}: pass the CascadeWeights that fit returned.")
+        parts = [real_array(f"weights.{name}", part) for name, part in zip(weights._fields, weights, strict=True)]
+        sizes = (self.first.system.order, self.curve.terms, self.second.system.order)
+        for name, part, size in zip(weights._fields, parts, sizes, strict=True):
+            if part.shape != (size,):
+                raise ValueError(
+                    f"weights.{name} has shape {part.shape}, but this cascade needs {(size,)}; take the cascade that "
+                    f"was fitted."
+                )
+        return CascadeWeights(*parts)
 
     def _length(self, length: int | None) -> int:
         if length is not None:
@@ -258,11 +276,29 @@ class _Problem:
         return np.concatenate([first, curve, second])
 
 
-def _record(name: str, values: np.ndarray) -> np.ndarray:
-    array = real_array(name, values)
-    if array.ndim != 1 or not array.size:
-        raise ValueError(f"{name} has shape {array.shape}; pass one record, (time,).")
+def _record(
+    name: str, values: Any, several: str = "", gaps: str = "Fill the gap, or cut the record there."
+) -> np.ndarray:
+    """One record; `several` says what to do with more of them, and `gaps` what to do with NaN."""
+    more = f"; {several}" if several else ""
+    parts: Any = values if isinstance(values, (list, tuple)) and values and np.iterable(values[0]) else ()
+    if len({np.size(one) for one in parts}) > 1:
+        raise ValueError(f"{name} is a list of {len(values)} records; pass one record, (time,){more}.")
+    array = real_array(name, values, what_to_do=gaps if _may_have_gaps(values) else "")
+    if not array.size:
+        raise ValueError(f"{name} has no samples; pass at least one.")
+    if array.ndim != 1:
+        flat = f", here np.ravel({name})" if array.size in array.shape else ""
+        raise ValueError(f"{name} has shape {array.shape}; pass one record, (time,){flat}{more}.")
     return array
+
+
+def _may_have_gaps(values: Any) -> bool:
+    """Texts, objects and complex numbers are no gaps, and are refused for what they are."""
+    try:
+        return np.asarray(values).dtype.kind == "f"
+    except ValueError:  # a ragged nest
+        return False
 
 
 def _pair(
@@ -279,6 +315,8 @@ def _pair(
     for name, record, most in (("signal", values, 1e100), ("target", wanted, largest)):
         if np.abs(record).max() > most:
             raise ValueError(f"{name} reaches {np.abs(record).max():.3g}, too large for its powers; scale it down.")
+        if 0 < np.abs(record).max() < 1e-100:
+            raise ValueError(f"{name} reaches {np.abs(record).max():.3g} only, too small for its powers; scale it up.")
     if _still(wanted[warm_up:]):
         raise ValueError(
             f"target is {wanted[-1]:.6g} in all samples after warm_up={warm_up}, and a constant says nothing about a "

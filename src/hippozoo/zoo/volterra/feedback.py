@@ -111,7 +111,7 @@ class FeedbackLoop:
         """
         weights = self._checked(weights)
         values = _record("signal", signal)
-        first = np.zeros(0) if known is None else _record("known", known)
+        first = np.zeros(0) if known is None or not np.size(known) else _record("known", known)
         drive = weights.constant + self.memory.readout(values, weights.drive)
         outputs, failed = run_loop(drive, self._taps(weights), first[: len(drive)], self._largest)
         if failed >= 0:

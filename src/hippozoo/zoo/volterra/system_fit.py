@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -10,12 +11,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array, whole_number
+from hippozoo._arguments import shorten, whole_number
+from hippozoo.checkpoint import register
 from hippozoo.memory import Memory
 from hippozoo.systems import LegS, LegT
 from hippozoo.zoo.volterra._least_squares import minimise
 from hippozoo.zoo.volterra.bounded_loop import BoundedLoop, Records, settled
-from hippozoo.zoo.volterra.cascade import Cascade
+from hippozoo.zoo.volterra.cascade import Cascade, _record
 from hippozoo.zoo.volterra.cascade import _Problem as _CascadeProblem
 from hippozoo.zoo.volterra.curve import BoundedPolynomial
 from hippozoo.zoo.volterra.monomials import multi_indices
@@ -26,6 +28,9 @@ _LINEAR, _SQUARE = ((0, 1), (1, 0)), ((0, 1), (1, 0), (2, 0))
 _CUBE = ((0, 1), (1, 0), (2, 0), (3, 0))
 #: The kinds of form that are tried.
 FORMS = ("linear", "polynomial", "cascade", "loop")
+# Records are standardised first, so only their own arithmetic must hold: differences of twice this size, errors a
+# million times the output, and, at the other end, a spread with all its digits.
+LARGEST, SMALLEST = 1e290, 1e-290
 #: What may go around a loop: exponents of output and input.
 LOOPS: dict[str, tuple[tuple[int, int], ...]] = {
     "linear loop": _LINEAR,
@@ -126,14 +131,32 @@ class FittedSystem:
             The first measured outputs, if there are any: a simulation that knows them begins in the right state.
         """
         u0, u1, y0, y1 = self._units
-        first = np.zeros(0) if known is None else (_record("known", known) - y0) / y1
-        return y0 + y1 * self._fitted.simulate((_record("signal", signal) - u0) / u1, first)
+        given = _record("signal", signal, _ONE_SIGNAL, _FILL_GAPS)
+        first = np.zeros(0) if known is None or not np.size(known) else _record("known", known, "", _FILL_GAPS)
+        with np.errstate(over="ignore", invalid="ignore"):  # said in words below
+            outputs = y0 + y1 * self._fitted.simulate((given - u0) / u1, (first - y0) / y1)
+        if not np.isfinite(outputs).all():
+            also = f" and known {np.abs(first).max():.3g}" if len(first) else ""
+            raise ValueError(
+                f"signal reaches {np.abs(given).max():.3g}{also}, and the output leaves the range of floats; this "
+                f"system was fitted to inputs of {u0:.3g} ± {u1:.3g} and outputs of {y0:.3g} ± {y1:.3g}: pass numbers "
+                f"of that size, in the same units."
+            )
+        return outputs
 
     @property
     def block_errors(self) -> Float[np.ndarray, " blocks"]:
         """Root mean squared error of each held-out block: blocks that differ much say how far to trust `error`."""
         left = [(measured - told)[self._known :] for _, measured, told in self.held_out]
-        return np.array([np.sqrt(np.mean(one**2)) for one in left])
+        return np.array([_root_mean_square(one) for one in left])
+
+    @property
+    def _worse_than_the_mean(self) -> str:
+        return (
+            f"no form is better than the mean of the output: the best errs by {self.error:.3g} on held-out blocks, the "
+            f"mean by {self._units[3]:.3g}. Look whether input and output belong to one another, and whether the input "
+            f"moves in every block; pass a longer record, or other forms."
+        )
 
     def summary(self, rows: int = 8) -> str:
         """What was tried, as text: the best forms first."""
@@ -142,6 +165,8 @@ class FittedSystem:
             f"chosen: {self.form}, {self.memory.system}, {self.unknowns} numbers; held-out RMSE {self.error:.4g} "
             f"({blocks.min():.4g} to {blocks.max():.4g} in {len(blocks)} blocks)"
         ]
+        if self.error >= self._units[3]:
+            lines.append(f"  {self._worse_than_the_mean}")
         best: dict[str, Trial] = {}
         for one in self.tried:
             best.setdefault(one.form, one)
@@ -197,13 +222,17 @@ def fit_system(
     known = whole_number("known", known)
     blocks = whole_number("blocks", blocks, minimum=2)
     most_rows = whole_number("most_rows", most_rows, minimum=200)
+    if isinstance(forms, str) or not isinstance(forms, Collection):
+        raise TypeError(f"forms={shorten(forms)}: pass several of {', '.join(FORMS)}, for example ('linear', 'loop').")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress={shorten(progress)} cannot be called; pass a function of (fraction, text), or None.")
     unknown = [one for one in forms if one not in FORMS]
     if unknown or not len(forms):
         given_forms = f"has {unknown[0]!r}" if unknown else "is empty"
         raise ValueError(f"forms {given_forms}; choose from {', '.join(FORMS)}.")
     given = _records(signal, target, known, blocks)
     every_u, every_y = (np.concatenate([record[side] for record in given]) for side in (0, 1))
-    units = (float(every_u.mean()), float(every_u.std()), float(every_y.mean()), float(every_y.std()))
+    units = (*_level_and_spread("signal", every_u), *_level_and_spread("target", every_y))
     if units[3] <= 1e-12 * np.abs(every_y).max():
         raise ValueError("target does not vary, and a constant says nothing about a system; pass an output that moves.")
     if units[1] <= 1e-12 * np.abs(every_u).max():
@@ -219,39 +248,75 @@ def fit_system(
     held_out = tuple(
         (begin, units[2] + units[3] * y, units[2] + units[3] * simulated) for begin, y, simulated in search.shown(best)
     )
-    return FittedSystem(
+    error = search.error_of(best)
+    found = FittedSystem(
         form=best.form,
         memory=best.memory,
         unknowns=best.unknowns,
-        error=search.error_of(best) * units[3],
+        error=error * units[3],
         tried=tuple(sorted(trials, key=lambda one: np.inf if one.error is None else one.error)),
         held_out=held_out,
         _fitted=fitted,
         _units=units,
         _known=known,
     )
+    # Short records are often no better than the mean, and the summary says so; this is for results that are absurd.
+    if error >= 10:
+        warnings.warn(found._worse_than_the_mean, RuntimeWarning, stacklevel=2)
+    return found
 
 
 def _say_nothing(fraction: float, text: str) -> None:
     """Progress for callers that did not ask for any."""
 
 
-def _record(name: str, values: Any) -> np.ndarray:
-    array = real_array(name, values)
-    if array.ndim != 1 or not array.size:
-        raise ValueError(f"{name} has shape {array.shape}; pass one record, (time,), or a list of records.")
-    return array
+_CUT_GAPS = "Cut the record there, and pass the pieces as a list of records."
+_FILL_GAPS = "Fill the gap first."
+_SEVERAL = "several records go into a list, and the systems fitted here have one input and one output"
+_ONE_SIGNAL = "several records are simulated one by one"
+
+
+def _by_two(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """The values divided by the power of 2 above them all, which changes no digit, and its exponent."""
+    exponent = int(np.frexp(np.abs(values).max())[1])
+    return np.ldexp(values, -exponent), exponent
+
+
+def _root_mean_square(values: np.ndarray) -> float:
+    """Also of numbers whose squares a float does not hold."""
+    scaled, exponent = _by_two(values)
+    return float(np.ldexp(np.sqrt(np.mean(scaled**2)), exponent))
+
+
+def _level_and_spread(name: str, values: np.ndarray) -> tuple[float, float]:
+    """Mean and standard deviation, also of numbers whose squares a float does not hold."""
+    largest = float(np.abs(values).max())
+    if largest > LARGEST:
+        raise ValueError(
+            f"{name} reaches {largest:.3g}, and numbers beyond {LARGEST:g} leave the range of floats; divide it by a "
+            f"power of ten first."
+        )
+    if 0 < largest < SMALLEST:
+        raise ValueError(
+            f"no number of {name} is above {largest:.3g}, and numbers below {SMALLEST:g} lose their digits; multiply "
+            f"it by a power of ten first."
+        )
+    scaled, exponent = _by_two(values)
+    return float(np.ldexp(scaled.mean(), exponent)), float(np.ldexp(scaled.std(), exponent))
 
 
 def _records(signal: Any, target: Any, known: int, blocks: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    several = isinstance(signal, (list, tuple)) and len(signal) > 0 and np.ndim(signal[0]) == 1
+    several = isinstance(signal, (list, tuple)) and len(signal) > 0 and np.ndim(signal[0]) > 0
+    if several and np.ndim(target[0] if isinstance(target, (list, tuple)) and len(target) else target) == 0:
+        raise TypeError(f"signal is a list of records and target={shorten(target)}; pass a list with one output each.")
     inputs, outputs = (list(signal), list(target)) if several else ([signal], [target])
     if len(inputs) != len(outputs):
         raise ValueError(f"signal has {len(inputs)} records and target {len(outputs)}; pass one output per input.")
     found = []
     for number, (one, other) in enumerate(zip(inputs, outputs, strict=True)):
         which = f"[{number}]" if several else ""
-        u, y = _record(f"signal{which}", one), _record(f"target{which}", other)
+        u = _record(f"signal{which}", one, _SEVERAL, _CUT_GAPS)
+        y = _record(f"target{which}", other, _SEVERAL, _CUT_GAPS)
         if u.shape != y.shape:
             raise ValueError(f"signal{which} has {len(u)} samples and target{which} {len(y)}; pass as many outputs.")
         found.append((u, y))
@@ -259,14 +324,16 @@ def _records(signal: Any, target: Any, known: int, blocks: int) -> list[tuple[np
     if rows < blocks * (known + 40):
         raise ValueError(
             f"{rows} samples are too few for {blocks} blocks, of which {known} samples each begin a simulation; pass "
-            f"at least {blocks * (known + 40)} samples, or fewer blocks."
+            f"at least {blocks * (known + 40)} samples, fewer blocks, or a smaller known."
         )
     return found
 
 
 # -- the forms --------------------------------------------------------------------------------------------------------
+# They stand in checkpoints of a FittedSystem, so they are registered: they are no public classes.
 
 
+@register(name="hippozoo.zoo.volterra.system_fit.Readout")
 @dataclass(frozen=True, eq=False)
 class _Readout:
     """A polynomial of directions of the input's memory, bounded to what was seen."""
@@ -317,6 +384,7 @@ def _fit_readout(candidate: _Candidate, records: Records, known: int) -> _Readou
     return replace(empty, weights=weights)
 
 
+@register(name="hippozoo.zoo.volterra.system_fit.Bent")
 @dataclass(frozen=True, eq=False)
 class _Bent:
     """A cascade: filter, curve, filter."""
@@ -363,6 +431,7 @@ def _fit_cascade(candidate: _Candidate, records: Records, known: int) -> _Bent:
     return _Bent(cascade, longest.weights(min(fits, key=lambda fit: fit.cost).parameters))
 
 
+@register(name="hippozoo.zoo.volterra.system_fit.Looped")
 @dataclass(frozen=True, eq=False)
 class _Looped:
     """A bounded loop; where the output stood at an end of its range, it cannot go beyond."""
@@ -417,6 +486,9 @@ def _fit_loop(candidate: _Candidate, records: Records, known: int) -> _Looped:
 # -- the search -------------------------------------------------------------------------------------------------------
 
 
+_NOTHING_FITS = "no form could be fitted; look for outliers in the records, or pass longer ones."
+
+
 class _Search:
     """Forms in turn: the best memories of the simple ones carry the others."""
 
@@ -433,11 +505,19 @@ class _Search:
         self.progress = progress
         self.tried: list[tuple[_Candidate, float | None]] = []
         self.rows = sum(len(u) for u, _ in records)
-        self.is_long = self.rows > most_rows
+        self.most_rows, self.is_long = most_rows, self.rows > most_rows
         self.stretch = _stretch(records, most_rows) if self.is_long else records
         self._final: dict[int, float] = {}
 
     def run(self) -> _Candidate:
+        if next(_folds(self.stretch, self.blocks, self.known), None) is None:
+            raise ValueError(
+                f"no record leaves more than {self.known + 20} samples to learn from when a block is held out: the "
+                f"longest has {max(len(u) for u, _ in self.stretch)}"
+                + (f" after most_rows={self.most_rows} cut it" if self.is_long else "")
+                + "; pass longer records, "
+                + ("a larger most_rows, or a smaller known." if self.is_long else "or a smaller known.")
+            )
         wanted = {form: form in self.forms for form in FORMS}
         # Polynomials and cascades take the memories of the best linear readouts, loops those of the best linear loops.
         needed = wanted["linear"] or wanted["polynomial"] or wanted["cascade"]
@@ -449,7 +529,7 @@ class _Search:
         loops = self._judge_all(self._loops([one.memory for one in lines[:3]]), 0.6, 0.9)
         ranked = [one for one, error in self._ranked() if error is not None]
         if not ranked:
-            raise ValueError("no form could be fitted; look for outliers in the records, or pass longer ones.")
+            raise ValueError(_NOTHING_FITS)
         if not self.is_long:
             return ranked[0]
         # On a stretch one form may look as good as another: the best of each kind compete on everything.
@@ -462,6 +542,8 @@ class _Search:
             self.progress(0.9 + 0.1 * number / len(finalists), f"{one.form}, on everything")
             self._final[id(one)] = self._hold_out_last(one)
         best = min(finalists, key=lambda one: self._final[id(one)])
+        if not np.isfinite(self._final[id(best)]):
+            raise ValueError(_NOTHING_FITS)
         self.tried += [(one, self._final[id(one)]) for one in finalists]
         return best
 
@@ -488,9 +570,9 @@ class _Search:
             found.append((np.inf if error is None else error, number, one))
         return [one for _, _, one in sorted(found)]
 
-    def _held_out(self, candidate: _Candidate) -> float | None:
+    def _held_out(self, candidate: _Candidate, records: Records | None = None) -> float | None:
         squares, count = 0.0, 0
-        for learn, (_, u, y) in _folds(self.stretch, self.blocks, self.known):
+        for learn, (_, u, y) in _folds(self.stretch if records is None else records, self.blocks, self.known):
             if sum(len(record[0]) - self.known for record in learn) <= 2 * candidate.unknowns:
                 return None
             try:
@@ -507,6 +589,10 @@ class _Search:
         """On all rows: the last fifth of every record is held out."""
         squares, count = 0.0, 0
         cut = [(len(u) - len(u) // 5) for u, _ in self.records]
+        if all(len(u) - c <= self.known for (u, _), c in zip(self.records, cut, strict=True)):
+            # Many short records: nothing would be left of their last fifths, so whole ones are held out.
+            error = self._held_out(candidate, self.records)
+            return float("inf") if error is None else error
         learn = [(u[:c], y[:c]) for (u, y), c in zip(self.records, cut, strict=True)]
         try:
             fitted = candidate.fit(candidate, learn, self.known)
