@@ -66,3 +66,20 @@ def test_no_forecast_of_the_back_test_is_made_inside_a_gap():
     assert test.steps_until_due(known, 0) == 50
     assert test.steps_until_due(known[:35], 0) == 35
     assert test.steps_until_due(known[45:], 15) == 5
+
+
+@pytest.mark.parametrize("rows", [20, 400, 401])
+def test_a_constant_column_waits_for_no_validation(rows, rng, tmp_path):
+    path = tmp_path / "constant.csv"
+    pd.DataFrame({"flat": np.full(rows, 5.0)}).to_csv(path, index=False)
+    run = forecast_table(path, horizon=4)
+    assert not run.rows_until_validated
+    assert not any("validated" in note for note in run.notes)
+    # A column of one value is no constant yet, and the note is about it alone.
+    one = np.where(np.arange(rows) == rows - 1, 5.0, np.nan)
+    pd.DataFrame({"flat": 5.0, "one": one, "two": one}).to_csv(path, index=False)
+    (note,) = [note for note in forecast_table(path, horizon=4).notes if "validated" in note]
+    assert note == "bands of 'one' and 'two' are not validated yet: 35 more rows are needed; until then they are wide"
+    pd.DataFrame({"one": one, **{f"c{c}": one + c for c in range(8)}, "flat": 5.0}).to_csv(path, index=False)
+    (note,) = [note for note in forecast_table(path, horizon=4).notes if "validated" in note]
+    assert note.startswith("bands of 'one', 'c0', 'c1', 'c2', 'c3' and 4 more columns are not validated yet")
