@@ -37,11 +37,13 @@ def test_the_command_says_how_many_rows_are_missing_for_validated_bands(wave, tm
 
 
 def test_a_short_table_is_told_which_horizon_it_can_learn_and_validate(wave, tmp_path):
-    with pytest.raises(TableError, match=r"at most 30 \(bands are validated up to 28\), or more rows"):
+    with pytest.raises(TableError, match=r"at most 59 \(it is judged up to 15, and bands are validated up to 28\), or"):
         forecast_table(table(tmp_path, wave[:60]), horizon=96)
     assert not summarise(forecast_table(table(tmp_path, wave[:60]), horizon=28))["rows_until_validated"]
     assert summarise(forecast_table(table(tmp_path, wave[:60]), horizon=29))["rows_until_validated"] > 0
-    with pytest.raises(TableError, match="at least 192 rows for a horizon of 96, 128 for validated bands"):
+    with pytest.raises(
+        TableError, match="at least 97 rows for a horizon of 96, 384 to have it judged, 128 for validated"
+    ):
         forecast_table(table(tmp_path, wave[:3]), horizon=96)
 
 

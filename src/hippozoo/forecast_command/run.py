@@ -24,6 +24,8 @@ __all__ = ["ForecastRun", "forecast_table"]
 _USUAL_HORIZON, _HORIZONS = 96, 8
 # Below it no horizon is worth proposing.
 _FEW = 4
+# The first forecast that is judged is made after three horizons, and one more must come.
+_JUDGED = 4
 # Columns beyond which a table is wide.
 _WIDE = 16
 # Columns that are learnt at once, where each learns by itself.
@@ -193,7 +195,7 @@ def forecast_table(
     states = [forecaster.initial_state(group.stop - group.start) for group in groups]
     # Origins half a horizon apart overlap, and the error bars know it; in a wide table each one costs too much.
     stride = steps_ahead if len(table.columns) > _WIDE else max(1, steps_ahead // 2)
-    test = BackTest(steps_ahead, seasons, stride, due=3 * steps_ahead, coverages=bands)
+    test = BackTest(steps_ahead, seasons, stride, due=(_JUDGED - 1) * steps_ahead, coverages=bands)
     shown = min(max(4 * steps_ahead, 2 * max((1, *seasons)), 48), _MOST_SHOWN)
     recent, rows, missing, seen = opening[:0], 0, 0, 0
     lowest, highest, learnt = np.full(len(table.columns), np.inf), np.full(len(table.columns), -np.inf), False
@@ -304,7 +306,10 @@ def _below(columns: tuple[str, ...], lowest: np.ndarray, lower: float | int | No
     """A bound that values have crossed is none."""
     for name, value in zip(columns, lowest.tolist(), strict=True):
         if lower is not None and value < lower:
-            yield f"{name} has values below --lower {lower:g} (the lowest is {value:g}); forecast it without the bound"
+            yield (
+                f"{name} has values below --lower {lower:g} (the lowest is {value:g}), but its forecast and bands are "
+                f"cut at {lower:g}; leave --lower out, or pass one of at most {value:g}"
+            )
 
 
 def _doubts(grid: Grid, rows: int) -> Iterator[str]:
@@ -354,20 +359,24 @@ def _too_few(steps: int, horizon: int) -> str:
     what = "1 step is" if steps == 1 else f"{steps} steps are"
     if steps < _FEW:
         return (
-            f"{what} too few to learn from; pass a table of at least {2 * horizon} rows for a horizon of {horizon}, "
-            f"{_steps_to_validate(horizon)} for validated bands."
+            f"{what} too few to learn from; pass a table of at least {horizon + 1} rows for a horizon of {horizon}, "
+            f"{_JUDGED * horizon} to have it judged, {_steps_to_validate(horizon)} for validated bands."
         )
-    validated = f" (bands are validated up to {_validated(steps)})" if _validated(steps) else ""
+    if horizon < steps:
+        return (
+            f"between its gaps, {what} too few to learn a horizon of {horizon}; pass a shorter --horizon or more rows."
+        )
+    validated = f", and bands are validated up to {_validated(steps)}" if _validated(steps) else ""
     return (
-        f"{what} too few to learn a horizon of {horizon}; pass a --horizon of at most {steps // 2}{validated}, or more "
-        f"rows."
+        f"{what} too few to learn a horizon of {horizon}; pass a --horizon of at most {steps - 1} (it is judged up to "
+        f"{steps // _JUDGED}{validated}), or more rows."
     )
 
 
 def _validated(steps: int) -> int:
     """The longest horizon whose bands so many steps validate."""
     # How many are needed grows with the horizon.
-    return bisect_right(range(1, steps // 2 + 1), steps, key=_steps_to_validate)
+    return bisect_right(range(1, steps), steps, key=_steps_to_validate)
 
 
 def _steps_to_validate(horizon: int) -> int:
