@@ -442,3 +442,15 @@ def test_columns_of_a_wide_table_are_forecast_as_each_by_itself(tmp_path, rng):
         assert mine[49] == pytest.approx(theirs[0], rel=1e-12)  # sums over columns may round otherwise
     with pytest.raises(ValueError, match="50 columns were learnt in 2 groups"):
         _ = wide.state
+
+
+def test_three_years_of_months_with_a_steep_trend_find_the_year(tmp_path):
+    found = []
+    for seed in range(12):
+        rng, month = np.random.default_rng(seed), np.arange(48)
+        truth = 100 + 2 * month + 30 * np.sin(2 * np.pi * (month / 12 + rng.random())) + 2 * rng.normal(size=48)
+        times = pd.date_range("2021-01-01", periods=36, freq="MS")
+        run = forecast_table(write(tmp_path / "m.csv", pd.DataFrame({"when": times, "y": truth[:36]})), horizon=12)
+        found.append((run.seasons, np.abs(run.forecast.samples()[0] - truth[36:]).mean()))
+    assert sum(seasons == (12,) for seasons, _ in found) >= 10
+    assert np.median([error for _, error in found]) < 14  # and 24 to 27 without the year

@@ -281,6 +281,9 @@ def _one_map(together: str) -> Iterator[str]:
 def _seasons(given: int | Sequence[int] | None, opening: np.ndarray, grid: Grid) -> tuple[int, ...]:
     if given is None:
         usual = grid.usual_periods()
+        # Without the step that is still open, 36 months would not be three years.
+        if (last := grid.last()).size:
+            opening = np.concatenate([opening, last])
         return find_seasons(opening) if usual is None else find_seasons(opening, usual=usual)
     several = (given,) if isinstance(given, int) else tuple(given)
     return tuple(sorted({one for one in (whole_number("season", each) for each in several) if one > 1}))
