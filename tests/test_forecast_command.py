@@ -245,13 +245,15 @@ def test_figures_that_nobody_can_know_are_null(rng, tmp_path, capsys):
 def test_a_table_that_is_too_short_is_told_what_would_do(tmp_path):
     path = write(tmp_path / "short.csv", pd.DataFrame({"y": np.arange(10.0) % 3}))
     with pytest.raises(
-        TableError, match="10 steps are too few to learn a horizon of 12; pass a --horizon of at most 5"
+        TableError,
+        match=r"too few to learn a horizon of 10; pass a --horizon of at most 9 \(it is judged up to 2\), or more rows",
     ):
-        forecast_table(path, horizon=12)
-    assert forecast_table(path, horizon=5).forecast.samples().shape == (1, 5)
+        forecast_table(path, horizon=10)
+    assert forecast_table(path, horizon=9).forecast.samples().shape == (1, 9)
+    assert [verdicts(forecast_table(path, horizon=h))[0].kind == "not judged" for h in (2, 3)] == [False, True]
     for rows, told in ((1, "1 step is"), (3, "3 steps are")):
         path = write(tmp_path / "shorter.csv", pd.DataFrame({"y": np.arange(float(rows))}))
-        with pytest.raises(TableError, match=f"{told} too few to learn from; pass a table of at least 24 rows"):
+        with pytest.raises(TableError, match=f"{told} too few to learn from; pass a table of at least 13 rows"):
             forecast_table(path, horizon=12)
 
 
@@ -397,7 +399,13 @@ def test_bands_and_bounds_are_those_that_were_asked_for(rng, tmp_path):
     assert list(rows.columns) == ["column", "step", "mean", "lower_50", "upper_50", "lower_90", "upper_90"]
     assert (rows[rows.column == "a"].lower_90 >= 0).all()
     assert list(summarise(run)["coverage"]["a"]) == ["50%", "90%"]
-    assert any("b has values below --lower 0" in note for note in run.notes)
+    (note,) = [note for note in run.notes if "--lower" in note]
+    lowest = f"{pd.read_csv(path).b.min():g}"
+    assert note == (
+        f"b has values below --lower 0 (the lowest is {lowest}), but its forecast and bands are cut at 0; leave "
+        f"--lower out, or pass one of at most {lowest}"
+    )
+    assert (rows[rows.column == "b"][["mean", "lower_50", "lower_90"]] >= 0).all(axis=None)
     with pytest.raises(ValueError, match="coverage=95"):
         forecast_table(path, coverages=(95,))
 
@@ -434,3 +442,15 @@ def test_columns_of_a_wide_table_are_forecast_as_each_by_itself(tmp_path, rng):
         assert mine[49] == pytest.approx(theirs[0], rel=1e-12)  # sums over columns may round otherwise
     with pytest.raises(ValueError, match="50 columns were learnt in 2 groups"):
         _ = wide.state
+
+
+def test_three_years_of_months_with_a_steep_trend_find_the_year(tmp_path):
+    found = []
+    for seed in range(12):
+        rng, month = np.random.default_rng(seed), np.arange(48)
+        truth = 100 + 2 * month + 30 * np.sin(2 * np.pi * (month / 12 + rng.random())) + 2 * rng.normal(size=48)
+        times = pd.date_range("2021-01-01", periods=36, freq="MS")
+        run = forecast_table(write(tmp_path / "m.csv", pd.DataFrame({"when": times, "y": truth[:36]})), horizon=12)
+        found.append((run.seasons, np.abs(run.forecast.samples()[0] - truth[36:]).mean()))
+    assert sum(seasons == (12,) for seasons, _ in found) >= 10
+    assert np.median([error for _, error in found]) < 14  # and 24 to 27 without the year

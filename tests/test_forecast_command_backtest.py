@@ -1,9 +1,10 @@
 """The back-test: origins at all phases, rivals on the same origins, error bars that know of overlaps, one verdict."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from hippozoo.forecast_command import backtest, forecast_table
+from hippozoo.forecast_command import backtest, forecast_table, summarise, verdicts
 from hippozoo.forecast_command.backtest import BackTest, Comparison
 from hippozoo.forecast_command.verdict import judge
 from hippozoo.zoo.forecasting import Forecast
@@ -103,6 +104,9 @@ def test_few_stretches_give_no_error_bar():
         (1.0, 2.0, 1.0, {"season 7": 0.8}, "no better than repeating last week, which is what is forecast"),
         (1.0, 2.0, 1.0, {"season 7": 0.2}, "no better than repeating last week: 0 % ± 0"),
         (1.0, 2.0, 0.0, {}, "worse than repeating last week, which makes no error at all"),
+        (1.0, 2.0, 1e-15, {"season 7": 0.8}, "worse than repeating last week, which makes no error beyond rounding"),
+        (1e-15, 2.0, 2e-15, {}, "exact up to rounding, and so is repeating last week"),
+        (0.0, 0.0, 0.0, {"last value": 1.0}, "exact up to rounding, and so is repeating the last value"),
         (np.nan, np.nan, np.nan, {}, "not judged: no value of this column came after a forecast"),
     ],
 )
@@ -118,3 +122,47 @@ def test_no_origin_no_verdict(tmp_path, rng):
     path.write_text("value\n" + "\n".join(f"{value:.3f}" for value in rng.normal(size=20)))
     run = forecast_table(path, horizon=8)
     assert judge(run.backtest.compare(), 0, 8, NAMES, {}).kind == "not judged"
+
+
+def test_what_is_forecast_is_said_only_where_the_errors_are_nearly_equal():
+    """A method may rule the mixture in the end, and the forecasts on the way may have been made otherwise."""
+    rival, ours = np.full((12, 4, 1), 0.0375), np.full((12, 4, 1), 0.0375)
+    ours[:2] = 1.1  # before the season was learnt
+    found = judge(
+        Comparison(4 * np.arange(12), {"forecast": ours, "season 7": rival}, {}), 0, 4, NAMES, {"season 7": 0.9}
+    )
+    assert found.kind == "no better"
+    assert "which is what is forecast" not in found.sentence
+    assert found.sentence.startswith("no better than repeating last week: -472 % ± ")
+
+
+def test_errors_of_rounding_have_no_percentage(tmp_path):
+    path = tmp_path / "wave.csv"
+    path.write_text("x\n" + "\n".join(str(value) for value in np.sin(np.arange(400) * 2 * np.pi / 24)))
+    found = verdicts(forecast_table(path))[0]
+    assert found.sentence == "worse than repeating the last 24 steps, which makes no error beyond rounding"
+    # Beside a large level the rounding of a constant is larger than any of its changes.
+    errors = {name: np.full((12, 4, 1), 3e-11) for name in ("forecast", "last value")}
+    found = judge(Comparison(4 * np.arange(12), errors, {}, np.array([1e6])), 0, 4, NAMES, {})
+    assert found.sentence == "exact up to rounding, and so is repeating the last value"
+
+
+def test_a_column_is_judged_from_its_first_value_on(tmp_path, rng):
+    other = rng.normal(size=400)
+    for horizon in (1, 2, 5):
+        late = pd.DataFrame({"other": other, "late": np.where(np.arange(400) == 399, 7.5, np.nan)})
+        late.to_csv(tmp_path / "late.csv", index=False)
+        run = forecast_table(tmp_path / "late.csv", horizon=horizon)
+        assert verdicts(run)[1].sentence == "not judged: no value of this column came after a forecast"
+        assert set(run.backtest.coverage(1).values()) == {None}
+    half = pd.DataFrame({"other": other, "late": np.where(np.arange(400) >= 200, 1000 + other, np.nan)})
+    half.to_csv(tmp_path / "half.csv", index=False)
+    errors = summarise(forecast_table(tmp_path / "half.csv", horizon=5))["mean_absolute_error"]
+    assert errors["late"]["forecast"] < 3  # and not hundreds, from forecasts of zero before the column began
+    assert errors["late"]["last value"] < 3
+
+
+def test_error_bars_count_only_the_origins_that_a_column_has():
+    errors = {"forecast": np.full((40, 2, 1), np.nan), "last value": np.full((40, 2, 1), np.nan)}
+    errors["forecast"][38:], errors["last value"][38:] = 1.0, 2.0
+    assert Comparison(2 * np.arange(40), errors, {}).better_by("last value", 0, 2) == (0.5, None)

@@ -37,11 +37,13 @@ def test_the_command_says_how_many_rows_are_missing_for_validated_bands(wave, tm
 
 
 def test_a_short_table_is_told_which_horizon_it_can_learn_and_validate(wave, tmp_path):
-    with pytest.raises(TableError, match=r"at most 30 \(bands are validated up to 28\), or more rows"):
+    with pytest.raises(TableError, match=r"at most 59 \(it is judged up to 15, and bands are validated up to 28\), or"):
         forecast_table(table(tmp_path, wave[:60]), horizon=96)
     assert not summarise(forecast_table(table(tmp_path, wave[:60]), horizon=28))["rows_until_validated"]
     assert summarise(forecast_table(table(tmp_path, wave[:60]), horizon=29))["rows_until_validated"] > 0
-    with pytest.raises(TableError, match="at least 192 rows for a horizon of 96, 128 for validated bands"):
+    with pytest.raises(
+        TableError, match="at least 97 rows for a horizon of 96, 384 to have it judged, 128 for validated"
+    ):
         forecast_table(table(tmp_path, wave[:3]), horizon=96)
 
 
@@ -66,3 +68,20 @@ def test_no_forecast_of_the_back_test_is_made_inside_a_gap():
     assert test.steps_until_due(known, 0) == 50
     assert test.steps_until_due(known[:35], 0) == 35
     assert test.steps_until_due(known[45:], 15) == 5
+
+
+@pytest.mark.parametrize("rows", [20, 400, 401])
+def test_a_constant_column_waits_for_no_validation(rows, rng, tmp_path):
+    path = tmp_path / "constant.csv"
+    pd.DataFrame({"flat": np.full(rows, 5.0)}).to_csv(path, index=False)
+    run = forecast_table(path, horizon=4)
+    assert not run.rows_until_validated
+    assert not any("validated" in note for note in run.notes)
+    # A column of one value is no constant yet, and the note is about it alone.
+    one = np.where(np.arange(rows) == rows - 1, 5.0, np.nan)
+    pd.DataFrame({"flat": 5.0, "one": one, "two": one}).to_csv(path, index=False)
+    (note,) = [note for note in forecast_table(path, horizon=4).notes if "validated" in note]
+    assert note == "bands of 'one' and 'two' are not validated yet: 35 more rows are needed; until then they are wide"
+    pd.DataFrame({"one": one, **{f"c{c}": one + c for c in range(8)}, "flat": 5.0}).to_csv(path, index=False)
+    (note,) = [note for note in forecast_table(path, horizon=4).notes if "validated" in note]
+    assert note.startswith("bands of 'one', 'c0', 'c1', 'c2', 'c3' and 4 more columns are not validated yet")

@@ -43,6 +43,14 @@ def test_each_character_is_drawn_from_what_the_model_says_of_all_before_it(model
     assert text == wanted  # at this temperature the likeliest is drawn
 
 
+def test_a_seed_beyond_64_bits_is_refused_before_anything_is_written(model, file, capsys):
+    code, out, told = run(capsys, "--checkpoint", file, "--prompt", "The ", "--seed", 99999999999999999999999)
+    assert code
+    assert out == ""
+    assert "seed=99999999999999999999999 has more than 64 bits; pass one of at most 18446744073709551615." in told
+    assert len("".join(write_text(model, "a", 3, seed=2**64 - 1))) == 3
+
+
 def test_a_seed_says_what_is_written(model):
     first, again, other = ("".join(write_text(model, "a", 30, 1.5, seed)) for seed in (3, 3, 4))
     assert first == again != other

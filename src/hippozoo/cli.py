@@ -542,9 +542,10 @@ def generate(
         raise UsageError(f"--temperature {temperature}: pass a number above 0; 1 draws as the model believes.")
     demand_characters(prompt)
     model = load_characters(checkpoint)
+    written = write_text(model, prompt, length, temperature, seed)  # what it refuses it refuses before any text
     typer.echo(prompt, nl=False)
     text = prompt
-    for symbol in write_text(model, prompt, length, temperature, seed):
+    for symbol in written:
         typer.echo(symbol, nl=False)
         text += symbol
     typer.echo()

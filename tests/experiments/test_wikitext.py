@@ -324,5 +324,5 @@ def test_one_member_ahead_of_a_modern_model_is_said():
 
 
 def test_an_experiment_without_parts_says_so(tmp_path):
-    with pytest.raises(ValueError, match="'volterra' can only be shown as a whole"):
+    with pytest.raises(ValueError, match="'volterra' can only be shown as a whole; leave --so-far out"):
         reproduce("volterra", so_far=True, out=tmp_path)

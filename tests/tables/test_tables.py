@@ -283,7 +283,20 @@ def test_the_column_of_dates_is_the_time_where_there_is_one(read, text, name):
             stack(["1/2/2024", "1/3/2024"]),
             "does not say which number is the day.*--no-time takes the rows as even steps",
         ),
-        (stack([day for day in HOURS for _ in "AB"]), "row 2, .*the same time.*stacks several series, give each a col"),
+        (stack([day for day in HOURS for _ in "AB"]), "row 2, .*the same time.*stacks several series, name the column"),
+        (
+            "date,shop,sold\n"
+            + "".join(f"{day[:10]},{shop},{place}\n" for place, day in enumerate(HOURS[::24]) for shop in "ab"),
+            "row 2, .*the same time.*stacks several series, which 'shop' tells apart, pass --panel shop",
+        ),
+        (
+            "date,sold,shop no\n" + "".join(f"{day[:10]},5,{shop}\n" for shop in "12" for day in HOURS[::24]),
+            "row 8, .*an earlier time.*stacks several series, which 'shop no' tells apart, pass --panel 'shop no'",
+        ),
+        (
+            "date,hour,x\n" + "".join(f"{h[:10]},{int(h[11:13])},{place % 5}\n" for place, h in enumerate(HOURS)),
+            "row 2.*column 'hour' holds times of day: join the two into one column, as 2024-01-31 12:00",
+        ),
         (stack(2 * HOURS), "row 169, .*an earlier time.*stacks several series.*Column 'when' was taken for the times"),
         (
             stack([h[:10] for h in HOURS], [h[11:] for h in HOURS]),
@@ -298,8 +311,50 @@ def test_dates_that_are_no_times_are_told_with_the_way_on(read, text, message):
 
 def test_a_first_line_of_data_is_asked_about(read):
     table, _, _ = read(stack(HOURS).removeprefix("when,load\n"), find_time=True)
-    assert table.notes == ["the first line, '2024-01-01 00:00', '0', was taken for the header; is it a row?"]
+    asked = "was taken for the header; is it a row? Then write a line with names above it"
+    assert table.notes == [f"the first line, '2024-01-01 00:00', '0', {asked}"]
     assert not read(stack(HOURS), find_time=True)[0].notes
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("50.12573022109339\n49.8\n51.2\n50.4\n", True),
+        ("5;8\n6;8,5\n4;9\n", True),
+        ("5,,7\n6,1,8\n4,2,9\n", True),
+        ("7\n8\n7\n9\n", True),
+        ("2019,2020,2021\n310,295,301\n287,301,300\n", False),
+        ("0,1,2\n1,0,3\n2,1,1\n", False),
+        ("1,2,3\n0.31,2.2,1.7\n0.5,2.9,3.1\n", False),
+        ("load,7\n5,8\n6,7\n", False),
+    ],
+)
+def test_a_header_of_numbers_like_those_below_is_asked_about(read, text, asked):
+    table, _, _ = read(text)
+    assert any("is it a row?" in note for note in table.notes) == asked
+
+
+def test_who_names_a_column_by_its_number_is_not_asked(read):
+    assert not read("7\n8\n7\n9\n", columns=["7"])[0].notes
+
+
+@pytest.mark.parametrize("chunk_rows", [2, 1000])
+def test_true_and_false_are_one_and_zero_in_either_format(read, tmp_path, chunk_rows):
+    said = ["'open' holds True and False, which are read as 1 and 0"]
+    table, _, values = read("open,x\nTrue,5\nFALSE,6\n,7\n true,8\n", chunk_rows=chunk_rows)
+    assert (table.columns, table.notes) == (("open", "x"), said)
+    assert_array_equal(values[:, 0], [1, 0, np.nan, 1])
+    for cells in ([True, False, True, True], [True, False, None, True]):
+        pd.DataFrame({"open": cells}).to_parquet(tmp_path / "open.parquet")
+        table = read_table(tmp_path / "open.parquet", chunk_rows=chunk_rows)
+        values = np.concatenate([rows.values[:, 0] for rows, _ in table.chunks])
+        assert_array_equal(values, np.array(cells, float))
+        assert table.notes == said
+
+
+def test_other_words_among_true_and_false_are_told(read):
+    with pytest.raises(TableError, match="row 3, column 'open': 'maybe' is not a number"):
+        read("open\nTrue\nFalse\nmaybe\n", chunk_rows=2)
 
 
 def test_a_number_missing_in_the_first_row_makes_no_date(tmp_path):
@@ -327,7 +382,7 @@ HALVES = ["2024-10-27 02:00", "2024-10-27 02:30", "2024-10-27 02:00", "2024-10-2
         ([3, 4, 99, 5, 6, 7], 4, "correct the time of the row before, or delete that row", "sort"),
         (range(9, 0, -1), 2, "the rows run backwards; sort them by time, the oldest first", "series"),
         ([*range(5), *range(5)], 6, "sort the rows by time, or, if the table stacks several series", "correct"),
-        ([0, 1, 1, 2], 3, "keep one row per time, or, if the table stacks several series, give each a", "offset"),
+        ([0, 1, 1, 2], 3, "keep one row per time, or, if the table stacks several series, name the c", "offset"),
         (PUT_BACK, 3, r"if clocks were put back here, write times with their offset, as 2024-10-27 02:00\+02", "sort"),
         (HALVES, 3, "if clocks were put back here", "sort"),
         ([time for time in PUT_BACK[::3] for _ in "AB"], 2, "if the table stacks several series", "clocks"),

@@ -26,6 +26,8 @@ _LEVEL, _SLOPE, _DAMPING, _TREND_STEPS = 0.5, 0.05, 0.97, 128
 # Stretches whose results are compared with each other for the error bar.
 _STRETCHES = 12
 _FEWEST_STRETCHES = 4
+# An error below this share of the largest one of a simple forecast, or of the largest value, is rounding.
+_EXACT, _ROUNDING = 1e-9, 16 * float(np.finfo(float).eps)
 
 
 def season_rival(period: int) -> str:
@@ -45,6 +47,8 @@ class Comparison:
         For each method (origins, steps ahead, columns), NaN where nothing came.
     left_out
         Rivals that could not be compared, and why.
+    largest
+        The largest absolute value that came in each column, which says what is rounding; None if nobody knows.
 
     Examples
     --------
@@ -56,6 +60,7 @@ class Comparison:
     steps: np.ndarray
     errors: dict[str, np.ndarray]
     left_out: dict[str, str]
+    largest: np.ndarray | None = None
 
     def by_step(self) -> dict[str, np.ndarray]:
         """Mean absolute error of each method, (steps ahead, columns); NaN where nothing ever came."""
@@ -66,21 +71,31 @@ class Comparison:
         """Mean absolute error of each method, one for each column."""
         return {name: _known_mean(one, axis=(0, 1)) for name, one in self.errors.items()}
 
+    def exact(self, method: str, column: int) -> bool:
+        """Whether the errors of a method are none, or rounding: beside its rivals, or beside the values."""
+        error = self.by_column[method][column]
+        simple = np.fmax.reduce([one[column] for name, one in self.by_column.items() if name != FORECAST], initial=0.0)
+        largest = 0.0 if self.largest is None else self.largest[column]
+        return bool(error <= max(_EXACT * simple, _ROUNDING * largest))
+
     def better_by(self, rival: str, column: int, horizon: int) -> tuple[float | None, float | None]:
         """By which share of the rival's error the forecast is better, and the standard error of that.
 
         Forecasts from origins near to each other meet the same weather, and overlap. So the error bar is a jackknife
         over stretches of the table, each at least one horizon long; None where there are fewer than four.
         """
-        ours, theirs = (np.nansum(self.errors[name][:, :, column], axis=1) for name in (FORECAST, rival))
+        # Origins before which the column had not begun, or after which it was silent, say nothing.
+        known = np.isfinite(self.errors[FORECAST][:, :, column]).any(axis=1)
+        steps = self.steps[known]
+        ours, theirs = (np.nansum(self.errors[name][known, :, column], axis=1) for name in (FORECAST, rival))
         if not theirs.sum():
             return (0.0 if not ours.sum() else None), None
         better = 1 - ours.sum() / theirs.sum()
-        span = self.steps[-1] - self.steps[0] + horizon
-        count = int(min(_STRETCHES, span // horizon, len(self.steps)))
+        span = steps[-1] - steps[0] + horizon
+        count = int(min(_STRETCHES, span // horizon, len(steps)))
         if count < _FEWEST_STRETCHES:
             return float(better), None
-        stretch = np.minimum((self.steps - self.steps[0]) * count // span, count - 1)
+        stretch = np.minimum((steps - steps[0]) * count // span, count - 1)
         without = []
         for one in range(count):
             rest = theirs[stretch != one].sum()
@@ -184,7 +199,8 @@ class BackTest:
         for share, (lower, upper) in one["bands"].items():
             held = ((lower <= truth) & (truth <= upper)).astype(float)
             inside[share] = np.where(np.isfinite(truth) & np.isfinite(upper - lower), held, np.nan)
-        return {"step": one["step"], "errors": errors, "inside": inside}
+        largest = np.fmax.reduce(np.abs(truth), axis=0, initial=0.0)
+        return {"step": one["step"], "errors": errors, "inside": inside, "largest": largest}
 
     def steps_until_due(self, known: np.ndarray, seen: int) -> int:
         """How many of these steps, (steps, columns) with True for a value, to take in before the next forecast."""
@@ -193,9 +209,16 @@ class BackTest:
 
     def issue(self, forecast: Forecast, held: np.ndarray, step: int, seen: int) -> None:
         """Make a forecast after `step` steps, `seen` of them with a value, and those that anybody could make."""
+        assert self.totals is not None
         leads = forecast.leads(self.horizon)
+        # Nobody can forecast a column that has not begun: what is made of it is not judged.
+        begun = self.totals.count > 0
         made = {FORECAST: forecast.mean(leads).T} | self._simple(held)
-        bands = {share: tuple(side.T for side in forecast.band(leads, share)) for share in self.coverages}
+        made = {name: np.where(begun, one, np.nan) for name, one in made.items()}
+        bands = {
+            share: tuple(np.where(begun, side.T, np.nan) for side in forecast.band(leads, share))
+            for share in self.coverages
+        }
         self.waiting.append({"step": step, "truth": np.empty((0, len(held))), "made": made, "bands": bands})
         size = self.horizon * len(held) * len(made)
         if len(self.done) + len(self.waiting) > max(16, min(_ORIGINS, _NUMBERS // size)):
@@ -247,6 +270,7 @@ class BackTest:
             np.array([one["step"] for one in kept]),
             {name: np.stack([one["errors"][name] for one in kept]) for name in methods},
             left_out,
+            np.max([one["largest"] for one in kept], axis=0),
         )
 
     def coverage(self, column: int) -> dict[str, float | None]:

@@ -64,11 +64,15 @@ class Grid:
         steps = self._steps(rows)
         return self._fill(rows, steps)
 
-    def flush(self) -> np.ndarray:
-        """The last step, once no row can join it."""
+    def last(self) -> np.ndarray:
+        """The last step as far as it is known: another row may join it. Empty if none is open."""
         if self.open_sum is None or self.open_count is None:
             return np.empty((0, 0))
-        values = self._mean(self.open_sum[None], self.open_count[None])
+        return self._mean(self.open_sum[None], self.open_count[None])
+
+    def flush(self) -> np.ndarray:
+        """The last step, once no row can join it."""
+        values = self.last()
         self.open_sum = self.open_count = None
         return values
 

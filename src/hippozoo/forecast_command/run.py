@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -24,10 +24,14 @@ __all__ = ["ForecastRun", "forecast_table"]
 _USUAL_HORIZON, _HORIZONS = 96, 8
 # Below it no horizon is worth proposing.
 _FEW = 4
+# The first forecast that is judged is made after three horizons, and one more must come.
+_JUDGED = 4
 # Columns beyond which a table is wide.
 _WIDE = 16
 # Columns that are learnt at once, where each learns by itself.
 _AT_ONCE = 48
+# Columns that a note names.
+_NAMED = 5
 # Steps of the past that a picture may show.
 _MOST_SHOWN = 4000
 
@@ -70,6 +74,8 @@ class ForecastRun:
         The last steps, for pictures.
     longest_gap, row_after_longest_gap
         How many steps the row after the longest gap is after the one before it, and its number; 0 without gaps.
+    until_validated
+        How many more rows each column needs until its bands are measured, of those that need some.
     notes
         What was skipped, and what looks wrong.
     """
@@ -96,6 +102,7 @@ class ForecastRun:
     recent: np.ndarray
     longest_gap: int
     row_after_longest_gap: int
+    until_validated: Mapping[str, int]
     notes: tuple[str, ...]
 
     @property
@@ -110,7 +117,7 @@ class ForecastRun:
     @property
     def rows_until_validated(self) -> int:
         """How many more rows are needed until all bands are measured; 0 if they are."""
-        return _until_validated(self.forecaster, self.states)
+        return max(self.until_validated.values(), default=0)
 
 
 def forecast_table(
@@ -188,14 +195,15 @@ def forecast_table(
     states = [forecaster.initial_state(group.stop - group.start) for group in groups]
     # Origins half a horizon apart overlap, and the error bars know it; in a wide table each one costs too much.
     stride = steps_ahead if len(table.columns) > _WIDE else max(1, steps_ahead // 2)
-    test = BackTest(steps_ahead, seasons, stride, due=3 * steps_ahead, coverages=bands)
+    test = BackTest(steps_ahead, seasons, stride, due=(_JUDGED - 1) * steps_ahead, coverages=bands)
     shown = min(max(4 * steps_ahead, 2 * max((1, *seasons)), 48), _MOST_SHOWN)
     recent, rows, missing, seen = opening[:0], 0, 0, 0
-    lowest, learnt = np.full(len(table.columns), np.inf), False
+    lowest, highest, learnt = np.full(len(table.columns), np.inf), np.full(len(table.columns), -np.inf), False
     for values, count, done in _chunks(table, grid, opening, first, read):
         rows += count
         missing += int(np.isnan(values).sum())
         lowest = np.fmin(lowest, np.fmin.reduce(values, axis=0, initial=np.inf))
+        highest = np.fmax(highest, np.fmax.reduce(values, axis=0, initial=-np.inf))
         seen = _learn(forecaster, groups, states, test, values, seen)
         learnt = learnt or _pairs(states) > 0  # after a long gap a channel begins anew
         recent = np.concatenate([recent, values])[-shown:]
@@ -206,6 +214,13 @@ def forecast_table(
         raise TableError(f"{path}: column {empty} holds no number; leave it out.")
     if not learnt:
         raise TableError(f"{path}: {_too_few(steps, steps_ahead)}")
+    forecast = _forecast(forecaster, states)
+    waiting = np.array(_until_validated(forecaster, states))
+    if waiting.any():
+        # A constant makes no errors, and its bands have no width: there is nothing to measure.
+        lower_end, upper_end = forecast.band(forecast.leads(), max(bands))
+        waiting[(highest == lowest) & (upper_end == lower_end).all(axis=1)] = 0
+    missing_rows = {name: count for name, count in zip(table.columns, waiting.tolist(), strict=True) if count}
     return ForecastRun(
         table.columns,
         rows,
@@ -224,11 +239,12 @@ def forecast_table(
         tuple(say_last(one, grid.duration(one)) for one in seasons),
         forecaster,
         tuple(states),
-        _forecast(forecaster, states),
+        forecast,
         test,
         recent,
         grid.longest_gap,
         grid.row_after_longest_gap,
+        missing_rows,
         (
             *table.notes,
             *_shortened(horizon, steps_ahead),
@@ -236,7 +252,7 @@ def forecast_table(
             *_doubts(grid, rows),
             *_too_long(seasons, steps),
             *_below(table.columns, lowest, lower),
-            *_not_validated(forecaster, states),
+            *_not_validated(missing_rows, len(table.columns)),
         ),
     )
 
@@ -265,6 +281,9 @@ def _one_map(together: str) -> Iterator[str]:
 def _seasons(given: int | Sequence[int] | None, opening: np.ndarray, grid: Grid) -> tuple[int, ...]:
     if given is None:
         usual = grid.usual_periods()
+        # Without the step that is still open, 36 months would not be three years.
+        if (last := grid.last()).size:
+            opening = np.concatenate([opening, last])
         return find_seasons(opening) if usual is None else find_seasons(opening, usual=usual)
     several = (given,) if isinstance(given, int) else tuple(given)
     return tuple(sorted({one for one in (whole_number("season", each) for each in several) if one > 1}))
@@ -290,7 +309,10 @@ def _below(columns: tuple[str, ...], lowest: np.ndarray, lower: float | int | No
     """A bound that values have crossed is none."""
     for name, value in zip(columns, lowest.tolist(), strict=True):
         if lower is not None and value < lower:
-            yield f"{name} has values below --lower {lower:g} (the lowest is {value:g}); forecast it without the bound"
+            yield (
+                f"{name} has values below --lower {lower:g} (the lowest is {value:g}), but its forecast and bands are "
+                f"cut at {lower:g}; leave --lower out, or pass one of at most {value:g}"
+            )
 
 
 def _doubts(grid: Grid, rows: int) -> Iterator[str]:
@@ -303,35 +325,61 @@ def _doubts(grid: Grid, rows: int) -> Iterator[str]:
         )
 
 
-def _until_validated(forecaster: Forecaster, states: Sequence[ForecasterState]) -> int:
-    return max(round(forecaster.until_validated(state)) for state in states)
+def _until_validated(forecaster: Forecaster, states: Sequence[ForecasterState]) -> list[int]:
+    """How many more rows each column needs until its bands are measured."""
+    missing: list[int] = []
+    for state in states:
+        mixture = state.mixture
+        if mixture is None:  # one map of all columns
+            missing += [round(forecaster.until_validated(state))] * state.channels
+            continue
+        if not forecaster.until_validated(state):
+            missing += [0] * state.channels
+            continue
+        for channel in range(state.channels):
+            alone = replace(mixture, live=mixture.live[channel : channel + 1])
+            missing.append(round(forecaster.until_validated(state.moved(alone, state.time, state.seen, forecaster.dt))))
+    return missing
 
 
-def _not_validated(forecaster: Forecaster, states: Sequence[ForecasterState]) -> Iterator[str]:
-    missing = _until_validated(forecaster, states)
+def _not_validated(missing: Mapping[str, int], columns: int) -> Iterator[str]:
     if missing:
-        rows = "1 more row is" if missing == 1 else f"{missing} more rows are"
-        yield f"bands are not validated yet: {rows} needed; until then they are wide"
+        most = max(missing.values())
+        rows = "1 more row is" if most == 1 else f"{most} more rows are"
+        named = [repr(name) for name in missing]
+        if len(named) > _NAMED:
+            named = [*named[:_NAMED], f"{len(named) - _NAMED} more columns"]
+        # Where it is all of them, names would only make it longer.
+        which = "" if len(missing) == columns else f" of {_listed(named)}"
+        yield f"bands{which} are not validated yet: {rows} needed; until then they are wide"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _too_few(steps: int, horizon: int) -> str:
     what = "1 step is" if steps == 1 else f"{steps} steps are"
     if steps < _FEW:
         return (
-            f"{what} too few to learn from; pass a table of at least {2 * horizon} rows for a horizon of {horizon}, "
-            f"{_steps_to_validate(horizon)} for validated bands."
+            f"{what} too few to learn from; pass a table of at least {horizon + 1} rows for a horizon of {horizon}, "
+            f"{_JUDGED * horizon} to have it judged, {_steps_to_validate(horizon)} for validated bands."
         )
-    validated = f" (bands are validated up to {_validated(steps)})" if _validated(steps) else ""
+    if horizon < steps:
+        return (
+            f"between its gaps, {what} too few to learn a horizon of {horizon}; pass a shorter --horizon or more rows."
+        )
+    validated = f", and bands are validated up to {_validated(steps)}" if _validated(steps) else ""
     return (
-        f"{what} too few to learn a horizon of {horizon}; pass a --horizon of at most {steps // 2}{validated}, or more "
-        f"rows."
+        f"{what} too few to learn a horizon of {horizon}; pass a --horizon of at most {steps - 1} (it is judged up to "
+        f"{steps // _JUDGED}{validated}), or more rows."
     )
 
 
 def _validated(steps: int) -> int:
     """The longest horizon whose bands so many steps validate."""
     # How many are needed grows with the horizon.
-    return bisect_right(range(1, steps // 2 + 1), steps, key=_steps_to_validate)
+    return bisect_right(range(1, steps), steps, key=_steps_to_validate)
 
 
 def _steps_to_validate(horizon: int) -> int:

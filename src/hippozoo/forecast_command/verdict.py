@@ -15,6 +15,8 @@ __all__ = ["Verdict", "judge"]
 _CLEAR = 2.0
 # A method with this share of a mixture is what is forecast.
 _MOSTLY = 0.5
+# Errors that differ by less than this share are nearly equal.
+_NEARLY = 0.05
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,13 @@ def judge(
     rivals = {name: error for name, error in errors.items() if name != FORECAST}
     best = min(rivals, key=lambda name: rivals[name])
     share, deviation = comparison.better_by(best, column, horizon)
-    if share is None:
-        return Verdict("worse", f"worse than {_repeating(best, names)}, which makes no error at all", best)
+    if comparison.exact(best, column):
+        # A share of rounding says nothing.
+        if comparison.exact(FORECAST, column):
+            return Verdict("no better", f"exact up to rounding, and so is {_repeating(best, names)}", best, 0.0)
+        none = "no error at all" if share is None else "no error beyond rounding"
+        return Verdict("worse", f"worse than {_repeating(best, names)}, which makes {none}", best)
+    assert share is not None  # it is None beside a rival without errors only
     bar = "" if deviation is None else f" ± {100 * deviation:.0f}"
     clear = deviation is not None and abs(share) > _CLEAR * deviation and abs(share) >= 0.005
     if clear and share > 0:
@@ -88,7 +95,7 @@ def judge(
         said = f"worse than {_repeating(best, names)} by {-100 * share:.0f} %{bar}"
         return Verdict("worse", said, best, share, deviation)
     few = "; too few origins for an error bar" if deviation is None else ""
-    if by.get(best, 0.0) >= _MOSTLY:
+    if by.get(best, 0.0) >= _MOSTLY and abs(share) < _NEARLY:
         said = f"no better than {_repeating(best, names)}, which is what is forecast"
     else:
         clearly = "not clearly" if share > 0 else "no"

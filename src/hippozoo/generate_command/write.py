@@ -21,6 +21,8 @@ __all__ = ["demand_characters", "load_characters", "write_text"]
 
 # From so many characters on, compiled steps save more time than compiling them takes.
 LONG = 20_000
+# What a generator of torch takes.
+_LARGEST_SEED = 2**64 - 1
 
 
 def load_characters(path: str | Path) -> SequenceModel:
@@ -80,7 +82,7 @@ def write_text(
     temperature
         Below 1 likely characters become likelier; the smaller, the fewer surprises.
     seed
-        Of the draws.
+        Of the draws, below 2^64.
 
     Examples
     --------
@@ -93,7 +95,10 @@ def write_text(
     demand_characters(prompt)
     length = whole_number("length", length)
     temperature = positive_number("temperature", temperature)
-    generator = torch.Generator().manual_seed(whole_number("seed", seed, minimum=0))
+    seed = whole_number("seed", seed, minimum=0)
+    if seed > _LARGEST_SEED:
+        raise ValueError(f"seed={shorten(seed)} has more than 64 bits; pass one of at most {_LARGEST_SEED}.")
+    generator = torch.Generator().manual_seed(seed)
     return _written(model, prompt, length, temperature, generator)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PARTS", "date_parts", "joined_dates", "why_it_counts"]
+__all__ = ["PARTS", "date_parts", "holds_hours", "joined_dates", "why_it_counts"]
 
 # What each part may be called, and the whole numbers that it may hold.
 PARTS: dict[str, tuple[frozenset[str], int, int]] = {
@@ -44,6 +44,19 @@ def date_parts(pandas: Any, frame: Any, names: list[str]) -> dict[str, str]:
     keys = np.column_stack([_numbers(pandas, frame[name]) for name in found.values()])
     rising = all(tuple(a) < tuple(b) for a, b in zip(keys[:-1].tolist(), keys[1:].tolist(), strict=True))
     return found if rising else {}
+
+
+def holds_hours(pandas: Any, name: str, cells: Any) -> bool:
+    """Whether a column is called hour and holds the hours of a day, which some count up to 24.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> holds_hours(pandas, "Hour", pandas.Series(["0", "1", "23"])), holds_hours(pandas, "x", pandas.Series([1]))
+    (True, False)
+    """
+    spellings, lowest, highest = PARTS["hour"]
+    return name.strip().lower() in spellings and _whole_between(pandas, cells, lowest, highest + 1)
 
 
 def joined_dates(pandas: Any, frame: Any, parts: Mapping[str, str]) -> Any:

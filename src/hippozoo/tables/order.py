@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 
 __all__ = ["order_problem"]
 
 _DAY, _HOUR = 86_400.0, 3600.0
-_STACKED = "if the table stacks several series, give each a column of its own or pass one at a time"
+_STACKED = "if the table stacks several series, "
 
 
 def order_problem(
-    times: np.ndarray, before: np.ndarray, *, wall_clock: bool = False, time_of_day: str = ""
+    times: np.ndarray, before: np.ndarray, *, wall_clock: bool = False, time_of_day: str = "", series: str = ""
 ) -> tuple[int, str] | None:
     """The first time that is not later than the one before it, and what to say of it; None where all rise.
 
@@ -24,7 +26,9 @@ def order_problem(
     wall_clock
         Whether they are dates that name no zone, which come again when clocks are put back.
     time_of_day
-        A column that holds times of day, if the table has one.
+        A column that holds times of day or hours, if the table has one.
+    series
+        A column that tells rows of the same time apart, if the table has one.
 
     Examples
     --------
@@ -38,6 +42,11 @@ def order_problem(
     if not len(late):
         return None
     at = int(late[0])
+    stacked = _STACKED + (
+        f"which {series!r} tells apart, pass --panel {shlex.quote(series)}"
+        if series
+        else "name the column that tells them apart with --panel, or give each a column of its own"
+    )
     relation = "the same time as" if steps[at - 1] == 0 else "an earlier time than"
     if wall_clock and _clocks_put_back(known, late):
         advice = (
@@ -45,11 +54,11 @@ def order_problem(
             "else keep one row per time"
         )
     elif steps[at - 1] == 0:
-        advice = f"; keep one row per time, or, {_STACKED}"
+        advice = f"; keep one row per time, or, {stacked}"
         if time_of_day:
-            advice = f"; column {time_of_day!r} holds times of day: join the two into one column"
+            advice = f"; column {time_of_day!r} holds times of day: join the two into one column, as 2024-01-31 12:00"
     else:
-        advice = _advice_on_going_back(known, at)
+        advice = _advice_on_going_back(known, at, stacked)
     return at - len(before), f"is {relation} the row before{advice}."
 
 
@@ -61,7 +70,7 @@ def _clocks_put_back(known: np.ndarray, late: np.ndarray) -> bool:
     return bool(early_on_sunday and ago - now < _HOUR and near.sum() == 1)
 
 
-def _advice_on_going_back(known: np.ndarray, at: int) -> str:
+def _advice_on_going_back(known: np.ndarray, at: int, stacked: str) -> str:
     after = known[at + 1 :]
     if (np.diff(known) < 0).all() and len(known) > 2:
         return ": the rows run backwards; sort them by time, the oldest first"
@@ -73,4 +82,4 @@ def _advice_on_going_back(known: np.ndarray, at: int) -> str:
         return f", and the next row goes on after that one; {advice}"
     if at > 1 and known[at] > known[at - 2] and len(after) and after.max() < known[at - 1]:
         return ", and so are all after it; correct the time of the row before, or delete that row"
-    return f"; sort the rows by time, or, {_STACKED}"
+    return f"; sort the rows by time, or, {stacked}"

@@ -14,6 +14,7 @@ from hippozoo.tables.parquet_file import open_parquet
 from hippozoo.tables.problem import TableError
 from hippozoo.tables.table import CHUNK_ROWS, import_pandas
 from hippozoo.tables.times import holds_dates, times_for
+from hippozoo.tables.truths import as_numbers, holds_truths
 
 __all__ = ["spread_panel"]
 
@@ -65,6 +66,7 @@ def spread_panel(
     for name in (series, column, time):
         if name is not None and name not in names:
             raise TableError(f"{path} has no column {name!r}; it has {', '.join(map(repr, names[:20]))}.")
+    frame = as_numbers(frame, [name for name in names if name != series and holds_truths(frame[name])])
     numbers = Numbers(pandas, path, separator)
     rest = [name for name in names if name not in (series, column)]
     if time is None:

@@ -13,13 +13,15 @@ from jaxtyping import Float
 
 from hippozoo._arguments import shorten
 from hippozoo.tables.csv_file import open_csv
-from hippozoo.tables.date_parts import date_parts, joined_dates, why_it_counts
+from hippozoo.tables.date_parts import date_parts, holds_hours, joined_dates, why_it_counts
+from hippozoo.tables.headless import looks_like_a_row
 from hippozoo.tables.numbers import Numbers, why_no_numbers
 from hippozoo.tables.order import order_problem
 from hippozoo.tables.parquet_file import NAMELESS_INDEX, open_parquet
 from hippozoo.tables.problem import TableError
 from hippozoo.tables.time_column import time_column
 from hippozoo.tables.times import Times, holds_dates, holds_times_of_day, times_for
+from hippozoo.tables.truths import all_as_numbers, as_numbers, holds_truths
 
 __all__ = ["CHUNK_ROWS", "Rows", "Table", "import_pandas", "read_table"]
 
@@ -152,6 +154,9 @@ def read_table(
             uncut = _uncut(names, kind)
             raise TableError(f"{path} has no column {name!r}; it has {', '.join(map(repr, names[:20]))}.{uncut}")
     numbers = Numbers(pandas, path, separator, named=bool(columns))
+    truths = [name for name in names if name != time and holds_truths(first[name])]
+    if truths:
+        first, frames = as_numbers(first, truths), all_as_numbers(frames, truths)
     found, parts = time is None and find_time, {}
     if found:
         free = [name for name in names if name not in columns]
@@ -160,8 +165,14 @@ def read_table(
         if parts:
             time = " ".join(parts.values())
             first, frames = _with_times(pandas, first, time, parts), _all_with_times(pandas, frames, time, parts)
-    if time is not None and holds_dates(pandas, path, time, pandas.Series([time]), numbers):
-        notes.append(f"the first line, {', '.join(map(repr, names[:20]))}, was taken for the header; is it a row?")
+    # Who names columns by their numbers knows that these are names.
+    headed_by_date = time is not None and holds_dates(pandas, path, time, pandas.Series([time]), numbers)
+    if headed_by_date or (kind == "csv" and not columns and looks_like_a_row(pandas, first, names, separator)):
+        more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+        notes.append(
+            f"the first line, {', '.join(map(repr, names[:20]))}{more}, was taken for the header; is it a row? Then "
+            f"write a line with names above it"
+        )
     left_out = {} if columns else _without_numbers(pandas, first, [name for name in names if name != time], separator)
     left_out |= {} if columns else dict.fromkeys(parts.values(), f"it is part of the times, {time!r}")
     chosen = tuple(columns) or tuple(name for name in names if name != time and name not in left_out)
@@ -171,6 +182,7 @@ def read_table(
             f"{'; '.join(f'{name!r}: {why}' for name, why in list(left_out.items())[:5])}. Correct these cells, delete "
             f"rows that are no samples (units), or correct the header if it is none.{_uncut(names, kind)}"
         )
+    notes.extend(f"{name!r} holds True and False, which are read as 1 and 0" for name in truths if name in chosen)
     with _told_how_found(time if found else None):
         times = None if time is None else times_for(pandas, path, time, first[time], numbers)
     chunks = _chunks(first, progress, frames, chosen, numbers, times, found)
@@ -187,15 +199,21 @@ def _chunks(
     found: bool,
 ) -> Iterator[tuple[Rows, int]]:
     row, before = 1, np.empty(0)
-    time_of_day = "" if times is None else next((n for n in map(str, frame) if holds_times_of_day(frame[n])), "")
     while frame is not None:
         moments = offsets = None
         if times is not None:
             with _told_how_found(times.name if found else None):
                 moments, offsets = times.read(frame[times.name], row)
                 wall_clock = times.dates and offsets is None
-                problem = order_problem(moments, before, wall_clock=wall_clock, time_of_day=time_of_day)
+                problem = order_problem(moments, before, wall_clock=wall_clock)
                 if problem:
+                    # What else may tell the rows apart is looked for only where it is needed.
+                    others = [name for name in map(str, frame) if name != times.name]
+                    clock, series = _clock(numbers.pandas, frame, others), _series(frame, times.name, others, numbers)
+                    problem = (
+                        order_problem(moments, before, wall_clock=wall_clock, time_of_day=clock, series=series)
+                        or problem
+                    )
                     at, said = problem
                     cell = shorten(str(frame[times.name].iloc[at]))
                     raise TableError(f"{numbers.path}, row {row + at}, column {times.name!r}: {cell} {said}")
@@ -204,6 +222,29 @@ def _chunks(
         yield Rows(row, moments, values, offsets), done
         row += len(frame)
         frame, done = next(frames, (None, 0))
+
+
+def _clock(pandas: Any, frame: Any, names: list[str]) -> str:
+    """A column of times of day, or of hours; empty without one."""
+    found = (n for n in names if holds_times_of_day(frame[n]) or holds_hours(pandas, n, frame[n]))
+    return next(found, "")
+
+
+def _series(frame: Any, time: str, names: list[str], numbers: Numbers) -> str:
+    """A column that names the series of each row: few names that come again, and each only once at a time."""
+    fitting = [
+        name
+        for name in names
+        if 1 < frame[name].nunique() <= len(frame) / 2 and not frame.duplicated([time, name]).any()
+    ]
+    # Names are words more often than numbers, and measured numbers may differ at every time by chance.
+    words = [name for name in fitting if why_no_numbers(numbers.pandas, frame[name], numbers.separator)]
+    return next(iter(words or [name for name in fitting if _are_whole(numbers.pandas, frame[name])]), "")
+
+
+def _are_whole(pandas: Any, cells: Any) -> bool:
+    values = pandas.to_numeric(cells, errors="coerce").to_numpy(dtype=float)
+    return bool((values == np.floor(values)).all())
 
 
 def _with_times(pandas: Any, frame: Any, name: str, parts: Mapping[str, str]) -> Any:

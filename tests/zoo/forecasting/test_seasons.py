@@ -142,3 +142,36 @@ def test_three_years_of_months_are_enough_where_months_are_expected(rng):
         months = 3 * wave(rng, 12)(np.arange(36)) + 0.3 * np.arange(36) + 0.5 * rng.normal(size=36)
         found.append(find_seasons(months, usual=(12,)))
     assert found.count((12,)) >= 16
+
+
+@pytest.mark.parametrize(("period", "rows"), [(12, 36), (7, 24), (24, 72)])
+@pytest.mark.parametrize("level", [50, 100])
+def test_a_season_beside_a_steep_trend_does_not_fade_in_logarithms(period, rows, level, rng):
+    """Of a season of constant size logarithms make one that fades as the level rises, which widens its lines."""
+    time, found = np.arange(rows), []
+    for phase in rng.random(20):
+        wave = 30 * np.sin(2 * np.pi * (time / period + phase)) + 2 * rng.normal(size=rows)
+        found.append(find_seasons(level + 72 * time / rows + wave, usual=(period,)))
+    assert found.count((period,)) >= 15
+
+
+def test_a_short_season_that_grows_with_the_level_is_still_found(rng):
+    time, found = np.arange(36), []
+    for phase in rng.random(20):
+        wave = 0.3 * np.sin(2 * np.pi * (time / 12 + phase)) + 0.02 * rng.normal(size=36)
+        found.append(find_seasons(np.exp(0.03 * time + wave), usual=(12,)))
+    assert found.count((12,)) >= 17
+
+
+def test_short_positive_series_without_a_season_are_given_none(rng):
+    noise = rng.normal(size=(36, 100))
+    families = {
+        "level": 100 + 10 * noise,
+        "trend": 50 + 2 * np.arange(36)[:, None] + 5 * noise,
+        "walk": 200 + 2 * np.arange(36)[:, None] + 3 * noise.cumsum(axis=0),
+        "prices": np.exp(0.05 * noise.cumsum(axis=0)),
+        "growth": np.exp(0.05 * np.arange(36)[:, None] + 0.1 * noise),
+    }
+    found = {name: sum(find_seasons(one, usual=(12,)) != () for one in family.T) for name, family in families.items()}
+    assert max(found.values()) <= 4, found
+    assert sum(found.values()) <= 12, found  # of 500

@@ -280,7 +280,9 @@ def _run_units(
 
 def _demand_parts(experiment: Experiment) -> None:
     if not getattr(experiment.module, "ASSEMBLES_PARTS", False):
-        raise ValueError(f"experiment {experiment.name!r} can only be shown as a whole; run it without so_far.")
+        raise ValueError(
+            f"experiment {experiment.name!r} can only be shown as a whole; leave --so-far out (in Python, so_far=True)."
+        )
 
 
 def _missing_text(missing: Sequence[dict[str, Any]], shown: int = 6) -> str:

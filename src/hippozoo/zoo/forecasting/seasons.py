@@ -22,6 +22,8 @@ _ROWS = 20_160
 # A shorter series tries every period; a longer one those that its autocorrelation proposes.
 _TRIES_ALL = 400
 _PROPOSED = 16
+# A shorter series says by itself whether its changes are relative; a longer one bears the usual choice.
+_SHORT = 100
 # What each harmonic must bring in. Where there is no line, evidence is exponential with mean 1, and the highest sum of
 # evidence less this cost has the tail exp(-_DECAY * sum): _DECAY solves exp(2 d) (1 - d) = 1.
 _COST = 2.0
@@ -121,13 +123,27 @@ def _changes(given: np.ndarray) -> np.ndarray:
             continue
         level = level / largest
         if level.min() > 0.05 * np.median(level) > 0:
-            level = np.log(level)  # seasons grow with the level more often than not
+            level = _in_logarithms(level)
         change = np.diff(level)
         # Nobody knows the first change; the mean in its place keeps 36 months three years.
         change = np.concatenate([[0.0], change - change.mean()])
         if change.std() > 1e-9 * np.abs(level).max():  # below it all is rounding
             columns.append(_clipped(change))
     return np.column_stack(columns) if columns else np.empty((0, 0))
+
+
+def _in_logarithms(level: np.ndarray) -> np.ndarray:
+    """The logarithm of positive levels, because seasons grow with the level more often than not.
+
+    Few periods beside a trend cannot bear the wrong choice: it makes the season swell or fade, and widens its lines. So
+    a short series takes that under which its changes are likelier, as normal numbers of one size.
+    """
+    logarithm = np.log(level)
+    if len(level) < _SHORT:
+        plain, relative = (float(np.log(np.diff(one).std() + 1e-300)) for one in (level, logarithm))
+        if plain < relative + float(logarithm.mean()):
+            return level
+    return logarithm
 
 
 def _clipped(change: np.ndarray) -> np.ndarray:
