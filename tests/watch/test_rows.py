@@ -101,3 +101,35 @@ def test_a_source_that_cannot_be_watched_is_refused_in_words(texts, choices, mes
 def test_a_json_key_that_is_empty_or_absent_at_first_is_watched_too():
     found = layout('{"time": 0, "flow": 1, "heat": null}', '{"time": 1, "flow": 2, "heat": 3, "late": 4}')
     assert found.columns == ("flow", "heat", "late")
+
+
+def dated(count, bad=()):
+    return [bad[k] if k in bad else f"2024-01-{1 + k // 24:02d} {k % 24:02d}:00,{k}" for k in range(count)]
+
+
+@pytest.mark.parametrize("bad", [{5: ",0.5"}, {55: ",0.5"}, {0: "later,0.5"}, {7: ","}, {7: ",,,"}])
+def test_one_row_without_a_time_does_not_cost_the_others_theirs(bad):
+    rows = layout("t,x", *dated(60, bad))
+    assert (rows.time, rows.dates, rows.columns) == ("t", True, ("x",))
+    assert "left out" in rows.read(Line(9, next(iter(bad.values()))))
+
+
+def test_one_json_object_without_a_time_does_not_cost_the_others_theirs():
+    rows = layout('{"x": 3}', *(f'{{"t": "2024-01-01 {k:02d}:00", "x": {k}}}' for k in range(20)))
+    assert (rows.time, rows.columns) == ("t", ("x",))
+    assert rows.read(Line(9, '{"x": 3}')).startswith("line 9: there is no time")
+
+
+def test_one_date_among_numbers_does_not_make_the_times_dates():
+    rows = layout("time,x", *(f"{k},{k}" for k in range(9)), "2024-01-01,3")
+    assert (rows.time, rows.dates) == ("time", False)
+
+
+def test_dates_in_some_rows_only_are_not_the_times_and_that_is_said():
+    notes = []
+    rows = layout("serviced,x", *dated(6), *(f",{k}" for k in range(4)), notes=notes)
+    assert rows.time is None
+    assert notes == [
+        "column 'serviced' holds dates in 6 of its first 10 rows and is not taken for the times: readings are "
+        "numbered. If it holds the times, pass --time serviced."
+    ]

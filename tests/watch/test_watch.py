@@ -348,3 +348,14 @@ def _count(path):
         return 0
     finally:
         database.close()
+
+
+@pytest.mark.parametrize("at", [50, 2900])
+@pytest.mark.parametrize("row", [",0.5", ","])
+def test_a_row_without_a_time_is_left_out_and_the_others_keep_theirs(tmp_path, at, row):
+    rows = [f"2024-01-{1 + k // 1440:02d} {k // 60 % 24:02d}:{k % 60:02d},{k % 7}" for k in range(3000)]
+    rows[at] = row
+    (tmp_path / "one.csv").write_text("\n".join(["t,x", *rows]) + "\n")
+    status, _, warned = watched(tmp_path / "one.csv", tmp_path / "one.db")
+    assert (status.readings, status.left_out, status.dates) == (2999, 1, True)
+    assert warned == [f"line {at + 2}: there is no time; the row is left out."]

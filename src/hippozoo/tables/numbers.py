@@ -12,10 +12,10 @@ import numpy as np
 from hippozoo._arguments import shorten
 from hippozoo.tables.problem import TableError
 
-__all__ = ["Numbers", "filled_cells", "why_no_numbers"]
+__all__ = ["MISSING", "Numbers", "filled_cells", "why_no_numbers"]
 
 # As spreadsheets, databases, R and Python write that there is no value; in any case.
-_MISSING = frozenset({"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"})
+MISSING = frozenset({"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"})
 # Squares of larger ones, summed over a long table, leave the range of float64.
 _LARGEST = 1e140
 # Up to here float64 holds every whole number.
@@ -35,7 +35,7 @@ def _is_numeric(cells: Any) -> bool:
 def _text(cells: Any) -> tuple[Any, Any]:
     """Stripped text, and where a value is missing."""
     text = cells.astype(str).str.strip()
-    return text, cells.isna() | text.str.lower().isin(_MISSING)
+    return text, cells.isna() | text.str.lower().isin(MISSING)
 
 
 def filled_cells(cells: Any) -> Any:

@@ -8,20 +8,16 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from hippozoo._arguments import shorten
+from hippozoo.watch_command.cells import ABSENT, is_missing, read_number, read_time, read_value
 from hippozoo.watch_command.lines import Line
 from hippozoo.watch_command.problem import WatchError
+from hippozoo.watch_command.time_column import find_time, holds_dates
 
-__all__ = ["LARGEST", "Header", "Layout", "Reading", "layout_for"]
-
-# Beyond it squares, and sums of them, leave the range of float64.
-LARGEST = 1e100
-_MISSING = frozenset({"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"})
-_TIME_NAMES = ("time", "timestamp", "date", "datetime", "ts")
+__all__ = ["Header", "Layout", "Reading", "layout_for"]
 
 
 class Reading(NamedTuple):
@@ -78,7 +74,7 @@ class Layout:
             if not isinstance(found, dict):
                 return found
             told = found.get(self.time) if self.time is not None else None
-            cells = [found.get(name, _ABSENT) for name in self.columns]
+            cells = [found.get(name, ABSENT) for name in self.columns]
         else:
             row = _split(line.text, self.separator)
             if row is None:
@@ -95,13 +91,15 @@ class Layout:
             told, cells = row[at], [None if place is None else row[place] for place in places]
         time: float | None = None
         if self.time is not None:
-            time = _time(told, dates=self.dates)
+            time = read_time(told, dates=self.dates)
+            if time is None and is_missing(told):
+                return f"line {line.number}: there is no time; the row is left out."
             if time is None:
                 wanted = "a date such as 2024-01-31 12:00" if self.dates else "a number"
                 return f"line {line.number}: the time {shorten(told)} is not {wanted}; the row is left out."
         values, troubles = [], []
         for name, cell in zip(self.columns, cells, strict=True):
-            value, trouble = _value(cell)
+            value, trouble = read_value(cell)
             values.append(value)
             if trouble:
                 troubles.append(f"line {line.number}, column {name!r}: {trouble}; it counts as missing.")
@@ -115,7 +113,11 @@ class Layout:
     def _header(self, line: Line, row: Sequence[str]) -> Header | None:
         """The header that a row is: the same once more, as when files are put together, or another one."""
         names = tuple(cell.strip() for cell in row)
-        if self._mark not in names or len(set(names)) < len(names) or any(_number(name) is not None for name in names):
+        if (
+            self._mark not in names
+            or len(set(names)) < len(names)
+            or any(read_number(name) is not None for name in names)
+        ):
             return None
         gone = ", ".join(repr(name) for name in self.columns if name not in names)
         if names == self.names:
@@ -143,10 +145,13 @@ class Layout:
         return cells
 
 
-_ABSENT = object()
-
-
-def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), time: str | None = None) -> Layout:
+def layout_for(
+    lines: Sequence[Line],
+    source: str,
+    columns: Sequence[str] = (),
+    time: str | None = None,
+    notes: list[str] | None = None,
+) -> Layout:
     """How to read a source, from its first lines: the header of a CSV file and a row, or a JSON object.
 
     Parameters
@@ -159,6 +164,8 @@ def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), 
         Which to watch; all that hold numbers if none is named.
     time
         The column with times; by default the first that is called so or holds dates.
+    notes
+        What a person should know about the choice is added to them.
 
     Examples
     --------
@@ -190,7 +197,7 @@ def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), 
         kind = "csv"
         if len(filled) < 2:
             raise WatchError(f"{source} has a header and no row yet; watch it with --follow to wait for some.")
-        if all(_number(name) is not None for name in names):
+        if all(read_number(name) is not None for name in names):
             raise WatchError(
                 f"{source} begins with numbers and has no header; put a line with the names of the columns before it, "
                 f"for example time,value."
@@ -207,31 +214,20 @@ def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), 
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise WatchError(f"{source} has no column {name!r}; {hint}It has: {', '.join(map(repr, known))}.")
+    notes = [] if notes is None else notes
+    # A row of separators only is no row, and says nothing about any column.
+    examples = [one for one in examples if not all(map(is_missing, one.values()))]
     if time is None:
-        time = _find_time(known, examples, columns)
-    dates = time is not None and any(_number(one.get(time)) is None and _date(one.get(time)) for one in examples)
+        time = find_time(known, examples, columns, notes)
+    dates = time is not None and holds_dates([one.get(time) for one in examples])
     chosen = tuple(columns) or tuple(
-        name
-        for name in known
-        if name != time and any(_value(one.get(name, ""))[0] == _value(one.get(name, ""))[0] for one in examples)
+        name for name in known if name != time and any(not math.isnan(read_value(one.get(name))[0]) for one in examples)
     )
     if not chosen:
         raise WatchError(
             f"{source} has no column of numbers besides the time; its columns are {', '.join(map(repr, known))}."
         )
     return Layout(kind, names, chosen, time, dates, separator)
-
-
-def _find_time(known: Sequence[str], examples: Sequence[dict[str, Any]], columns: Sequence[str]) -> str | None:
-    """The column of times: one that is called so, or the first that holds dates."""
-    for name in known:
-        if name not in columns and name.strip().lower() in _TIME_NAMES:
-            return name
-    for name in known:
-        cells = [one.get(name) for one in examples]
-        if name not in columns and cells and all(_number(cell) is None and _date(cell) is not None for cell in cells):
-            return name
-    return None
 
 
 def _split(text: str, separator: str) -> list[str] | None:
@@ -242,56 +238,3 @@ def _split(text: str, separator: str) -> list[str] | None:
         return next(csv.reader([text], delimiter=separator), [])
     except csv.Error:
         return None
-
-
-def _number(cell: Any) -> float | None:
-    if isinstance(cell, bool) or cell is None:
-        return None
-    if isinstance(cell, (int, float)):
-        try:
-            return float(cell)
-        except OverflowError:
-            return math.inf
-    try:
-        return float(cell) if isinstance(cell, str) and "_" not in cell else None
-    except ValueError:
-        return None
-
-
-def _date(cell: Any) -> float | None:
-    if not isinstance(cell, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(cell.strip())
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def _time(cell: Any, *, dates: bool) -> float | None:
-    moment = _date(cell) if dates else _number(cell)
-    return moment if moment is not None and math.isfinite(moment) else None
-
-
-def _value(cell: Any) -> tuple[float, str]:
-    """The number, and what is wrong with it; NaN where it is missing or wrong."""
-    if type(cell) is str:  # most cells by far are numbers
-        try:
-            number = float(cell)
-        except ValueError:
-            pass
-        else:
-            if -LARGEST <= number <= LARGEST and "_" not in cell:
-                return number, ""
-    if cell is None or (isinstance(cell, str) and cell.strip().lower() in _MISSING):
-        return math.nan, ""
-    if cell is _ABSENT:
-        return math.nan, "there is no such column in this row"
-    number = _number(cell)
-    if number is None:
-        return math.nan, f"{shorten(cell)} is not a number"
-    if math.isnan(number):
-        return math.nan, ""
-    if abs(number) > LARGEST:
-        return math.nan, f"{shorten(cell)} is beyond {LARGEST:g}"
-    return number, ""

@@ -168,10 +168,13 @@ class Watch:
             return
         with Lines(asked.source, follow=asked.follow, stdin=self.stdin) as lines:
             first = self._first_lines(lines)
-            layout = layout_for(first, self._name, asked.columns, asked.time)
+            notes: list[str] = []
+            layout = layout_for(first, self._name, asked.columns, asked.time, notes)
             every = self._usual_step(first, layout)
             stream = self._stream(layout, every)  # settings that cannot be are refused before a file is made
             with Store(self.out, known | {"layout": asdict(layout), "every": every}, layout.columns) as store:
+                for note in notes:
+                    self.warn(note)
                 yield store, lines, layout, stream, first
 
     def _demand_same(self, layout: Layout, every: float) -> None:

@@ -1,0 +1,78 @@
+"""Cells of a row as numbers and as times."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+from hippozoo._arguments import shorten
+from hippozoo.tables.numbers import MISSING
+
+__all__ = ["ABSENT", "LARGEST", "is_missing", "read_date", "read_number", "read_time", "read_value"]
+
+# Beyond it squares, and sums of them, leave the range of float64.
+LARGEST = 1e100
+# In place of a cell whose column a row does not have.
+ABSENT = object()
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell says that there is no value."""
+    return cell is None or (isinstance(cell, str) and cell.strip().lower() in MISSING)
+
+
+def read_number(cell: Any) -> float | None:
+    """The number that a cell is, finite or not; None if it is none."""
+    if isinstance(cell, bool) or cell is None:
+        return None
+    if isinstance(cell, (int, float)):
+        try:
+            return float(cell)
+        except OverflowError:
+            return math.inf
+    try:
+        return float(cell) if isinstance(cell, str) and "_" not in cell else None
+    except ValueError:
+        return None
+
+
+def read_date(cell: Any) -> float | None:
+    """Seconds since 1970, in UTC where no zone is given; None if the cell is no date."""
+    if not isinstance(cell, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(cell.strip())
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def read_time(cell: Any, *, dates: bool) -> float | None:
+    """A time that can be reckoned with; None if the cell is none."""
+    moment = read_date(cell) if dates else read_number(cell)
+    return moment if moment is not None and math.isfinite(moment) else None
+
+
+def read_value(cell: Any) -> tuple[float, str]:
+    """The number, and what is wrong with it; NaN where it is missing or wrong."""
+    if type(cell) is str:  # most cells by far are numbers
+        try:
+            number = float(cell)
+        except ValueError:
+            pass
+        else:
+            if -LARGEST <= number <= LARGEST and "_" not in cell:
+                return number, ""
+    if is_missing(cell):
+        return math.nan, ""
+    if cell is ABSENT:
+        return math.nan, "there is no such column in this row"
+    number = read_number(cell)
+    if number is None:
+        return math.nan, f"{shorten(cell)} is not a number"
+    if math.isnan(number):
+        return math.nan, ""
+    if abs(number) > LARGEST:
+        return math.nan, f"{shorten(cell)} is beyond {LARGEST:g}"
+    return number, ""
