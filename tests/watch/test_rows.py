@@ -1,9 +1,12 @@
 """Lines as readings, and sentences about those that are none."""
 
 import math
+import sys
+from datetime import UTC, datetime
 
 import pytest
 
+from hippozoo.tables import read_table
 from hippozoo.watch_command.lines import Line
 from hippozoo.watch_command.problem import WatchError
 from hippozoo.watch_command.rows import layout_for
@@ -133,3 +136,112 @@ def test_dates_in_some_rows_only_are_not_the_times_and_that_is_said():
         "column 'serviced' holds dates in 6 of its first 10 rows and is not taken for the times: readings are "
         "numbered. If it holds the times, pass --time serviced."
     ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "next_one"),
+    [
+        ("%d/%m/%Y", "01/04/2024"),
+        ("%m/%d/%Y", "04/01/2024"),
+        ("%d.%m.%Y", "1.4.2024"),
+        ("%d/%m/%Y %H:%M", "01/04/2024 0:00"),
+        ("%d-%b-%Y", "01-Apr-2024"),
+        ("%d %B %Y %H:%M:%S", "1 April 2024 00:00:00"),
+        ("%Y/%m/%d", "2024/04/01"),
+        ("%Y%m%d", "20240401"),
+        ("%Y%m%d%H%M", "202404010000"),
+        ("%Y-%m-%d %I:%M %p", "2024-04-01 12:00 AM"),
+    ],
+)
+@pytest.mark.parametrize("name", ["when", "date"])
+def test_dates_are_read_as_forecast_reads_them(tmp_path, pattern, next_one, name):
+    days = [datetime(2024, 3, day, tzinfo=UTC) for day in range(1, 32)]
+    texts = [f"{name},x", *(f"{day:{pattern}},{day.day}" for day in days)]
+    rows = layout(*texts)
+    assert (rows.time, rows.dates, rows.columns) == (name, True, ("x",))
+    found = [rows.read(Line(k + 2, text)).time for k, text in enumerate(texts[1:])]
+    assert found == [day.timestamp() for day in days]
+    assert rows.read(Line(40, f"{next_one},3")).time == datetime(2024, 4, 1, tzinfo=UTC).timestamp()
+    assert "the row is left out" in rows.read(Line(41, "soon,3"))
+    (tmp_path / "a.csv").write_text("\n".join(texts) + "\n")
+    times = next(read_table(tmp_path / "a.csv", find_time=True).chunks)[0].times
+    assert times is not None
+    assert times.tolist() == found
+
+
+@pytest.mark.parametrize("bad", ["", "soon", "2024", "31/31/2024"])
+def test_one_bad_date_among_those_that_are_not_iso_does_no_harm(bad):
+    texts = [f"{day:02d}/03/2024 00:00,{day}" for day in range(1, 29)]
+    rows = layout("t,x", f"{bad},5", *texts)
+    assert (rows.time, rows.dates) == ("t", True)
+    assert "left out" in rows.read(Line(9, f"{bad},5"))
+
+
+def test_dates_in_json_are_read_alike():
+    rows = layout(*(f'{{"t": "{day}.3.2024", "x": 3}}' for day in range(1, 9)))
+    assert rows.read(Line(9, '{"t": "2.1.1970", "x": 3}')).time == 86400.0
+    rows = layout(*(f'{{"t": {20240300 + day}, "x": 3}}' for day in range(1, 9)))
+    assert rows.read(Line(9, '{"t": 19700102, "x": 3}')).time == 86400.0
+
+
+@pytest.mark.parametrize("choices", [{}, {"time": "t"}])
+@pytest.mark.parametrize(
+    ("cell", "why"),
+    [
+        ("01/02/2024", "'01/02/2024' does not say which number is the day"),
+        ("12:00", "'12:00' is a time of day without a date"),
+    ],
+)
+def test_times_that_cannot_be_read_are_not_passed_over_in_silence(choices, cell, why):
+    with pytest.raises(WatchError, match=f"{why}.*--time"):
+        layout("t,x", *(f"{cell},{k}" for k in range(5)), **choices)
+
+
+def test_words_under_time_are_refused_and_dates_under_another_name_are_found_instead():
+    with pytest.raises(WatchError, match=r"column 'time'.*'soon' is no number and no date.*--time"):
+        layout("time,x", "soon,1", "later,2", "never,3")
+    assert layout("time,when,x", "soon,2024-01-01,1", "later,2024-01-02,2", "never,2024-01-03,3").time == "when"
+
+
+def test_dates_in_a_column_of_another_name_that_cannot_be_read_are_said():
+    notes = []
+    rows = layout("x,serviced", *(f"{k},0{1 + k % 3}/02/2024" for k in range(5)), notes=notes)
+    assert (rows.time, rows.columns) == (None, ("x",))
+    assert len(notes) == 1
+    assert "'01/02/2024' does not say which number is the day" in notes[0]
+    assert "readings are numbered" in notes[0]
+    assert "--time serviced" in notes[0]
+
+
+@pytest.mark.parametrize("name", ["t", "T", "epoch", "unixtime"])
+def test_a_clock_of_numbers_is_taken_for_the_times_and_that_is_said(name):
+    notes = []
+    rows = layout(f"{name},x", *(f"{1_700_000_000 + 7 * k * k},{k % 3}" for k in range(1, 12)), notes=notes)
+    assert (rows.time, rows.dates, rows.columns) == (name, False, ("x",))
+    assert notes == [f"column {name!r} rises like a clock and is taken for the times; --column {name} watches it."]
+    assert layout("t,x", *(f"{5 * k},{k % 3}" for k in range(12))).time == "t"
+    assert layout("t,x", *(f"{5 * k},{k % 3}" for k in range(12)), columns=["t", "x"]).time is None
+
+
+def test_a_temperature_that_rises_is_no_clock_but_it_may_be_said_that_it_is():
+    notes = []
+    rows = layout("t,x", *(f"{20 + 0.1 * k * k},{k % 3}" for k in range(12)), notes=notes)
+    assert (rows.time, rows.columns) == (None, ("t", "x"))
+    assert notes == [
+        "column 't' rises in all of its first 12 rows and is watched; if it holds the times, pass --time t."
+    ]
+    notes = []
+    assert layout("t,x", *(f"{20 + k % 5},{k % 3}" for k in range(12)), notes=notes).columns == ("t", "x")
+    assert notes == []
+
+
+def test_a_date_that_never_changes_is_not_the_time_of_the_rows():
+    rows = layout("exported,when,x", *(f"2024-05-01,2024-01-0{k},{k}" for k in range(1, 6)))
+    assert rows.time == "when"
+
+
+def test_without_pandas_dates_that_are_not_iso_are_not_passed_over_in_silence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert layout("t,x", *dated(5)).time == "t"
+    with pytest.raises(WatchError, match=r"column 't'.*pip install"):
+        layout("t,x", *(f"{day}.3.2024,{day}" for day in range(1, 9)))

@@ -359,3 +359,35 @@ def test_a_row_without_a_time_is_left_out_and_the_others_keep_theirs(tmp_path, a
     status, _, warned = watched(tmp_path / "one.csv", tmp_path / "one.db")
     assert (status.readings, status.left_out, status.dates) == (2999, 1, True)
     assert warned == [f"line {at + 2}: there is no time; the row is left out."]
+
+
+def test_a_stream_keeps_the_format_of_dates_that_it_began_with(tmp_path):
+    days = [f"{day:02d}/{month:02d}/2024,{day % 7}" for month in (3, 4) for day in range(1, 29)]
+    source = tmp_path / "days.csv"
+    source.write_text("\n".join(["t,x", *days[:28]]) + "\n")
+    watched(source, tmp_path / "days.db", every=86400.0)
+    source.write_text("\n".join(["t,x", *days]) + "\n")  # by themselves the next ones could be April or any other month
+    status, _, warned = watched(source, tmp_path / "days.db")
+    assert (status.readings, status.left_out, status.late, warned) == (56, 0, 0, [])
+    times = [row[2] for row in tables(tmp_path / "days.db", ["readings"])["readings"]]
+    assert (times[0], times[28]) == (1709251200.0, 1711929600.0)
+
+
+def test_a_database_of_plain_dates_has_the_settings_that_it_always_had(tmp_path):
+    watched(series(tmp_path / "pump.csv", 60, spike=50), tmp_path / "pump.db")
+    settings = dict(tables(tmp_path / "pump.db", ["settings"])["settings"])
+    assert list(json.loads(settings["layout"])) == ["kind", "names", "columns", "time", "dates", "separator"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (["1/5/2024,1"] * 9 + ["31/5/2024,1"] * 9, "column 'time' do not rise in the first 18 rows"),
+        (["2024-01-01,1"], "too few rows with times"),
+        ([",1"] * 9, "column 'time': its first 9 rows hold no time"),
+    ],
+)
+def test_without_a_usual_step_the_true_cause_is_said(tmp_path, rows, words):
+    (tmp_path / "a.csv").write_text("\n".join(["time,x", *rows]) + "\n")
+    with pytest.raises(WatchError, match=words):
+        watched(tmp_path / "a.csv", tmp_path / "a.db")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
 from typing import Any
 
 from hippozoo._arguments import shorten
 from hippozoo.tables.numbers import MISSING
+from hippozoo.tables.one_date import iso_date
 
-__all__ = ["ABSENT", "LARGEST", "is_missing", "read_date", "read_number", "read_time", "read_value"]
+__all__ = ["ABSENT", "LARGEST", "is_missing", "read_date", "read_number", "read_value"]
 
 # Beyond it squares, and sums of them, leave the range of float64.
 LARGEST = 1e100
@@ -38,20 +38,8 @@ def read_number(cell: Any) -> float | None:
 
 
 def read_date(cell: Any) -> float | None:
-    """Seconds since 1970, in UTC where no zone is given; None if the cell is no date."""
-    if not isinstance(cell, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(cell.strip())
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def read_time(cell: Any, *, dates: bool) -> float | None:
-    """A time that can be reckoned with; None if the cell is none."""
-    moment = read_date(cell) if dates else read_number(cell)
-    return moment if moment is not None and math.isfinite(moment) else None
+    """Seconds since 1970 of a date in ISO 8601; None if the cell is none."""
+    return iso_date(cell.strip()) if isinstance(cell, str) else None
 
 
 def read_value(cell: Any) -> tuple[float, str]:

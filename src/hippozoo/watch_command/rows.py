@@ -6,16 +6,16 @@ import csv
 import difflib
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from hippozoo._arguments import shorten
-from hippozoo.watch_command.cells import ABSENT, is_missing, read_number, read_time, read_value
+from hippozoo.watch_command.cells import ABSENT, is_missing, read_number, read_value
 from hippozoo.watch_command.lines import Line
 from hippozoo.watch_command.problem import WatchError
-from hippozoo.watch_command.time_column import find_time, holds_dates
+from hippozoo.watch_command.time_column import Times, find_times
 
 __all__ = ["Header", "Layout", "Reading", "layout_for"]
 
@@ -54,6 +54,8 @@ class Layout:
         Whether times are dates (seconds since 1970, read as UTC where no zone is given) or plain numbers.
     separator
         Of a CSV file.
+    written
+        How dates are written, where it is not ISO 8601; as of `Times`.
     """
 
     kind: str
@@ -62,6 +64,11 @@ class Layout:
     time: str | None
     dates: bool
     separator: str = ","
+    written: str = ""
+
+    def as_settings(self) -> dict[str, Any]:
+        """What a database keeps of it; not what came later and is as before, so that older ones are the same."""
+        return {name: value for name, value in asdict(self).items() if name not in _LATER or value != _LATER[name]}
 
     def read(self, line: Line) -> Reading | Header | str | None:
         """The reading of a line; a sentence if it is none; None for an empty line or the header in the first one."""
@@ -91,11 +98,12 @@ class Layout:
             told, cells = row[at], [None if place is None else row[place] for place in places]
         time: float | None = None
         if self.time is not None:
-            time = read_time(told, dates=self.dates)
+            time = self._read_time(told)
             if time is None and is_missing(told):
                 return f"line {line.number}: there is no time; the row is left out."
             if time is None:
                 wanted = "a date such as 2024-01-31 12:00" if self.dates else "a number"
+                wanted = "a date like those before" if self.written else wanted
                 return f"line {line.number}: the time {shorten(told)} is not {wanted}; the row is left out."
         values, troubles = [], []
         for name, cell in zip(self.columns, cells, strict=True):
@@ -130,6 +138,10 @@ class Layout:
         return Header(names, "" if first and names == self.names else f"line {line.number} {text}")
 
     @cached_property
+    def _read_time(self) -> Callable[[Any], float | None]:
+        return Times(self.dates, self.written).reader()
+
+    @cached_property
     def _places(self) -> tuple[int, list[int | None]]:
         """Where the time and the columns stand in a row; None for a column that has vanished."""
         at = 0 if self.time is None else self.names.index(self.time)
@@ -143,6 +155,9 @@ class Layout:
         if not isinstance(cells, dict):
             return f"line {line.number} is not a JSON object but {shorten(cells)}; the row is left out."
         return cells
+
+
+_LATER = {"written": ""}
 
 
 def layout_for(
@@ -217,9 +232,7 @@ def layout_for(
     notes = [] if notes is None else notes
     # A row of separators only is no row, and says nothing about any column.
     examples = [one for one in examples if not all(map(is_missing, one.values()))]
-    if time is None:
-        time = find_time(known, examples, columns, notes)
-    dates = time is not None and holds_dates([one.get(time) for one in examples])
+    time, times = find_times(source, known, examples, columns, time, notes)
     chosen = tuple(columns) or tuple(
         name for name in known if name != time and any(not math.isnan(read_value(one.get(name))[0]) for one in examples)
     )
@@ -227,7 +240,7 @@ def layout_for(
         raise WatchError(
             f"{source} has no column of numbers besides the time; its columns are {', '.join(map(repr, known))}."
         )
-    return Layout(kind, names, chosen, time, dates, separator)
+    return Layout(kind, names, chosen, time, times.dates, separator, times.written)
 
 
 def _split(text: str, separator: str) -> list[str] | None:

@@ -153,7 +153,7 @@ class Watch:
             layout = Layout(**{name: _tupled(value) for name, value in found["layout"].items()})
             self._demand_same(layout, found["every"])
             columns, every = layout.columns, float(found["every"])
-            with Store(self.out, known | {"layout": asdict(layout), "every": every}, columns) as store:
+            with Store(self.out, known | {"layout": layout.as_settings(), "every": every}, columns) as store:
                 if asked.source == STANDARD_INPUT and layout.time is None and store.progress.readings:
                     raise WatchError(
                         "standard input without times cannot be gone on with, since nothing says which rows are new; "
@@ -172,7 +172,7 @@ class Watch:
             layout = layout_for(first, self._name, asked.columns, asked.time, notes)
             every = self._usual_step(first, layout)
             stream = self._stream(layout, every)  # settings that cannot be are refused before a file is made
-            with Store(self.out, known | {"layout": asdict(layout), "every": every}, layout.columns) as store:
+            with Store(self.out, known | {"layout": layout.as_settings(), "every": every}, layout.columns) as store:
                 for note in notes:
                     self.warn(note)
                 yield store, lines, layout, stream, first
@@ -213,6 +213,12 @@ class Watch:
         readings = [one for one in map(layout.read, first[: _FIRST_ROWS + 1]) if isinstance(one, Reading)]
         times = [one.time for one in readings if one.time is not None]
         steps = [after - before for before, after in pairwise(times) if after > before]
+        if len(steps) < _FEWEST_ROWS - 1 <= len(times) - 1:
+            raise WatchError(
+                f"{self._name}: the times in column {layout.time!r} do not rise in the first {len(times)} rows, so the "
+                f"usual step between them cannot be seen; pass --every with its length, sort the rows by time, or name "
+                f"another column with --time."
+            )
         if len(steps) < _FEWEST_ROWS - 1:
             raise WatchError(
                 f"{self._name} has too few rows with times to see the usual step between them; "
