@@ -391,3 +391,59 @@ def test_without_a_usual_step_the_true_cause_is_said(tmp_path, rows, words):
     (tmp_path / "a.csv").write_text("\n".join(["time,x", *rows]) + "\n")
     with pytest.raises(WatchError, match=words):
         watched(tmp_path / "a.csv", tmp_path / "a.db")
+
+
+def set_aside(path, name):
+    """Take a setting away, as in a database that was made before there was one."""
+    database = sqlite3.connect(path)
+    database.execute("DELETE FROM settings WHERE name = ?", [name])
+    database.commit()
+    database.close()
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["new", "made before"])
+def test_the_same_file_under_another_path_is_gone_on_with(tmp_path, monkeypatch, before):
+    (tmp_path / "w").mkdir()
+    content = series(tmp_path / "w" / "s.csv", 60, spike=50).read_text()
+    monkeypatch.chdir(tmp_path)
+    watched("w/s.csv", tmp_path / "w" / "s.db")
+    if before:
+        set_aside(tmp_path / "w" / "s.db", "path")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "w" / "s.csv")
+    (tmp_path / "w" / "other.csv").write_text(content)
+    for folder, source in (
+        ("w", "s.csv"),
+        (".", tmp_path / "w" / "s.csv"),
+        (".", "w/../w/s.csv"),
+        ("w", "../link.csv"),
+    ):
+        monkeypatch.chdir(tmp_path / folder)
+        with (tmp_path / "w" / "s.csv").open("a") as file:
+            content += f"{60 * content.count(chr(10)) - 60},0.5\n"
+            file.write(content.splitlines()[-1] + "\n")
+        status, _, _ = watched(source, tmp_path / "w" / "s.db")
+        assert status.readings == content.count("\n") - 1
+    monkeypatch.chdir(tmp_path / "w")
+    with pytest.raises(WatchError, match=r"made with source='w/s\.csv'.*'other\.csv'"):
+        watched("other.csv", tmp_path / "w" / "s.db")
+    with pytest.raises(WatchError, match="source="):
+        watched("-", tmp_path / "w" / "s.db")
+
+
+def test_a_folder_that_moves_with_its_database_is_gone_on_with(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    series(tmp_path / "a" / "s.csv", 60, spike=50)
+    monkeypatch.chdir(tmp_path / "a")
+    watched("s.csv", tmp_path / "a" / "s.db")
+    (tmp_path / "a").rename(tmp_path / "b")
+    monkeypatch.chdir(tmp_path / "b")
+    assert watched("s.csv", tmp_path / "b" / "s.db")[0].readings == 60
+
+
+def test_a_file_that_was_replaced_is_known_by_its_path(tmp_path, monkeypatch):
+    source = series(tmp_path / "s.csv", 60, spike=50)
+    monkeypatch.chdir(tmp_path)
+    watched("s.csv", tmp_path / "s.db")
+    (tmp_path / "next.csv").write_text(source.read_text() + "3600,0.5\n")  # as an editor saves, another inode
+    (tmp_path / "next.csv").rename(source)
+    assert watched(source, tmp_path / "s.db")[0].readings == 61

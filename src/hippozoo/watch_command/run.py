@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import signal
 import statistics
@@ -153,7 +154,9 @@ class Watch:
             layout = Layout(**{name: _tupled(value) for name, value in found["layout"].items()})
             self._demand_same(layout, found["every"])
             columns, every = layout.columns, float(found["every"])
-            with Store(self.out, known | {"layout": layout.as_settings(), "every": every}, columns) as store:
+            if self._is_same_source(found):
+                known["source"] = found["source"]  # as it was called at first
+            with Store(self.out, known | {"layout": found["layout"], "every": every}, columns) as store:
                 if asked.source == STANDARD_INPUT and layout.time is None and store.progress.readings:
                     raise WatchError(
                         "standard input without times cannot be gone on with, since nothing says which rows are new; "
@@ -172,10 +175,23 @@ class Watch:
             layout = layout_for(first, self._name, asked.columns, asked.time, notes)
             every = self._usual_step(first, layout)
             stream = self._stream(layout, every)  # settings that cannot be are refused before a file is made
-            with Store(self.out, known | {"layout": layout.as_settings(), "every": every}, layout.columns) as store:
+            known |= {"layout": layout.as_settings(), "every": every}
+            if asked.source != STANDARD_INPUT:
+                known["path"] = os.path.abspath(asked.source)  # noqa: PTH100  (links may lead elsewhere one day)
+            with Store(self.out, known, layout.columns) as store:
                 for note in notes:
                     self.warn(note)
                 yield store, lines, layout, stream, first
+
+    def _is_same_source(self, found: dict[str, Any]) -> bool:
+        """Whether the source is the file that a database was begun with, whatever the path to it is now."""
+        now, was = self.settings.source, found["source"]
+        if now == was or STANDARD_INPUT in (now, was):
+            return now == was
+        if Path(now).resolve() == Path(found.get("path", was)).resolve():
+            return True
+        # Before paths were kept whole, nobody knows where a relative one began; the file is known by its number then.
+        return "path" not in found and Path(now).exists() and Path(now).stat().st_ino == Store.place_of(self.out).inode
 
     def _demand_same(self, layout: Layout, every: float) -> None:
         """A database goes on with what it was begun with; what is asked for anew must agree."""
