@@ -245,3 +245,29 @@ def test_without_pandas_dates_that_are_not_iso_are_not_passed_over_in_silence(mo
     assert layout("t,x", *dated(5)).time == "t"
     with pytest.raises(WatchError, match=r"column 't'.*pip install"):
         layout("t,x", *(f"{day}.3.2024,{day}" for day in range(1, 9)))
+
+
+def test_a_column_that_is_empty_at_first_is_watched_and_that_is_said():
+    notes = []
+    rows = layout("t,x,y,", "2024-01-01,,1,", "2024-01-02,NA,2,", "2024-01-03,,3,", notes=notes)
+    assert rows.columns == ("x", "y")
+    assert notes == [
+        "empty so far, and watched from the first number on: 'x'; name the columns to watch with --column to leave it "
+        "out."
+    ]
+    assert layout("t,x,y", "2024-01-01,,1", "2024-01-02,,2", columns=["y"], notes=notes).columns == ("y",)
+    assert len(notes) == 1
+
+
+def test_columns_of_words_are_not_watched_and_that_is_said():
+    notes = []
+    assert layout("time,name,state,flow", "1,pump,off,3", "2,pump,,3", notes=notes).columns == ("flow",)
+    assert notes == [
+        "not watched, since the first rows hold no number: 'name', 'state'; --column watches what is named."
+    ]
+
+
+def test_rows_that_do_not_fit_the_header_say_nothing_about_its_columns():
+    with pytest.raises(WatchError, match="no column of numbers"):
+        layout("a,b", "1,2,3", "4,5,6")
+    assert layout(",x", "0,5", "1,6").columns == ("", "x")

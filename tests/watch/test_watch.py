@@ -17,6 +17,7 @@ from numpy.testing import assert_array_equal
 
 from hippozoo.watch_command.problem import WatchError
 from hippozoo.watch_command.run import Settings, Watch
+from hippozoo.watch_command.show import write_page
 
 # All but the snapshots, whose header safetensors writes in any order.
 TABLES = ("settings", "columns", "readings", "alarms", "troubles", "progress")
@@ -447,3 +448,25 @@ def test_a_file_that_was_replaced_is_known_by_its_path(tmp_path, monkeypatch):
     (tmp_path / "next.csv").write_text(source.read_text() + "3600,0.5\n")  # as an editor saves, another inode
     (tmp_path / "next.csv").rename(source)
     assert watched(source, tmp_path / "s.db")[0].readings == 61
+
+
+def test_a_column_that_is_empty_at_first_is_watched_from_its_first_number_on(tmp_path):
+    rows = [f"2024-01-01 {k // 60:02d}:{k % 60:02d},{'' if k < 3 else k % 5},{k % 7}" for k in range(53)]
+    source = tmp_path / "late.csv"
+    source.write_text("\n".join(["t,x,y", *rows[:3]]) + "\n")
+    _, _, warned = watched(source, tmp_path / "late.db")
+    assert "'x'" in warned[0]
+    source.write_text("\n".join(["t,x,y", *rows]) + "\n")
+    watched(source, tmp_path / "late.db")
+    watched(source, tmp_path / "once.db")
+    found = tables(tmp_path / "late.db")
+    assert found == tables(tmp_path / "once.db")
+    assert [name for _, name in found["columns"]] == ["x", "y"]
+    assert [row[3] for row in found["readings"] if row[1] == 0] == [None] * 3 + [float(k % 5) for k in range(3, 53)]
+    assert write_page(tmp_path / "late.db", tmp_path / "late.html").exists()
+
+
+def test_a_page_of_a_column_that_is_still_empty_can_be_drawn(tmp_path):
+    (tmp_path / "a.csv").write_text("t,x,y\n" + "".join(f"2024-01-01 00:{k:02d},,{k % 7}\n" for k in range(50)))
+    watched(tmp_path / "a.csv", tmp_path / "a.db")
+    assert write_page(tmp_path / "a.db", tmp_path / "a.html").exists()

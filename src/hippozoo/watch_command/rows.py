@@ -233,14 +233,35 @@ def layout_for(
     # A row of separators only is no row, and says nothing about any column.
     examples = [one for one in examples if not all(map(is_missing, one.values()))]
     time, times = find_times(source, known, examples, columns, time, notes)
-    chosen = tuple(columns) or tuple(
-        name for name in known if name != time and any(not math.isnan(read_value(one.get(name))[0]) for one in examples)
-    )
+    chosen = tuple(columns) or _watched([name for name in known if name != time], examples, notes)
     if not chosen:
         raise WatchError(
             f"{source} has no column of numbers besides the time; its columns are {', '.join(map(repr, known))}."
         )
     return Layout(kind, names, chosen, time, times.dates, separator, times.written)
+
+
+def _watched(names: Sequence[str], examples: Sequence[dict[str, Any]], notes: list[str]) -> tuple[str, ...]:
+    """The columns of numbers, and those that are empty so far: a database cannot take in another column later."""
+    if not examples:
+        return ()
+    filled = {name: [cell for one in examples if not is_missing(cell := one.get(name))] for name in names}
+    # A separator at the end of every line makes a column without a name, and without values.
+    empty = [name for name in names if name and not filled[name]]
+    numbers = [name for name in names if any(not math.isnan(read_value(cell)[0]) for cell in filled[name])]
+    if empty:
+        notes.append(
+            f"empty so far, and watched from the first number on: {', '.join(map(repr, empty))}; name the columns to "
+            f"watch with --column to leave {'it' if len(empty) == 1 else 'them'} out."
+        )
+    said = " ".join(notes)  # of dates that are not the times
+    others = [name for name in names if filled[name] and name not in numbers and repr(name) not in said]
+    if others and (numbers or empty):
+        notes.append(
+            f"not watched, since the first rows hold no number: {', '.join(map(repr, others))}; --column watches what "
+            f"is named."
+        )
+    return tuple(name for name in names if name in numbers or name in empty)
 
 
 def _split(text: str, separator: str) -> list[str] | None:
