@@ -271,3 +271,43 @@ def test_rows_that_do_not_fit_the_header_say_nothing_about_its_columns():
     with pytest.raises(WatchError, match="no column of numbers"):
         layout("a,b", "1,2,3", "4,5,6")
     assert layout(",x", "0,5", "1,6").columns == ("", "x")
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_decimal_commas_are_read_where_columns_are_separated_by_something_else(separator):
+    rows = layout(f"t{separator}x", *(f"{day:02d}.03.2024{separator}{day},5" for day in range(1, 9)))
+    assert (rows.time, rows.columns) == ("t", ("x",))
+    assert rows.read(Line(9, f"01.04.2024{separator}-0,25")).values == (-0.25,)
+    assert rows.read(Line(9, f"01.04.2024{separator}3")).values == (3.0,)
+    wrong = rows.read(Line(9, f"01.04.2024{separator}1.234"))
+    assert math.isnan(wrong.values[0])
+    assert wrong.troubles == (
+        "line 9, column 'x': '1.234' has a point, and numbers before it a decimal comma; it counts as missing.",
+    )
+    assert "'high' is not a number" in rows.read(Line(9, f"01.04.2024{separator}high")).troubles[0]
+    assert rows.read(Line(9, f"01.04.2024{separator}")).troubles == ()
+
+
+def test_times_may_have_decimal_commas_too():
+    rows = layout("time;x", *(f"{k},5;{k},25" for k in range(5)))
+    assert rows.read(Line(9, "7,5;1,5")) == (9, 7.5, (1.5,), ())
+
+
+def test_with_semicolons_and_whole_numbers_at_first_either_mark_is_read():
+    rows = layout("time;x", *(f"{k};{k}" for k in range(5)))
+    assert rows.read(Line(9, "7;1,5")).values == rows.read(Line(9, "7;1.5")).values == (1.5,)
+    rows = layout("time;x", *(f"{k};{k}.5" for k in range(5)))
+    assert "'1,5' is not a number" in rows.read(Line(9, "7;1,5")).troubles[0]
+
+
+def test_commas_that_may_separate_thousands_are_said():
+    notes = []
+    rows = layout("time\tx\ty", *(f"{k}\t1,23{k}\t2" for k in range(5)), notes=notes)
+    assert rows.columns == ("y",)
+    assert "'1,230' may be a decimal comma or separate thousands" in notes[0]
+
+
+@pytest.mark.parametrize("texts", [["time,x", '0,"1,5"', '1,"2,5"'], ['{"time": 0, "x": "1,5"}']])
+def test_where_decimal_commas_are_not_read_that_is_said(texts):
+    with pytest.raises(WatchError, match=r"no column of numbers.*'1,5' has a decimal comma.*semicolons or tabs"):
+        layout(*texts)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from hippozoo.watch_command import run
 from hippozoo.watch_command.problem import WatchError
 from hippozoo.watch_command.run import Settings, Watch
 from hippozoo.watch_command.show import write_page
@@ -470,3 +471,20 @@ def test_a_page_of_a_column_that_is_still_empty_can_be_drawn(tmp_path):
     (tmp_path / "a.csv").write_text("t,x,y\n" + "".join(f"2024-01-01 00:{k:02d},,{k % 7}\n" for k in range(50)))
     watched(tmp_path / "a.csv", tmp_path / "a.db")
     assert write_page(tmp_path / "a.db", tmp_path / "a.html").exists()
+
+
+def test_more_alarms_than_can_come_are_not_promised(tmp_path):
+    source = series(tmp_path / "pump.csv", 60, spike=50)
+    with pytest.raises(WatchError, match=r"--rate 100: .*150 readings.*pass at most 6"):
+        watched(source, tmp_path / "pump.db", rate=100.0)
+    assert not (tmp_path / "pump.db").exists()
+    watched(source, tmp_path / "pump.db", rate=6.0)
+
+
+def test_a_database_that_was_made_with_a_higher_rate_still_opens(tmp_path, monkeypatch):
+    source = series(tmp_path / "pump.csv", 60, spike=50)
+    with monkeypatch.context() as before:
+        before.setattr(run, "_MOST_ALARMS", 1000)
+        watched(source, tmp_path / "pump.db", rate=100.0)
+    _, _, warned = watched(source, tmp_path / "pump.db", rate=100.0)
+    assert warned[0].startswith("--rate 100: ")

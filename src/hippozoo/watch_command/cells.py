@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from hippozoo._arguments import shorten
-from hippozoo.tables.numbers import MISSING
+from hippozoo.tables.numbers import MISSING, mark_in, with_point
 from hippozoo.tables.one_date import iso_date
 
-__all__ = ["ABSENT", "LARGEST", "is_missing", "read_date", "read_number", "read_value"]
+__all__ = ["ABSENT", "LARGEST", "is_missing", "read_date", "read_number", "read_value", "value_reader"]
 
 # Beyond it squares, and sums of them, leave the range of float64.
 LARGEST = 1e100
@@ -64,3 +65,26 @@ def read_value(cell: Any) -> tuple[float, str]:
     if abs(number) > LARGEST:
         return math.nan, f"{shorten(cell)} is beyond {LARGEST:g}"
     return number, ""
+
+
+def value_reader(marks: str) -> Callable[[Any], tuple[float, str]]:
+    """As `read_value`, for numbers with these decimal marks.
+
+    Examples
+    --------
+    >>> value_reader(",")("1,5"), value_reader(",.")("1.5")
+    ((1.5, ''), (1.5, ''))
+    """
+    if marks == ".":
+        return read_value
+
+    def read(cell: Any) -> tuple[float, str]:
+        if not isinstance(cell, str):
+            return read_value(cell)
+        text = cell.strip()
+        if "." not in marks and mark_in(text) == ".":
+            # As forecast does: 1.234 may well be a thousand and more.
+            return math.nan, f"{shorten(cell)} has a point, and numbers before it a decimal comma"
+        return read_value(with_point(text))
+
+    return read

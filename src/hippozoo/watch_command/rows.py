@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from hippozoo._arguments import shorten
-from hippozoo.watch_command.cells import ABSENT, is_missing, read_number, read_value
+from hippozoo.tables.numbers import decimal_mark, mark_in, with_point
+from hippozoo.watch_command.cells import ABSENT, is_missing, read_number, read_value, value_reader
 from hippozoo.watch_command.lines import Line
 from hippozoo.watch_command.problem import WatchError
 from hippozoo.watch_command.time_column import Times, find_times
@@ -56,6 +57,8 @@ class Layout:
         Of a CSV file.
     written
         How dates are written, where it is not ISO 8601; as of `Times`.
+    marks
+        The decimal marks that numbers may have.
     """
 
     kind: str
@@ -65,6 +68,7 @@ class Layout:
     dates: bool
     separator: str = ","
     written: str = ""
+    marks: str = "."
 
     def as_settings(self) -> dict[str, Any]:
         """What a database keeps of it; not what came later and is as before, so that older ones are the same."""
@@ -98,7 +102,7 @@ class Layout:
             told, cells = row[at], [None if place is None else row[place] for place in places]
         time: float | None = None
         if self.time is not None:
-            time = self._read_time(told)
+            time = self._read_time(with_point(told.strip()) if self.marks != "." and isinstance(told, str) else told)
             if time is None and is_missing(told):
                 return f"line {line.number}: there is no time; the row is left out."
             if time is None:
@@ -107,7 +111,7 @@ class Layout:
                 return f"line {line.number}: the time {shorten(told)} is not {wanted}; the row is left out."
         values, troubles = [], []
         for name, cell in zip(self.columns, cells, strict=True):
-            value, trouble = read_value(cell)
+            value, trouble = self._read_value(cell)
             values.append(value)
             if trouble:
                 troubles.append(f"line {line.number}, column {name!r}: {trouble}; it counts as missing.")
@@ -142,6 +146,10 @@ class Layout:
         return Times(self.dates, self.written).reader()
 
     @cached_property
+    def _read_value(self) -> Callable[[Any], tuple[float, str]]:
+        return value_reader(self.marks)
+
+    @cached_property
     def _places(self) -> tuple[int, list[int | None]]:
         """Where the time and the columns stand in a row; None for a column that has vanished."""
         at = 0 if self.time is None else self.names.index(self.time)
@@ -157,7 +165,7 @@ class Layout:
         return cells
 
 
-_LATER = {"written": ""}
+_LATER = {"written": "", "marks": "."}
 
 
 def layout_for(
@@ -199,7 +207,7 @@ def layout_for(
         cells = Layout("json", (), (), None, False)._json_cells(filled[0])
         if isinstance(cells, str):
             raise WatchError(f"{source}: {cells}")
-        kind, names, separator = "json", (), ","
+        kind, names, separator, rows = "json", (), ",", []
         found = [Layout("json", (), (), None, False)._json_cells(line) for line in filled]
         examples = [cells for cells in found if isinstance(cells, dict)]
         known = tuple(dict.fromkeys(str(name) for cells in examples for name in cells))
@@ -232,13 +240,23 @@ def layout_for(
     notes = [] if notes is None else notes
     # A row of separators only is no row, and says nothing about any column.
     examples = [one for one in examples if not all(map(is_missing, one.values()))]
+    marks = "." if kind == "json" else _marks([row for row in rows if row is not None], separator, notes)
+    if marks != ".":
+        examples = [{name: with_point(cell.strip()) for name, cell in one.items()} for one in examples]
     time, times = find_times(source, known, examples, columns, time, notes)
     chosen = tuple(columns) or _watched([name for name in known if name != time], examples, notes)
     if not chosen:
+        cells = (cell.strip() for one in examples for cell in one.values() if isinstance(cell, str))
+        comma = next((cell for cell in cells if mark_in(cell) == ","), None)
+        hint = (
+            f" {comma!r} has a decimal comma, which is read where semicolons or tabs separate the columns; write them "
+            f"so, or write numbers with a decimal point."
+        )
         raise WatchError(
             f"{source} has no column of numbers besides the time; its columns are {', '.join(map(repr, known))}."
+            f"{'' if comma is None else hint}"
         )
-    return Layout(kind, names, chosen, time, times.dates, separator, times.written)
+    return Layout(kind, names, chosen, time, times.dates, separator, times.written, marks)
 
 
 def _watched(names: Sequence[str], examples: Sequence[dict[str, Any]], notes: list[str]) -> tuple[str, ...]:
@@ -262,6 +280,22 @@ def _watched(names: Sequence[str], examples: Sequence[dict[str, Any]], notes: li
             f"is named."
         )
     return tuple(name for name in names if name in numbers or name in empty)
+
+
+def _marks(rows: Sequence[Sequence[str]], separator: str, notes: list[str]) -> str:
+    """The decimal marks that the numbers of a CSV file may have, by its first rows."""
+    if separator == ",":
+        return "."
+    cells = [cell.strip() for row in rows for cell in row]
+    mark = decimal_mark(cells, separator)
+    if mark is None:
+        comma = next(cell for cell in cells if mark_in(cell) == ",")
+        notes.append(
+            f"the comma of {comma!r} may be a decimal comma or separate thousands, so such cells are no numbers; write "
+            f"numbers with a decimal point."
+        )
+    # With semicolons and whole numbers so far, either mark may come; with tabs a comma may separate thousands.
+    return mark or (",." if mark == "" and separator == ";" else ".")
 
 
 def _split(text: str, separator: str) -> list[str] | None:

@@ -26,7 +26,7 @@ from hippozoo.watch_command.lines import STANDARD_INPUT, Line, Lines
 from hippozoo.watch_command.problem import WatchError
 from hippozoo.watch_command.rows import Header, Layout, Reading, layout_for
 from hippozoo.watch_command.store import Alarm, Batch, FullDiskError, Kept, Progress, Store
-from hippozoo.zoo.forecasting import ForecastStream, Pushed, forecaster_for
+from hippozoo.zoo.forecasting import Detector, ForecastStream, Pushed, forecaster_for
 from hippozoo.zoo.forecasting import alarm as stream_alarm
 
 __all__ = ["Settings", "Status", "Watch"]
@@ -42,6 +42,8 @@ _MOST_CELLS = 10_000
 _MANY_STEPS, _SAME_STEP = 20, 0.25
 # A clock that is so many usual steps ahead is wrong; and after so many late rows in a row it is said what can be done.
 _TOO_FAR, _MANY_LATE = 1e9, 20
+# No more whole alarms fit into 1,000 readings: after each the detector is silent for a while.
+_MOST_ALARMS = 1000 // Detector.silence
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,10 @@ class Watch:
     def _opened(self) -> Iterator[tuple[Store, Lines, Layout, ForecastStream, list[Line]]]:
         asked = self.settings
         known = {"source": asked.source, "horizon": asked.horizon, "season": asked.season, "rate": asked.rate}
+        too_many = "" if asked.rate <= _MOST_ALARMS else self._too_many()
         if Store.is_begun(self.out):
+            if too_many:
+                self.warn(too_many)  # as it was begun before this was refused
             found = Store.settings_of(self.out)
             layout = Layout(**{name: _tupled(value) for name, value in found["layout"].items()})
             self._demand_same(layout, found["every"])
@@ -169,6 +174,8 @@ class Watch:
                     self._say_if_begun_anew(lines)
                     yield store, lines, layout, stream, []
             return
+        if too_many:
+            raise WatchError(too_many)
         with Lines(asked.source, follow=asked.follow, stdin=self.stdin) as lines:
             first = self._first_lines(lines)
             notes: list[str] = []
@@ -182,6 +189,12 @@ class Watch:
                 for note in notes:
                     self.warn(note)
                 yield store, lines, layout, stream, first
+
+    def _too_many(self) -> str:
+        return (
+            f"--rate {self.settings.rate:g}: after each alarm {Detector.silence} readings are silent, so that so many "
+            f"alarms cannot come in 1,000; pass at most {_MOST_ALARMS}."
+        )
 
     def _is_same_source(self, found: dict[str, Any]) -> bool:
         """Whether the source is the file that a database was begun with, whatever the path to it is now."""
