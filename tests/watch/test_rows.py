@@ -311,3 +311,11 @@ def test_commas_that_may_separate_thousands_are_said():
 def test_where_decimal_commas_are_not_read_that_is_said(texts):
     with pytest.raises(WatchError, match=r"no column of numbers.*'1,5' has a decimal comma.*semicolons or tabs"):
         layout(*texts)
+
+
+def test_of_several_columns_of_dates_the_one_that_rises_holds_the_times():
+    born = ["1980-05-01", "1975-01-31", "1991-07-07", "1960-02-02", "1985-05-05"]
+    assert layout("born,when,x", *(f"{born[k]},2024-01-0{k + 1},{k}" for k in range(5))).time == "when"
+    assert layout("when,read,x", *(f"2024-01-0{k},2024-02-0{k},{k}" for k in range(1, 6))).time == "when"
+    digits = [text.replace("-", "") for text in born]
+    assert layout("serial,x", *(f"{digits[k]},{k}" for k in range(5))).columns == ("serial", "x")

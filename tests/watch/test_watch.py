@@ -488,3 +488,4 @@ def test_a_database_that_was_made_with_a_higher_rate_still_opens(tmp_path, monke
         watched(source, tmp_path / "pump.db", rate=100.0)
     _, _, warned = watched(source, tmp_path / "pump.db", rate=100.0)
     assert warned[0].startswith("--rate 100: ")
+    assert warned[0].endswith("begin another --out with at most 6.")

@@ -151,10 +151,11 @@ class Watch:
     def _opened(self) -> Iterator[tuple[Store, Lines, Layout, ForecastStream, list[Line]]]:
         asked = self.settings
         known = {"source": asked.source, "horizon": asked.horizon, "season": asked.season, "rate": asked.rate}
-        too_many = "" if asked.rate <= _MOST_ALARMS else self._too_many()
+        too_many = asked.rate > _MOST_ALARMS
         if Store.is_begun(self.out):
             if too_many:
-                self.warn(too_many)  # as it was begun before this was refused
+                # It was begun before this was refused, and a database keeps its rate.
+                self.warn(f"{self._too_many()}; begin another --out with at most {_MOST_ALARMS}.")
             found = Store.settings_of(self.out)
             layout = Layout(**{name: _tupled(value) for name, value in found["layout"].items()})
             self._demand_same(layout, found["every"])
@@ -175,7 +176,7 @@ class Watch:
                     yield store, lines, layout, stream, []
             return
         if too_many:
-            raise WatchError(too_many)
+            raise WatchError(f"{self._too_many()}; pass at most {_MOST_ALARMS}.")
         with Lines(asked.source, follow=asked.follow, stdin=self.stdin) as lines:
             first = self._first_lines(lines)
             notes: list[str] = []
@@ -193,7 +194,7 @@ class Watch:
     def _too_many(self) -> str:
         return (
             f"--rate {self.settings.rate:g}: after each alarm {Detector.silence} readings are silent, so that so many "
-            f"alarms cannot come in 1,000; pass at most {_MOST_ALARMS}."
+            f"alarms cannot come in 1,000"
         )
 
     def _is_same_source(self, found: dict[str, Any]) -> bool:

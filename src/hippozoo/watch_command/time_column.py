@@ -83,8 +83,8 @@ def find_times(
 ) -> tuple[str | None, Times]:
     """The column of the times and how they are written; None where rows have to be counted.
 
-    It is the one that was named; or one that is called so; or the first that holds dates in nearly all rows; or one
-    that rises like a clock.
+    It is the one that was named; or one that is called so; or the first that holds dates in nearly all rows, and rises
+    if any does; or one that rises like a clock.
     """
     if named is not None:
         found = _times_in(source, named, examples)
@@ -100,6 +100,7 @@ def find_times(
             return name, found[0]
         unreadable[name] = found
     some: list[str] = []
+    dated: list[tuple[str, Times]] = []
     for name in free:
         if name in called_so:
             continue
@@ -113,11 +114,16 @@ def find_times(
             elif len(examples) > 1 and len({str(one.get(name)) for one in examples}) == 1:
                 why = "holds the same date in all of its first rows"
             else:
-                return name, times
+                dated.append((name, times))
+                continue
             some.append(
                 f"column {name!r} {why} and is not taken for the times: readings are numbered. If it holds the times, "
                 f"pass --time {name}."
             )
+    rising = [one for one in dated if _rises(*one, examples)]
+    # Whole numbers that may be dates and do not rise are numbers.
+    for one in rising or [one for one in dated if not one[1].written.startswith("%")]:
+        return one
     clock = _clock_in(free, examples, notes)
     if clock is not None:
         return clock, Times(dates=False)
@@ -181,6 +187,14 @@ def _dates_in(source: str, name: str, examples: Sequence[dict[str, Any]]) -> tup
     except TableError as error:
         return _reason(error)
     return Times(dates=True, written=found.digits or found.kind), int(found.parse(column).notna().sum())
+
+
+def _rises(name: str, times: Times, examples: Sequence[dict[str, Any]]) -> bool:
+    """Whether most rows come after the one before."""
+    read = times.reader()
+    moments = [moment for one in examples if (moment := read(one.get(name))) is not None]
+    later = sum(before < after for before, after in pairwise(moments))
+    return len(moments) < 2 or 2 * later > len(moments) - 1
 
 
 def _reason(error: TableError) -> str:
