@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from hippozoo.tables import TableError, read_table
+from hippozoo.tables.numbers import decimal_mark
 
 
 @pytest.fixture
@@ -469,3 +470,18 @@ def test_every_float64_is_read_as_it_was_written(read, rng):
     written = rng.normal(size=500) * 10.0 ** rng.integers(-20, 20, size=500)
     _, _, values = read("x\n" + "\n".join(repr(value) for value in written.tolist()) + "\n")
     assert_array_equal(values[:, 0], written)
+
+
+@pytest.mark.parametrize(
+    ("cells", "separator", "mark"),
+    [
+        (["5", "high", "1,5", "1.5"], ";", ","),
+        (["1.5", "1,5"], ";", "."),
+        (["5", "high", "31.1.2024"], ";", ""),
+        (["1,234", "5,678"], "\t", None),
+        (["1,234", "5,6"], "\t", ","),
+        (["1,234"], ";", ","),
+    ],
+)
+def test_the_first_number_with_a_decimal_mark_decides(cells, separator, mark):
+    assert decimal_mark(cells, separator) == mark

@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from hippozoo.watch_command import run
 from hippozoo.watch_command.problem import WatchError
 from hippozoo.watch_command.run import Settings, Watch
+from hippozoo.watch_command.show import write_page
 
 # All but the snapshots, whose header safetensors writes in any order.
 TABLES = ("settings", "columns", "readings", "alarms", "troubles", "progress")
@@ -348,3 +350,142 @@ def _count(path):
         return 0
     finally:
         database.close()
+
+
+@pytest.mark.parametrize("at", [50, 2900])
+@pytest.mark.parametrize("row", [",0.5", ","])
+def test_a_row_without_a_time_is_left_out_and_the_others_keep_theirs(tmp_path, at, row):
+    rows = [f"2024-01-{1 + k // 1440:02d} {k // 60 % 24:02d}:{k % 60:02d},{k % 7}" for k in range(3000)]
+    rows[at] = row
+    (tmp_path / "one.csv").write_text("\n".join(["t,x", *rows]) + "\n")
+    status, _, warned = watched(tmp_path / "one.csv", tmp_path / "one.db")
+    assert (status.readings, status.left_out, status.dates) == (2999, 1, True)
+    assert warned == [f"line {at + 2}: there is no time; the row is left out."]
+
+
+def test_a_stream_keeps_the_format_of_dates_that_it_began_with(tmp_path):
+    days = [f"{day:02d}/{month:02d}/2024,{day % 7}" for month in (3, 4) for day in range(1, 29)]
+    source = tmp_path / "days.csv"
+    source.write_text("\n".join(["t,x", *days[:28]]) + "\n")
+    watched(source, tmp_path / "days.db", every=86400.0)
+    source.write_text("\n".join(["t,x", *days]) + "\n")  # by themselves the next ones could be April or any other month
+    status, _, warned = watched(source, tmp_path / "days.db")
+    assert (status.readings, status.left_out, status.late, warned) == (56, 0, 0, [])
+    times = [row[2] for row in tables(tmp_path / "days.db", ["readings"])["readings"]]
+    assert (times[0], times[28]) == (1709251200.0, 1711929600.0)
+
+
+def test_a_database_of_plain_dates_has_the_settings_that_it_always_had(tmp_path):
+    watched(series(tmp_path / "pump.csv", 60, spike=50), tmp_path / "pump.db")
+    settings = dict(tables(tmp_path / "pump.db", ["settings"])["settings"])
+    assert list(json.loads(settings["layout"])) == ["kind", "names", "columns", "time", "dates", "separator"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (["1/5/2024,1"] * 9 + ["31/5/2024,1"] * 9, "column 'time' do not rise in the first 18 rows"),
+        (["2024-01-01,1"], "too few rows with times"),
+        ([",1"] * 9, "column 'time': its first 9 rows hold no time"),
+    ],
+)
+def test_without_a_usual_step_the_true_cause_is_said(tmp_path, rows, words):
+    (tmp_path / "a.csv").write_text("\n".join(["time,x", *rows]) + "\n")
+    with pytest.raises(WatchError, match=words):
+        watched(tmp_path / "a.csv", tmp_path / "a.db")
+
+
+def set_aside(path, name):
+    """Take a setting away, as in a database that was made before there was one."""
+    database = sqlite3.connect(path)
+    database.execute("DELETE FROM settings WHERE name = ?", [name])
+    database.commit()
+    database.close()
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["new", "made before"])
+def test_the_same_file_under_another_path_is_gone_on_with(tmp_path, monkeypatch, before):
+    (tmp_path / "w").mkdir()
+    content = series(tmp_path / "w" / "s.csv", 60, spike=50).read_text()
+    monkeypatch.chdir(tmp_path)
+    watched("w/s.csv", tmp_path / "w" / "s.db")
+    if before:
+        set_aside(tmp_path / "w" / "s.db", "path")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "w" / "s.csv")
+    (tmp_path / "w" / "other.csv").write_text(content)
+    for folder, source in (
+        ("w", "s.csv"),
+        (".", tmp_path / "w" / "s.csv"),
+        (".", "w/../w/s.csv"),
+        ("w", "../link.csv"),
+    ):
+        monkeypatch.chdir(tmp_path / folder)
+        with (tmp_path / "w" / "s.csv").open("a") as file:
+            content += f"{60 * content.count(chr(10)) - 60},0.5\n"
+            file.write(content.splitlines()[-1] + "\n")
+        status, _, _ = watched(source, tmp_path / "w" / "s.db")
+        assert status.readings == content.count("\n") - 1
+    monkeypatch.chdir(tmp_path / "w")
+    with pytest.raises(WatchError, match=r"made with source='w/s\.csv'.*'other\.csv'"):
+        watched("other.csv", tmp_path / "w" / "s.db")
+    with pytest.raises(WatchError, match="source="):
+        watched("-", tmp_path / "w" / "s.db")
+
+
+def test_a_folder_that_moves_with_its_database_is_gone_on_with(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    series(tmp_path / "a" / "s.csv", 60, spike=50)
+    monkeypatch.chdir(tmp_path / "a")
+    watched("s.csv", tmp_path / "a" / "s.db")
+    (tmp_path / "a").rename(tmp_path / "b")
+    monkeypatch.chdir(tmp_path / "b")
+    assert watched("s.csv", tmp_path / "b" / "s.db")[0].readings == 60
+
+
+def test_a_file_that_was_replaced_is_known_by_its_path(tmp_path, monkeypatch):
+    source = series(tmp_path / "s.csv", 60, spike=50)
+    monkeypatch.chdir(tmp_path)
+    watched("s.csv", tmp_path / "s.db")
+    (tmp_path / "next.csv").write_text(source.read_text() + "3600,0.5\n")  # as an editor saves, another inode
+    (tmp_path / "next.csv").rename(source)
+    assert watched(source, tmp_path / "s.db")[0].readings == 61
+
+
+def test_a_column_that_is_empty_at_first_is_watched_from_its_first_number_on(tmp_path):
+    rows = [f"2024-01-01 {k // 60:02d}:{k % 60:02d},{'' if k < 3 else k % 5},{k % 7}" for k in range(53)]
+    source = tmp_path / "late.csv"
+    source.write_text("\n".join(["t,x,y", *rows[:3]]) + "\n")
+    _, _, warned = watched(source, tmp_path / "late.db")
+    assert "'x'" in warned[0]
+    source.write_text("\n".join(["t,x,y", *rows]) + "\n")
+    watched(source, tmp_path / "late.db")
+    watched(source, tmp_path / "once.db")
+    found = tables(tmp_path / "late.db")
+    assert found == tables(tmp_path / "once.db")
+    assert [name for _, name in found["columns"]] == ["x", "y"]
+    assert [row[3] for row in found["readings"] if row[1] == 0] == [None] * 3 + [float(k % 5) for k in range(3, 53)]
+    assert write_page(tmp_path / "late.db", tmp_path / "late.html").exists()
+
+
+def test_a_page_of_a_column_that_is_still_empty_can_be_drawn(tmp_path):
+    (tmp_path / "a.csv").write_text("t,x,y\n" + "".join(f"2024-01-01 00:{k:02d},,{k % 7}\n" for k in range(50)))
+    watched(tmp_path / "a.csv", tmp_path / "a.db")
+    assert write_page(tmp_path / "a.db", tmp_path / "a.html").exists()
+
+
+def test_more_alarms_than_can_come_are_not_promised(tmp_path):
+    source = series(tmp_path / "pump.csv", 60, spike=50)
+    with pytest.raises(WatchError, match=r"--rate 100: .*150 readings.*pass at most 6"):
+        watched(source, tmp_path / "pump.db", rate=100.0)
+    assert not (tmp_path / "pump.db").exists()
+    watched(source, tmp_path / "pump.db", rate=6.0)
+
+
+def test_a_database_that_was_made_with_a_higher_rate_still_opens(tmp_path, monkeypatch):
+    source = series(tmp_path / "pump.csv", 60, spike=50)
+    with monkeypatch.context() as before:
+        before.setattr(run, "_MOST_ALARMS", 1000)
+        watched(source, tmp_path / "pump.db", rate=100.0)
+    _, _, warned = watched(source, tmp_path / "pump.db", rate=100.0)
+    assert warned[0].startswith("--rate 100: ")
+    assert warned[0].endswith("begin another --out with at most 6.")

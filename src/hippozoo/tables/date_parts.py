@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PARTS", "date_parts", "holds_hours", "joined_dates", "why_it_counts"]
+__all__ = ["CLOCKS", "PARTS", "date_parts", "holds_hours", "joined_dates", "why_it_counts"]
 
 # What each part may be called, and the whole numbers that it may hold.
 PARTS: dict[str, tuple[frozenset[str], int, int]] = {
@@ -19,7 +19,8 @@ PARTS: dict[str, tuple[frozenset[str], int, int]] = {
     "second": (frozenset({"second", "sec", "ss"}), 0, 59),
 }
 _COUNTERS = frozenset({"index", "idx", "row", "rownum", "row_number", "id", "no", "nr", "number", "obs", "rownames"})
-_CLOCKS = frozenset({"time", "times", "timestamp", "ts", "date", "datetime", "epoch", "unix", "unixtime", "unix_time"})
+# What a column of times may be called.
+CLOCKS = frozenset({"time", "times", "timestamp", "ts", "date", "datetime", "epoch", "unix", "unixtime", "unix_time"})
 _FEWEST = 8
 
 
@@ -93,7 +94,7 @@ def why_it_counts(pandas: Any, name: str, cells: Any) -> str:
         return ""
     steps = np.diff(values)
     spelled = name.strip().lower()
-    if spelled in _CLOCKS and (steps > 0).all():
+    if spelled in CLOCKS and (steps > 0).all():
         return f"it rises like a clock; --time {name} reads it as the times, --column {name} forecasts it"
     if (values != np.floor(values)).any():
         return ""

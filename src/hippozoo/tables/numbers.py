@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ import numpy as np
 from hippozoo._arguments import shorten
 from hippozoo.tables.problem import TableError
 
-__all__ = ["Numbers", "filled_cells", "why_no_numbers"]
+__all__ = ["MISSING", "Numbers", "decimal_mark", "filled_cells", "mark_in", "why_no_numbers", "with_point"]
 
 # As spreadsheets, databases, R and Python write that there is no value; in any case.
-_MISSING = frozenset({"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"})
+MISSING = frozenset({"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"})
 # Squares of larger ones, summed over a long table, leave the range of float64.
 _LARGEST = 1e140
 # Up to here float64 holds every whole number.
@@ -35,7 +36,7 @@ def _is_numeric(cells: Any) -> bool:
 def _text(cells: Any) -> tuple[Any, Any]:
     """Stripped text, and where a value is missing."""
     text = cells.astype(str).str.strip()
-    return text, cells.isna() | text.str.lower().isin(_MISSING)
+    return text, cells.isna() | text.str.lower().isin(MISSING)
 
 
 def filled_cells(cells: Any) -> Any:
@@ -59,6 +60,36 @@ def why_no_numbers(pandas: Any, cells: Any, separator: str) -> str:
     if not wrong.any():
         return ""
     return f"{shorten(str(cells[wrong.idxmax()]))} in row {int(wrong.idxmax()) + 1} is not a number"
+
+
+def mark_in(text: str) -> str:
+    """The decimal mark of a number; empty if it has none, or is none."""
+    if re.fullmatch(_WITH_COMMA, text):
+        return ","
+    return "." if re.fullmatch(_WITH_POINT, text) else ""
+
+
+def with_point(text: str) -> str:
+    """A number with a decimal comma, with a point in its place; anything else as it is."""
+    return text.replace(",", ".") if mark_in(text) == "," else text
+
+
+def decimal_mark(cells: Iterable[str], separator: str) -> str | None:
+    r"""The mark of the first number that has one; empty without any; None if its comma may as well separate thousands.
+
+    Examples
+    --------
+    >>> decimal_mark(["5", "1,5"], ";"), decimal_mark(["5"], ";"), decimal_mark(["1,500", "2,250"], "\t")
+    (',', '', None)
+    """
+    marked = [(cell, mark) for cell in cells if (mark := mark_in(cell))]
+    if not marked:
+        return ""
+    first = marked[0][1]
+    # Tables with semicolons come from where the comma is decimal; those with tabs come from everywhere.
+    if first == "," and separator == "\t" and all(re.fullmatch(_THOUSANDS, one) for one, mark in marked if mark == ","):
+        return None
+    return first
 
 
 @dataclass
@@ -106,14 +137,14 @@ class Numbers:
         comma, point = text.str.fullmatch(_WITH_COMMA), text.str.fullmatch(_WITH_POINT)
         marked = (comma | point).to_numpy(dtype=bool)
         if not self.mark and marked.any():
-            self.mark = "," if comma.iloc[int(marked.argmax())] else "."
-            # Tables with semicolons come from where the comma is decimal; those with tabs come from everywhere.
-            if self.mark == "," and self.separator == "\t" and text[comma].str.fullmatch(_THOUSANDS).all():
+            mark = decimal_mark(text[marked], self.separator)
+            if mark is None:
                 at = int(marked.argmax())
                 raise TableError(
                     f"{self.path}, row {row + at}, column {name!r}: the comma of {shorten(str(text.iloc[at]))} may "
                     f"be a decimal comma or separate thousands; write numbers with a decimal point."
                 )
+            self.mark = mark
         other = (point if self.mark == "," else comma).to_numpy(dtype=bool)
         if other.any():
             at = int(other.argmax())

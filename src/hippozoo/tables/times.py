@@ -14,7 +14,17 @@ from hippozoo._arguments import shorten
 from hippozoo.tables.numbers import Numbers, filled_cells, why_no_numbers
 from hippozoo.tables.problem import TableError
 
-__all__ = ["Times", "holds_dates", "holds_times_of_day", "times_for"]
+__all__ = [
+    "Kind",
+    "Times",
+    "holds_dates",
+    "holds_times_of_day",
+    "is_short_date",
+    "is_time_of_day",
+    "may_be_date",
+    "times_for",
+    "year_first",
+]
 
 Kind = Literal["numbers", "digits", "dates", "day first", "month first"]
 
@@ -65,24 +75,21 @@ class Times:
             zoned = bare.notna().to_numpy()
             said = "has no time zone, and row 1 has one" if self.zoned else "has a time zone, and row 1 has none"
             self._refuse(zoned != self.zoned, cells, row, f"{said}; write all times alike.")
-            moments = self._parse(text)
-            local = self._parse(bare) if self.zoned else None
+            moments = self.parse(text)
+            local = self.parse(bare) if self.zoned else None
         why = f"is not a date, or not written like those before; write it as 2024-01-31 12:00, or {_NO_SAMPLE}."
         self._refuse(moments.isna().to_numpy(), cells, row, why)
         seconds = _seconds(moments)
         return seconds, None if local is None else np.rint(_seconds(local) - seconds)
 
-    def _parse(self, text: Any) -> Any:
+    def parse(self, text: Any) -> Any:
         """Moments in UTC, NaT where there is none."""
         read = self.pandas.to_datetime
         if self.kind == "digits":
             return read(text, errors="coerce", utc=True, format=self.digits)
         if self.kind != "dates":
-            parts = text.str.extract(_SHORT).fillna("")
-            day, month = (parts[0], parts[2]) if self.kind == "day first" else (parts[2], parts[0])
-            century = parts[3].lt("69").map({True: "20", False: "19"})  # where it is not written, as in POSIX
-            year = parts[3].where(parts[3].str.len() == 4, century + parts[3])
-            text = year + "-" + month.str.zfill(2) + "-" + day.str.zfill(2) + parts[4]
+            kind = self.kind
+            text = text.map(lambda one: year_first(one, kind), na_action="ignore")
         moments = read(text, errors="coerce", utc=True, format="ISO8601")
         if not moments.isna().any():
             return moments
@@ -125,7 +132,7 @@ def times_for(pandas: Any, path: Path, name: str, cells: Any, numbers: Numbers) 
         digits = _digits(pandas, text)
         return Times(pandas, path, name, numbers, "digits" if digits else "numbers", digits)
     place = f"{path}, row 1, column {name!r}: {shorten(begin)}"
-    if _CLOCK.match(begin):
+    if is_time_of_day(begin):
         raise TableError(
             f"{place} is a time of day without a date; write it as 2024-01-31 12:00, or name another column by --time."
         )
@@ -143,19 +150,61 @@ def holds_dates(pandas: Any, path: Path, name: str, cells: Any, numbers: Numbers
     text = filled_cells(cells)
     if not len(text):
         return False
-    parts = text.str.extract(_SHORT)
-    small = parts[[0, 2]].fillna(99).astype(int)
-    short = (small.max(axis=1) <= 31) & (small.min(axis=1) <= 12)
-    short &= (parts[3].str.len() == 4) | parts[1].isin(["/", "."])  # 10-20-30 may be anything
+    short = text.map(is_short_date).astype(bool)
     # Without a year pandas makes dates of much that is none.
-    moments = Times(pandas, path, name, numbers, "dates")._parse(text)
+    moments = Times(pandas, path, name, numbers, "dates").parse(text)
     return bool((short | (moments.notna() & text.str.contains(_YEAR))).mean() > 0.5)
+
+
+def may_be_date(text: str) -> bool:
+    """Whether it is worth looking closer at a cell: it has a year, or small numbers as a date has them.
+
+    Examples
+    --------
+    >>> [may_be_date(text) for text in ("31.1.2024", "31-Jan-2024", "20240131", "pump 7", "10-20-30")]
+    [True, True, True, False, False]
+    """
+    return is_short_date(text) or bool(re.search(_YEAR, text))
+
+
+def year_first(text: str, kind: Kind) -> str:
+    """A short date whose order is known, as ISO 8601 has it; empty if it is none.
+
+    Examples
+    --------
+    >>> year_first("31.1.2024 12:00", "day first"), year_first("1/31/69", "month first")
+    ('2024-01-31 12:00', '1969-01-31')
+    """
+    found = _SHORT.match(text)
+    if found is None:
+        return ""
+    day, _, month, year, clock = found.groups()
+    if kind == "month first":
+        day, month = month, day
+    if len(year) == 2:
+        year = f"{'20' if year < '69' else '19'}{year}"  # as in POSIX
+    return f"{year}-{month:0>2}-{day:0>2}{clock}"
+
+
+def is_short_date(text: str) -> bool:
+    """Whether it begins like 31.1.2024 or 1/31/24."""
+    found = _SHORT.match(text)
+    if found is None:
+        return False
+    small = sorted((int(found[1]), int(found[3])))
+    sensible = small[0] <= 12 and small[1] <= 31
+    return sensible and (len(found[4]) == 4 or found[2] in ("/", "."))  # 10-20-30 may be anything
 
 
 def holds_times_of_day(cells: Any) -> bool:
     """Whether most cells of a column are times of day without a date."""
     text = filled_cells(cells)
-    return bool(len(text) and text.str.fullmatch(_CLOCK).mean() > 0.5)
+    return bool(len(text) and text.map(is_time_of_day).mean() > 0.5)
+
+
+def is_time_of_day(text: str) -> bool:
+    """Whether it is a time of day without a date."""
+    return _CLOCK.match(text) is not None
 
 
 def _digits(pandas: Any, text: Any) -> str:

@@ -6,22 +6,19 @@ import csv
 import difflib
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from hippozoo._arguments import shorten
+from hippozoo.tables.numbers import decimal_mark, mark_in, with_point
+from hippozoo.watch_command.cells import ABSENT, is_missing, read_number, read_value, value_reader
 from hippozoo.watch_command.lines import Line
 from hippozoo.watch_command.problem import WatchError
+from hippozoo.watch_command.time_column import Times, find_times
 
-__all__ = ["LARGEST", "Header", "Layout", "Reading", "layout_for"]
-
-# Beyond it squares, and sums of them, leave the range of float64.
-LARGEST = 1e100
-_MISSING = frozenset({"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"})
-_TIME_NAMES = ("time", "timestamp", "date", "datetime", "ts")
+__all__ = ["Header", "Layout", "Reading", "layout_for"]
 
 
 class Reading(NamedTuple):
@@ -58,6 +55,10 @@ class Layout:
         Whether times are dates (seconds since 1970, read as UTC where no zone is given) or plain numbers.
     separator
         Of a CSV file.
+    written
+        How dates are written, where it is not ISO 8601; as of `Times`.
+    marks
+        The decimal marks that numbers may have.
     """
 
     kind: str
@@ -66,6 +67,12 @@ class Layout:
     time: str | None
     dates: bool
     separator: str = ","
+    written: str = ""
+    marks: str = "."
+
+    def as_settings(self) -> dict[str, Any]:
+        """What a database keeps of it; not what came later and is as before, so that older ones are the same."""
+        return {name: value for name, value in asdict(self).items() if name not in _LATER or value != _LATER[name]}
 
     def read(self, line: Line) -> Reading | Header | str | None:
         """The reading of a line; a sentence if it is none; None for an empty line or the header in the first one."""
@@ -78,7 +85,7 @@ class Layout:
             if not isinstance(found, dict):
                 return found
             told = found.get(self.time) if self.time is not None else None
-            cells = [found.get(name, _ABSENT) for name in self.columns]
+            cells = [found.get(name, ABSENT) for name in self.columns]
         else:
             row = _split(line.text, self.separator)
             if row is None:
@@ -95,13 +102,16 @@ class Layout:
             told, cells = row[at], [None if place is None else row[place] for place in places]
         time: float | None = None
         if self.time is not None:
-            time = _time(told, dates=self.dates)
+            time = self._read_time(with_point(told.strip()) if self.marks != "." and isinstance(told, str) else told)
+            if time is None and is_missing(told):
+                return f"line {line.number}: there is no time; the row is left out."
             if time is None:
                 wanted = "a date such as 2024-01-31 12:00" if self.dates else "a number"
+                wanted = "a date like those before" if self.written else wanted
                 return f"line {line.number}: the time {shorten(told)} is not {wanted}; the row is left out."
         values, troubles = [], []
         for name, cell in zip(self.columns, cells, strict=True):
-            value, trouble = _value(cell)
+            value, trouble = self._read_value(cell)
             values.append(value)
             if trouble:
                 troubles.append(f"line {line.number}, column {name!r}: {trouble}; it counts as missing.")
@@ -115,7 +125,11 @@ class Layout:
     def _header(self, line: Line, row: Sequence[str]) -> Header | None:
         """The header that a row is: the same once more, as when files are put together, or another one."""
         names = tuple(cell.strip() for cell in row)
-        if self._mark not in names or len(set(names)) < len(names) or any(_number(name) is not None for name in names):
+        if (
+            self._mark not in names
+            or len(set(names)) < len(names)
+            or any(read_number(name) is not None for name in names)
+        ):
             return None
         gone = ", ".join(repr(name) for name in self.columns if name not in names)
         if names == self.names:
@@ -126,6 +140,14 @@ class Layout:
             text = "is another header; rows are read by it from here on."
         first = line.number == 1 and not gone  # where a header belongs
         return Header(names, "" if first and names == self.names else f"line {line.number} {text}")
+
+    @cached_property
+    def _read_time(self) -> Callable[[Any], float | None]:
+        return Times(self.dates, self.written).reader()
+
+    @cached_property
+    def _read_value(self) -> Callable[[Any], tuple[float, str]]:
+        return value_reader(self.marks)
 
     @cached_property
     def _places(self) -> tuple[int, list[int | None]]:
@@ -143,10 +165,16 @@ class Layout:
         return cells
 
 
-_ABSENT = object()
+_LATER = {"written": "", "marks": "."}
 
 
-def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), time: str | None = None) -> Layout:
+def layout_for(
+    lines: Sequence[Line],
+    source: str,
+    columns: Sequence[str] = (),
+    time: str | None = None,
+    notes: list[str] | None = None,
+) -> Layout:
     """How to read a source, from its first lines: the header of a CSV file and a row, or a JSON object.
 
     Parameters
@@ -159,6 +187,8 @@ def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), 
         Which to watch; all that hold numbers if none is named.
     time
         The column with times; by default the first that is called so or holds dates.
+    notes
+        What a person should know about the choice is added to them.
 
     Examples
     --------
@@ -177,7 +207,7 @@ def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), 
         cells = Layout("json", (), (), None, False)._json_cells(filled[0])
         if isinstance(cells, str):
             raise WatchError(f"{source}: {cells}")
-        kind, names, separator = "json", (), ","
+        kind, names, separator, rows = "json", (), ",", []
         found = [Layout("json", (), (), None, False)._json_cells(line) for line in filled]
         examples = [cells for cells in found if isinstance(cells, dict)]
         known = tuple(dict.fromkeys(str(name) for cells in examples for name in cells))
@@ -190,7 +220,7 @@ def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), 
         kind = "csv"
         if len(filled) < 2:
             raise WatchError(f"{source} has a header and no row yet; watch it with --follow to wait for some.")
-        if all(_number(name) is not None for name in names):
+        if all(read_number(name) is not None for name in names):
             raise WatchError(
                 f"{source} begins with numbers and has no header; put a line with the names of the columns before it, "
                 f"for example time,value."
@@ -207,31 +237,65 @@ def layout_for(lines: Sequence[Line], source: str, columns: Sequence[str] = (), 
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise WatchError(f"{source} has no column {name!r}; {hint}It has: {', '.join(map(repr, known))}.")
-    if time is None:
-        time = _find_time(known, examples, columns)
-    dates = time is not None and any(_number(one.get(time)) is None and _date(one.get(time)) for one in examples)
-    chosen = tuple(columns) or tuple(
-        name
-        for name in known
-        if name != time and any(_value(one.get(name, ""))[0] == _value(one.get(name, ""))[0] for one in examples)
-    )
+    notes = [] if notes is None else notes
+    # A row of separators only is no row, and says nothing about any column.
+    examples = [one for one in examples if not all(map(is_missing, one.values()))]
+    marks = "." if kind == "json" else _marks([row for row in rows if row is not None], separator, notes)
+    if marks != ".":
+        examples = [{name: with_point(cell.strip()) for name, cell in one.items()} for one in examples]
+    time, times = find_times(source, known, examples, columns, time, notes)
+    chosen = tuple(columns) or _watched([name for name in known if name != time], examples, notes)
     if not chosen:
+        cells = (cell.strip() for one in examples for cell in one.values() if isinstance(cell, str))
+        comma = next((cell for cell in cells if mark_in(cell) == ","), None)
+        hint = (
+            f" {comma!r} has a decimal comma, which is read where semicolons or tabs separate the columns; write them "
+            f"so, or write numbers with a decimal point."
+        )
         raise WatchError(
             f"{source} has no column of numbers besides the time; its columns are {', '.join(map(repr, known))}."
+            f"{'' if comma is None else hint}"
         )
-    return Layout(kind, names, chosen, time, dates, separator)
+    return Layout(kind, names, chosen, time, times.dates, separator, times.written, marks)
 
 
-def _find_time(known: Sequence[str], examples: Sequence[dict[str, Any]], columns: Sequence[str]) -> str | None:
-    """The column of times: one that is called so, or the first that holds dates."""
-    for name in known:
-        if name not in columns and name.strip().lower() in _TIME_NAMES:
-            return name
-    for name in known:
-        cells = [one.get(name) for one in examples]
-        if name not in columns and cells and all(_number(cell) is None and _date(cell) is not None for cell in cells):
-            return name
-    return None
+def _watched(names: Sequence[str], examples: Sequence[dict[str, Any]], notes: list[str]) -> tuple[str, ...]:
+    """The columns of numbers, and those that are empty so far: a database cannot take in another column later."""
+    if not examples:
+        return ()
+    filled = {name: [cell for one in examples if not is_missing(cell := one.get(name))] for name in names}
+    # A separator at the end of every line makes a column without a name, and without values.
+    empty = [name for name in names if name and not filled[name]]
+    numbers = [name for name in names if any(not math.isnan(read_value(cell)[0]) for cell in filled[name])]
+    if empty:
+        notes.append(
+            f"empty so far, and watched from the first number on: {', '.join(map(repr, empty))}; name the columns to "
+            f"watch with --column to leave {'it' if len(empty) == 1 else 'them'} out."
+        )
+    said = " ".join(notes)  # of dates that are not the times
+    others = [name for name in names if filled[name] and name not in numbers and repr(name) not in said]
+    if others and (numbers or empty):
+        notes.append(
+            f"not watched, since the first rows hold no number: {', '.join(map(repr, others))}; --column watches what "
+            f"is named."
+        )
+    return tuple(name for name in names if name in numbers or name in empty)
+
+
+def _marks(rows: Sequence[Sequence[str]], separator: str, notes: list[str]) -> str:
+    """The decimal marks that the numbers of a CSV file may have, by its first rows."""
+    if separator == ",":
+        return "."
+    cells = [cell.strip() for row in rows for cell in row]
+    mark = decimal_mark(cells, separator)
+    if mark is None:
+        comma = next(cell for cell in cells if mark_in(cell) == ",")
+        notes.append(
+            f"the comma of {comma!r} may be a decimal comma or separate thousands, so such cells are no numbers; write "
+            f"numbers with a decimal point."
+        )
+    # With semicolons and whole numbers so far, either mark may come; with tabs a comma may separate thousands.
+    return mark or (",." if mark == "" and separator == ";" else ".")
 
 
 def _split(text: str, separator: str) -> list[str] | None:
@@ -242,56 +306,3 @@ def _split(text: str, separator: str) -> list[str] | None:
         return next(csv.reader([text], delimiter=separator), [])
     except csv.Error:
         return None
-
-
-def _number(cell: Any) -> float | None:
-    if isinstance(cell, bool) or cell is None:
-        return None
-    if isinstance(cell, (int, float)):
-        try:
-            return float(cell)
-        except OverflowError:
-            return math.inf
-    try:
-        return float(cell) if isinstance(cell, str) and "_" not in cell else None
-    except ValueError:
-        return None
-
-
-def _date(cell: Any) -> float | None:
-    if not isinstance(cell, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(cell.strip())
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def _time(cell: Any, *, dates: bool) -> float | None:
-    moment = _date(cell) if dates else _number(cell)
-    return moment if moment is not None and math.isfinite(moment) else None
-
-
-def _value(cell: Any) -> tuple[float, str]:
-    """The number, and what is wrong with it; NaN where it is missing or wrong."""
-    if type(cell) is str:  # most cells by far are numbers
-        try:
-            number = float(cell)
-        except ValueError:
-            pass
-        else:
-            if -LARGEST <= number <= LARGEST and "_" not in cell:
-                return number, ""
-    if cell is None or (isinstance(cell, str) and cell.strip().lower() in _MISSING):
-        return math.nan, ""
-    if cell is _ABSENT:
-        return math.nan, "there is no such column in this row"
-    number = _number(cell)
-    if number is None:
-        return math.nan, f"{shorten(cell)} is not a number"
-    if math.isnan(number):
-        return math.nan, ""
-    if abs(number) > LARGEST:
-        return math.nan, f"{shorten(cell)} is beyond {LARGEST:g}"
-    return number, ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import signal
 import statistics
@@ -25,7 +26,7 @@ from hippozoo.watch_command.lines import STANDARD_INPUT, Line, Lines
 from hippozoo.watch_command.problem import WatchError
 from hippozoo.watch_command.rows import Header, Layout, Reading, layout_for
 from hippozoo.watch_command.store import Alarm, Batch, FullDiskError, Kept, Progress, Store
-from hippozoo.zoo.forecasting import ForecastStream, Pushed, forecaster_for
+from hippozoo.zoo.forecasting import Detector, ForecastStream, Pushed, forecaster_for
 from hippozoo.zoo.forecasting import alarm as stream_alarm
 
 __all__ = ["Settings", "Status", "Watch"]
@@ -41,6 +42,8 @@ _MOST_CELLS = 10_000
 _MANY_STEPS, _SAME_STEP = 20, 0.25
 # A clock that is so many usual steps ahead is wrong; and after so many late rows in a row it is said what can be done.
 _TOO_FAR, _MANY_LATE = 1e9, 20
+# No more whole alarms fit into 1,000 readings: after each the detector is silent for a while.
+_MOST_ALARMS = 1000 // Detector.silence
 
 
 @dataclass(frozen=True)
@@ -148,12 +151,18 @@ class Watch:
     def _opened(self) -> Iterator[tuple[Store, Lines, Layout, ForecastStream, list[Line]]]:
         asked = self.settings
         known = {"source": asked.source, "horizon": asked.horizon, "season": asked.season, "rate": asked.rate}
+        too_many = asked.rate > _MOST_ALARMS
         if Store.is_begun(self.out):
+            if too_many:
+                # It was begun before this was refused, and a database keeps its rate.
+                self.warn(f"{self._too_many()}; begin another --out with at most {_MOST_ALARMS}.")
             found = Store.settings_of(self.out)
             layout = Layout(**{name: _tupled(value) for name, value in found["layout"].items()})
             self._demand_same(layout, found["every"])
             columns, every = layout.columns, float(found["every"])
-            with Store(self.out, known | {"layout": asdict(layout), "every": every}, columns) as store:
+            if self._is_same_source(found):
+                known["source"] = found["source"]  # as it was called at first
+            with Store(self.out, known | {"layout": found["layout"], "every": every}, columns) as store:
                 if asked.source == STANDARD_INPUT and layout.time is None and store.progress.readings:
                     raise WatchError(
                         "standard input without times cannot be gone on with, since nothing says which rows are new; "
@@ -166,13 +175,37 @@ class Watch:
                     self._say_if_begun_anew(lines)
                     yield store, lines, layout, stream, []
             return
+        if too_many:
+            raise WatchError(f"{self._too_many()}; pass at most {_MOST_ALARMS}.")
         with Lines(asked.source, follow=asked.follow, stdin=self.stdin) as lines:
             first = self._first_lines(lines)
-            layout = layout_for(first, self._name, asked.columns, asked.time)
+            notes: list[str] = []
+            layout = layout_for(first, self._name, asked.columns, asked.time, notes)
             every = self._usual_step(first, layout)
             stream = self._stream(layout, every)  # settings that cannot be are refused before a file is made
-            with Store(self.out, known | {"layout": asdict(layout), "every": every}, layout.columns) as store:
+            known |= {"layout": layout.as_settings(), "every": every}
+            if asked.source != STANDARD_INPUT:
+                known["path"] = os.path.abspath(asked.source)  # noqa: PTH100  (links may lead elsewhere one day)
+            with Store(self.out, known, layout.columns) as store:
+                for note in notes:
+                    self.warn(note)
                 yield store, lines, layout, stream, first
+
+    def _too_many(self) -> str:
+        return (
+            f"--rate {self.settings.rate:g}: after each alarm {Detector.silence} readings are silent, so that so many "
+            f"alarms cannot come in 1,000"
+        )
+
+    def _is_same_source(self, found: dict[str, Any]) -> bool:
+        """Whether the source is the file that a database was begun with, whatever the path to it is now."""
+        now, was = self.settings.source, found["source"]
+        if now == was or STANDARD_INPUT in (now, was):
+            return now == was
+        if Path(now).resolve() == Path(found.get("path", was)).resolve():
+            return True
+        # Before paths were kept whole, nobody knows where a relative one began; the file is known by its number then.
+        return "path" not in found and Path(now).exists() and Path(now).stat().st_ino == Store.place_of(self.out).inode
 
     def _demand_same(self, layout: Layout, every: float) -> None:
         """A database goes on with what it was begun with; what is asked for anew must agree."""
@@ -210,6 +243,12 @@ class Watch:
         readings = [one for one in map(layout.read, first[: _FIRST_ROWS + 1]) if isinstance(one, Reading)]
         times = [one.time for one in readings if one.time is not None]
         steps = [after - before for before, after in pairwise(times) if after > before]
+        if len(steps) < _FEWEST_ROWS - 1 <= len(times) - 1:
+            raise WatchError(
+                f"{self._name}: the times in column {layout.time!r} do not rise in the first {len(times)} rows, so the "
+                f"usual step between them cannot be seen; pass --every with its length, sort the rows by time, or name "
+                f"another column with --time."
+            )
         if len(steps) < _FEWEST_ROWS - 1:
             raise WatchError(
                 f"{self._name} has too few rows with times to see the usual step between them; "

@@ -271,6 +271,13 @@ class Store:
         with reading(path) as database:
             return {name: json.loads(value) for name, value in database.execute("SELECT * FROM settings")}
 
+    @staticmethod
+    def place_of(path: Path) -> Place:
+        """How far the source of a database was read; as for its settings, nothing is changed."""
+        with reading(path) as database:
+            [text] = database.execute("SELECT content FROM progress").fetchone()
+            return Place(**json.loads(text)["place"])
+
     # -- reading ----------------------------------------------------------------------------------------------------
 
     @property
