@@ -132,7 +132,7 @@ class MixedForecast(Forecast):
         if not self.__dict__["_calibrated"]:
             return self.sizes / _MEAN_OF_DEVIATION
         tail = float(ndtr(-1.0))
-        return self.sizes * self._calibration.reach(tail).mean(axis=2)
+        return self.sizes * np.minimum(self._calibration.reach(tail).mean(axis=2), self._farthest(tail))
 
     @cached_property
     def _alike(self) -> Float[np.ndarray, "channels leads"]:
@@ -178,7 +178,35 @@ class MixedForecast(Forecast):
         if not self.__dict__["_calibrated"]:
             return np.full(self.cells.shape, float(ndtri(share)) / _MEAN_OF_DEVIATION)
         side, sign, tail = (0, 1.0, 1 - share) if share > 0.5 else (1, -1.0, share)
-        return sign * self._calibration.reach(tail)[:, :, side]
+        return sign * np.minimum(self._calibration.reach(tail)[:, :, side], self._farthest(tail))
+
+    def _farthest(self, tail: float, leads: slice = slice(None)) -> Float[np.ndarray, "channels leads"]:
+        """How far out a quantile may lie, in expected sizes: about as far as the largest error that was made.
+
+        Errors are counted in units of what was expected before them. After a step that is far less than what is
+        expected now, and both together would make a band many times as wide as anything that ever came. What few
+        errors cannot have shown is left room for.
+        """
+        mixer, live = self.__dict__["_mixer"], self.__dict__["_mixture"].live
+        begin, H = int(mixer.offsets[kernels.TOP]), mixer.horizon
+        sums = int(mixer.offsets[kernels.SIZES])
+        top = live[:, begin : begin + 2 * H].reshape(-1, H, 2)
+        largest, weight, mean = top[..., 0], top[..., 1], live[:, sums : sums + H]
+        # A lead that was never compared: as the longest one before it that was, growing as a random walk does.
+        lead = np.arange(H)
+        known = np.maximum.accumulate(np.where(weight > 0, lead, -1), axis=1)
+        at = np.maximum(known, 0)
+        grown = np.sqrt((lead + 1) / (at + 1))
+        largest, weight, mean = (np.take_along_axis(one, at, axis=1) for one in (largest, weight, mean))
+        number = np.maximum(weight, 1.0)
+        rare = np.sqrt(np.maximum(1.0, 1 / (tail * number)))
+        usual = mean / number * grown
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Where more is expected now than usually was, errors may be larger in proportion.
+            limit = (
+                largest * grown * np.maximum(1.0, self.sizes / usual) * (1 + 2 / np.sqrt(number)) * rare / self.sizes
+            )
+        return np.where((known >= 0) & (largest > 0), limit, np.inf)[:, leads]
 
     def next_reading(self) -> tuple[Float[np.ndarray, " channels"], Float[np.ndarray, " channels"]]:
         """Mean and expected absolute error of the next reading of each channel: what a stream asks for every time."""
@@ -191,7 +219,8 @@ class MixedForecast(Forecast):
         """How far above and below its mean the next reading may lie, in expected errors; `tail` lies beyond each."""
         if not self.__dict__["_calibrated"]:
             return np.full((2, len(self.cells)), -float(ndtri(tail)) / _MEAN_OF_DEVIATION)
-        return self._calibration.reach(tail, slice(0, 1))[:, 0].T
+        first = slice(0, 1)
+        return np.minimum(self._calibration.reach(tail, first)[:, 0], self._farthest(tail, first)).T
 
     def paths(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "count *channels leads"]:
         """Futures that may come, cell by cell: each value as its band says, each error as like the last as they were.
@@ -270,7 +299,7 @@ class MixedForecast(Forecast):
         with np.errstate(invalid="ignore"):
             between = cells[:, below] + part * (cells[:, above] - cells[:, below])
         # A line between infinities is one, and no number.
-        found = np.where(part > 0, np.where(np.isnan(between), np.inf, between), cells[:, below])
+        found = np.where(part > 0, np.where(np.isnan(between), cells[:, below], between), cells[:, below])
         return np.asarray(found[0] if self.__dict__["_single"] else found)
 
 
