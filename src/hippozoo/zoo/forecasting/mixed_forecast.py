@@ -7,7 +7,7 @@ from copy import copy
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.special import ndtr, ndtri
 
 from hippozoo._arguments import whole_number
@@ -38,7 +38,7 @@ class MixedForecast(Forecast):
     calibrated
         Whether bands follow the errors that were made, or are Gaussian.
     lower
-        A bound that values cannot fall below; found for whole-number counts if None.
+        A bound that values cannot fall below. If None, 0 is found for channels of whole-number counts.
     """
 
     def __init__(
@@ -66,15 +66,25 @@ class MixedForecast(Forecast):
 
     @cached_property
     def lower(self) -> float | int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The bound that was given; 0 for whole-number counts; else None."""
+        """The bound that was given; 0 if all channels are whole-number counts; else None."""
         given = self.__dict__["_given_lower"]
         if given is not None:
             return given
+        return 0.0 if len(self._counts) and bool(self._counts.all()) else None
+
+    @cached_property
+    def _counts(self) -> Bool[np.ndarray, " channels"]:
+        """Which channels hold whole-number counts."""
         live = self.__dict__["_mixture"].live
-        if len(live) == 1:
-            return 0.0 if live[0, kernels.BEGUN] > 0 and live[0, kernels.WHOLE] > 0 else None
-        counts = (live[:, kernels.BEGUN] > 0) & (live[:, kernels.WHOLE] > 0)
-        return 0.0 if len(counts) and bool(counts.all()) else None
+        return (live[:, kernels.BEGUN] > 0) & (live[:, kernels.WHOLE] > 0)
+
+    def bounded(self, values: np.ndarray) -> np.ndarray:
+        """The values, channels first (or of the one channel), none below what can be; counts are bounded by 0."""
+        if self.lower is not None or self.__dict__["_given_lower"] is not None or not self._counts.any():
+            return super().bounded(values)
+        found = np.array(values)
+        found[self._counts] = np.maximum(found[self._counts], 0.0)
+        return found
 
     @cached_property
     def by(self) -> tuple[dict[str, float], ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -171,7 +181,14 @@ class MixedForecast(Forecast):
         share = checked_probability(probability)
         if share == 0.5:
             return self.mean(lead)
-        return self.bounded(self._read(self.cells + self.sizes * self._reach(share), lead))
+        found = self.bounded(self._read(self.cells + self.sizes * self._reach(share), lead))
+        if not self._counts.any():
+            return found
+        # Between two whole numbers there is no count: a band of rare ones would lie above 0 and below 1.
+        whole = np.floor(found) if share < 0.5 else np.ceil(found)
+        if self.__dict__["_single"]:
+            return np.asarray(whole)
+        return np.where(self._counts.reshape(-1, *[1] * (found.ndim - 1)), whole, found)
 
     def _reach(self, share: float) -> Float[np.ndarray, "channels leads"]:
         """How far a quantile lies from the mean, in expected sizes, with its sign."""
@@ -247,7 +264,7 @@ class MixedForecast(Forecast):
         for c in range(C):
             for k in range(H):
                 drawn[:, c, k] = np.interp(normal[:, c, k], knots, table[:, c, k])
-        found = self.bounded(self.cells + self.sizes * drawn)
+        found = np.stack([self.bounded(one) for one in self.cells + self.sizes * drawn])
         return found[:, 0] if self.__dict__["_single"] else found
 
     @staticmethod
