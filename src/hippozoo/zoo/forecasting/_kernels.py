@@ -781,6 +781,8 @@ def _one_cell(
         if cut:
             live[JUMPS] += value - live[EXPECTED]
             counted = live[EXPECTED] + (value - live[EXPECTED]) * (most / apart)
+        if wild and live[WILD] > 1:
+            counted = log[now - 1, CLEAN]  # nobody knows yet whether this is a step
         clean = counted
         live[SUM] = live[SUM] * forget + (counted - live[REF])
         live[COUNT] = live[COUNT] * forget + 1.0

@@ -219,10 +219,10 @@ class MixedForecast(Forecast):
         rare = np.sqrt(np.maximum(1.0, 1 / (tail * number)))
         usual = mean / number * grown
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Where more is expected now than usually was, errors may be larger in proportion.
-            limit = (
-                largest * grown * np.maximum(1.0, self.sizes / usual) * (1 + 2 / np.sqrt(number)) * rare / self.sizes
-            )
+            # Where more is expected now than usually was, errors may be larger in proportion; few errors tell little
+            # of what is usual.
+            more = np.clip(self.sizes / usual, 1.0, 1.0 + number)
+            limit = largest * grown * more * (1 + 2 / np.sqrt(number)) * rare / self.sizes
         return np.where((known >= 0) & (largest > 0), limit, np.inf)[:, leads]
 
     def next_reading(self) -> tuple[Float[np.ndarray, " channels"], Float[np.ndarray, " channels"]]:
