@@ -67,7 +67,8 @@ _CALM = 32
 # A value is an outlier if its error is so many times the usual, and if values come back after so many cells at most;
 # after more of them there was a step. What happens more often than once in sixty cells is no outlier: its errors would
 # be part of the usual.
-_OUTLIER, _OUTLIERS = 32.0, 3
+# Without a season none is ever forecast again, so that only absurd ones need to be known.
+_OUTLIER, _ABSURD, _OUTLIERS = 32.0, 1000.0, 3
 # After a gap errors grow as a random walk's do, up to so many horizons.
 _LONGEST_GROWTH = 16.0
 # The least error of all counts up to so many times its usual size.
@@ -205,7 +206,7 @@ def _score(
     """Compare every forecast that is under way with the value that came; `errors` and `least` are room to work in.
 
     Returns how odd the value is, and the most that the mixture has cost beside the last value since any origin. What
-    a `wild` value adds to sizes can be taken back if the value was an outlier.
+    the `wild` values (so many in a row) add to sizes can be taken back if they were outliers.
     """
     H = horizon
     due = experts + 4 + SCALES
@@ -251,8 +252,8 @@ def _score(
             z = 1e6 if error > 0 else -1e6
         if k == 0:
             surprise = abs(z)
-        if believed == 0 or (guard and _outlying(log, now - 1 - k, now)):
-            # Issued in a gap, of which the lead says too little, or from an outlier: it tells of nothing to come.
+        if believed == 0 or k + 1 < wild or (guard and _outlying(log, now - 1 - k, now)):
+            # Issued in a gap, of which the lead says too little, or from what is or may be an outlier.
             rows[row, k, experts + 2 + SCALES] = 0.0
             rows[row, k, due] = rows[row, k - 1, due] if k > 0 else 0.0
             continue
@@ -295,7 +296,7 @@ def _score(
             place = usual + k * SCALES + j
             live[place] = live[place] * keep + rows[row, k, experts + 1 + j]
         live[sizes + k] = plain * keep + size
-        if wild:
+        if wild > 0:
             live[offsets[TAME] + k] = live[offsets[TAME] + k] * keep + min(size, _SURPRISE * sigma)
         top = offsets[TOP] + 2 * k
         live[top] = max(live[top] * (1.0 - 0.5 * _LONG), size)
@@ -316,7 +317,7 @@ def _score(
         live[MOVES] += 1.0
         live[LATELY] = live[LATELY] * decay + moved
         live[LATELY_W] = live[LATELY_W] * decay + 1.0
-        if wild:
+        if wild > 0:
             live[TAME_LATELY] *= decay
     return surprise, max(highest, owed + account)
 
@@ -723,14 +724,14 @@ def _one_cell(
                 live[WILD] = 0.0
             else:
                 live[WILD] = live[WILD] + 1.0 if live[WILD] < _OUTLIERS else 0.0
-        elif cut and most > 0 and apart * _SURPRISE > _OUTLIER * most:
+        elif cut and most > 0 and apart * _SURPRISE > (_OUTLIER if len(seasons) > 0 else _ABSURD) * most:
             _begin_wild(live, offsets, horizon)
             live[WILD] = 1.0
         wild = live[WILD] > 0
         log[now, FORESEEN] = live[FORESEEN_FIRST] if wild else 0.0
         odd, owed = _score(
             live, offsets, log, now, rows, origins, first_row, used, cell, value, horizon, stride, experts, decay,
-            guard, work[3], work[7][0], wild,
+            guard, work[3], work[7][0], live[WILD],
         )  # fmt: skip
         live[LEFT] = 1.0
         if live[MOVES] > 0:
