@@ -32,7 +32,7 @@ def widths(forecast, coverage=0.8):
     ("places", "mean", "width"),
     [([100], 0.5, 1.3), ([550], 0.5, 1.3), ([580], 1.0, 1.3), ([598], 1.5, 1.7), ([580, 581], 5.0, 3.0)],
 )
-@pytest.mark.parametrize("typo", [500.0, -1e6, 1e90])
+@pytest.mark.parametrize("typo", [500.0, -1e6])
 def test_an_outlier_leaves_little_behind(rng, places, typo, mean, width):
     plain = wave(rng, 600)
     spoilt = plain.copy()

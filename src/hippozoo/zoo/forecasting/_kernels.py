@@ -206,7 +206,7 @@ def _score(
     """Compare every forecast that is under way with the value that came; `errors` and `least` are room to work in.
 
     Returns how odd the value is, and the most that the mixture has cost beside the last value since any origin. What
-    the `wild` values (so many in a row) add to sizes can be taken back if they were outliers.
+    a `wild` value adds to sizes can be taken back if the value was an outlier.
     """
     H = horizon
     due = experts + 4 + SCALES
@@ -252,8 +252,8 @@ def _score(
             z = 1e6 if error > 0 else -1e6
         if k == 0:
             surprise = abs(z)
-        if believed == 0 or k + 1 < wild or (guard and _outlying(log, now - 1 - k, now)):
-            # Issued in a gap, of which the lead says too little, or from what is or may be an outlier.
+        if believed == 0 or (guard and _outlying(log, now - 1 - k, now)):
+            # Issued in a gap, of which the lead says too little, or from an outlier: it tells of nothing to come.
             rows[row, k, experts + 2 + SCALES] = 0.0
             rows[row, k, due] = rows[row, k - 1, due] if k > 0 else 0.0
             continue
@@ -296,7 +296,7 @@ def _score(
             place = usual + k * SCALES + j
             live[place] = live[place] * keep + rows[row, k, experts + 1 + j]
         live[sizes + k] = plain * keep + size
-        if wild > 0:
+        if wild:
             live[offsets[TAME] + k] = live[offsets[TAME] + k] * keep + min(size, _SURPRISE * sigma)
         top = offsets[TOP] + 2 * k
         live[top] = max(live[top] * (1.0 - 0.5 * _LONG), size)
@@ -317,7 +317,7 @@ def _score(
         live[MOVES] += 1.0
         live[LATELY] = live[LATELY] * decay + moved
         live[LATELY_W] = live[LATELY_W] * decay + 1.0
-        if wild > 0:
+        if wild:
             live[TAME_LATELY] *= decay
     return surprise, max(highest, owed + account)
 
@@ -731,7 +731,7 @@ def _one_cell(
         log[now, FORESEEN] = live[FORESEEN_FIRST] if wild else 0.0
         odd, owed = _score(
             live, offsets, log, now, rows, origins, first_row, used, cell, value, horizon, stride, experts, decay,
-            guard, work[3], work[7][0], live[WILD],
+            guard, work[3], work[7][0], wild,
         )  # fmt: skip
         live[LEFT] = 1.0
         if live[MOVES] > 0:
