@@ -22,6 +22,7 @@ __all__ = [
     "issue",
     "look_ahead",
     "scan_pairs",
+    "settled",
     "shares_of",
     "take_in",
     "workspace",
@@ -40,11 +41,16 @@ PAIRS = 20
 ACCOUNT, MOVED, MOVES, LATELY, LATELY_W, LEFT = 21, 22, 23, 24, 25, 26
 # How far the level has come by surprises alone.
 JUMPS = 27
-PLACES = 28
+# Of values in a row that lie far from what was expected: how many, what was expected of the first and the jumps before
+# it, and what sizes of errors and costs of the last value would be without them.
+WILD, FORESEEN_FIRST, JUMPS_BEFORE, TAME_LONG, TAME_FAST, TAME_MID, TAME_MOVED, TAME_LATELY = range(28, 36)
+PLACES = 36
 # Where the parts of a row begin: the order of `offsets`.
-TRENDS, MEMORIES, PROFILE, SLOW, SLOW_W, RECENT, BASE, SINCE, SIZES, USUAL, LOSS, COUNTS, FOLLOW = range(13)
-# Columns of the log of cells.
-VALUE, SEEN, ODD, CLEAN, JUMPED, LEVERAGE = range(6)
+TRENDS, MEMORIES, PROFILE, SLOW, SLOW_W, RECENT, BASE, SINCE, SIZES, USUAL, LOSS, COUNTS, FOLLOW, TOP, TAME, BEFORE = (
+    range(16)
+)
+# Columns of the log of cells. BACK: of how many cells before this one it has shown that they were outliers.
+VALUE, SEEN, ODD, CLEAN, JUMPED, BACK, FORESEEN, LEVERAGE = range(8)
 SCALES = 5  # ways to expect the size of an error
 BINS = 64  # of the distribution of errors in units of the expected size, six to an octave
 PER_OCTAVE = 6.0
@@ -58,6 +64,13 @@ _RECENT = 1 / 3
 _SURPRISE = 8.0
 # Before so many cells were seen nobody knows what is odd.
 _CALM = 32
+# A value is an outlier if its error is so many times the usual, and if values come back after so many cells at most;
+# after more of them there was a step. What happens more often than once in sixty cells is no outlier: its errors would
+# be part of the usual.
+# Without a season none is ever forecast again, so that only absurd ones need to be known.
+_OUTLIER, _ABSURD, _OUTLIERS = 32.0, 1000.0, 3
+# After a gap errors grow as a random walk's do, up to so many horizons.
+_LONGEST_GROWTH = 16.0
 # The least error of all counts up to so many times its usual size.
 _CAP = 4.0
 # A past that is this far out, in units of the mean leverage, moves a map no more than one at this distance.
@@ -106,6 +119,31 @@ def _add_columns(sums, columns, x, count, size, lower):
 
 @compiled()
 @no_type_check
+def _outlying(log, place, now):
+    """Whether the cells up to `now` have shown that the value of this one was an outlier."""
+    found = False
+    for j in range(1, min(_OUTLIERS, now - place) + 1):
+        found = found or log[place + j, BACK] >= j
+    return found
+
+
+@compiled()
+@no_type_check
+def _settled(log, place, now):
+    """The value of a cell; of an outlier what was expected in its place."""
+    return log[place, FORESEEN] if _outlying(log, place, now) else log[place, VALUE]
+
+
+@compiled()
+@no_type_check
+def settled(log, end, values):
+    """The values of all cells before `end`, outliers replaced by what was expected in their place."""
+    for place in range(end):
+        values[place] = _settled(log, place, end - 1)
+
+
+@compiled()
+@no_type_check
 def _step_memories(live, at, orders, inputs, A_T, b, y, differences, scratch):
     """Memories of the signal (input -1) and of its seasonal differences, one cell further."""
     width = A_T.shape[1]
@@ -136,6 +174,7 @@ def _begin(live, offsets, value, anew):
     live[TRUST] = 1.0
     live[LEFT] = 1.0
     live[ACCOUNT] = 0.0
+    live[WILD] = 0.0
     for i in range(offsets[TRENDS], offsets[MEMORIES], 2):
         live[i] = value
         live[i + 1] = 0.0
@@ -162,11 +201,12 @@ def _bin(size):
 @no_type_check
 def _score(
     live, offsets, log, now, rows, origins, first_row, used, cell, value, horizon, stride, experts, decay, guard,
-    errors, least,
+    errors, least, wild,
 ):  # fmt: skip
     """Compare every forecast that is under way with the value that came; `errors` and `least` are room to work in.
 
-    Returns how odd the value is, and the most that the mixture has cost beside the last value since any origin.
+    Returns how odd the value is, and the most that the mixture has cost beside the last value since any origin. What
+    a `wild` value adds to sizes can be taken back if the value was an outlier.
     """
     H = horizon
     due = experts + 4 + SCALES
@@ -199,8 +239,25 @@ def _score(
         row = used - 1 - i
         k = cell - origins[row] - 1
         believed = rows[row, k, experts + 3 + SCALES]
-        keep_all = 1.0 - (1.0 - decay) * believed
+        sigma = rows[row, k, experts + 1 + SCALES]
+        error = value - rows[row, k, experts]
+        size = abs(error)
         w = live[weight + k]
+        compared = w > 0
+        z = 0.0
+        if sigma > 0:
+            z = error / sigma
+            z = max(-1e6, min(1e6, z))
+        elif size > 0 and compared:
+            z = 1e6 if error > 0 else -1e6
+        if k == 0:
+            surprise = abs(z)
+        if believed == 0 or (guard and _outlying(log, now - 1 - k, now)):
+            # Issued in a gap, of which the lead says too little, or from an outlier: it tells of nothing to come.
+            rows[row, k, experts + 2 + SCALES] = 0.0
+            rows[row, k, due] = rows[row, k - 1, due] if k > 0 else 0.0
+            continue
+        keep_all = 1.0 - (1.0 - decay) * believed
         usual_least = live[base + k] / w if w > 0 else least[i]
         capped = min(least[i], _CAP * usual_least) if guard and usual_least > 0 else least[i]
         live[base + k] = live[base + k] * keep_all + believed * capped
@@ -210,10 +267,7 @@ def _score(
         if k == 0:
             for e in range(experts):
                 live[recent + e] += _RECENT * ((abs(value - rows[row, k, e]) - lowest) - live[recent + e])
-        compared = w > 0
         live[weight + k] = w * keep_all + believed
-        error = value - rows[row, k, experts]
-        size = abs(error)
         change = abs(value - log[now - 1 - k, VALUE]) * stride / H
         moved += change
         costs = size * stride / H - _TIMES_LAST * change + (rows[row, k - 1, due] if k > 0 else 0.0)
@@ -223,15 +277,6 @@ def _score(
         else:
             owed += costs * (H / (k + 1))  # the leads to come will cost as much
             highest = max(highest, owed)
-        sigma = rows[row, k, experts + 1 + SCALES]
-        z = 0.0
-        if sigma > 0:
-            z = error / sigma
-            z = max(-1e6, min(1e6, z))
-        elif size > 0 and compared:
-            z = 1e6 if error > 0 else -1e6
-        if k == 0:
-            surprise = abs(z)
         # How large errors are, beside what each way expected, with a long memory.
         keep = 1.0 - _LONG
         plain = live[sizes + k]
@@ -251,6 +296,11 @@ def _score(
             place = usual + k * SCALES + j
             live[place] = live[place] * keep + rows[row, k, experts + 1 + j]
         live[sizes + k] = plain * keep + size
+        if wild:
+            live[offsets[TAME] + k] = live[offsets[TAME] + k] * keep + min(size, _SURPRISE * sigma)
+        top = offsets[TOP] + 2 * k
+        live[top] = max(live[top] * (1.0 - 0.5 * _LONG), size)
+        live[top + 1] = live[top + 1] * keep + 1.0
         # Errors relative to the expected size, above and below, and how one lead goes on to the next.
         side = 0 if error >= 0 else 1
         if sigma > 0 or compared:
@@ -267,6 +317,8 @@ def _score(
         live[MOVES] += 1.0
         live[LATELY] = live[LATELY] * decay + moved
         live[LATELY_W] = live[LATELY_W] * decay + 1.0
+        if wild:
+            live[TAME_LATELY] *= decay
     return surprise, max(highest, owed + account)
 
 
@@ -370,7 +422,8 @@ def issue(
     trends, D = offsets[TRENDS], len(smoothing)
     S, K, R = len(seasons), len(kinds), constants.shape[1]
     experts = rows_experts(D, S, K, R, simple)
-    held, age = live[HELD], live[AGE]
+    # In a gap the present is what was expected of it.
+    held, age = log[now, VALUE], live[AGE]
     e = 0
     if simple:
         mean = live[REF] + (live[SUM] / live[COUNT] if live[COUNT] > 0 else 0.0)
@@ -399,12 +452,12 @@ def issue(
     for s in range(S):
         m = seasons[s]
         known = age > m
-        change = held - log[now - m, VALUE] if known else 0.0
+        change = held - _settled(log, now - m, now) if known else 0.0
         jumps = log[now - m, JUMPED] if known else 0.0
         fade = 1.0
         for k in range(H):
             back = m * (k // m + 1)
-            base = log[now + k + 1 - back, VALUE] if known else held
+            base = _settled(log, now + k + 1 - back, now) if known else held
             bases[s, k] = base
             if simple:
                 fade *= FADE
@@ -495,10 +548,87 @@ def issue(
             size = max(size, (1.0 - left) * live[LATELY] / live[LATELY_W] * 1.5 * math.sqrt((k + 1.0) / H))
         row[k, at + SCALES] = size
         row[k, at + SCALES + 1] = 0.0
-        row[k, at + SCALES + 2] = trust
+        row[k, at + SCALES + 2] = 0.0 if live[SILENT] > 0 else trust
         row[k, at + SCALES + 3] = 0.0
+    if live[SILENT] > 0:
+        _widen(live, row, H, at + SCALES, S)
     live[EXPECTED_SIZE] = row[0, at + SCALES]
     return worst
+
+
+@compiled()
+@no_type_check
+def _widen(live, row, horizon, at, seasons):
+    """In a gap a lead is longer than it says: the sizes of errors are those of leads from the last sample.
+
+    Beyond the horizon they grow as a random walk's do; without a season the stream may by then be anywhere.
+    """
+    silent = int(live[SILENT])
+    anywhere = 1.5 * live[MOVED] / live[MOVES] if seasons == 0 and live[MOVES] > 0 else 0.0
+    last = row[horizon - 1, at]
+    for k in range(horizon):
+        lead = k + silent
+        if lead < horizon:
+            row[k, at] = max(row[k, at], row[lead, at])
+        else:
+            growth = math.sqrt(min((lead + 1.0) / horizon, _LONGEST_GROWTH))
+            row[k, at] = max(row[k, at], max(last, anywhere) * growth)
+
+
+@compiled()
+@no_type_check
+def _foreseen_in_gap(live, log, now, cell, rows, origins, first_row, used, horizon, experts, seasons, silence):
+    """What to take for a value that is missing: the forecast from the last sample, then the season, then no change."""
+    if live[SILENT] > silence:
+        return live[REF] + (live[SUM] / live[COUNT] if live[COUNT] > 0 else 0.0)
+    for row in range(used - 1, first_row - 1, -1):
+        if origins[row] <= cell - live[SILENT]:
+            k = cell - origins[row] - 1
+            if k < horizon:
+                return rows[row, k, experts]
+            break
+    for s in range(len(seasons) - 1, -1, -1):
+        if live[AGE] > seasons[s]:
+            return _settled(log, now - seasons[s], now - 1)
+    return log[now - 1, VALUE]
+
+
+@compiled()
+@no_type_check
+def _take_back(live, offsets, horizon):
+    """Forget what outliers have done to the sizes of errors, to trends and to what the last value costs."""
+    live[LONG], live[FAST], live[MID] = live[TAME_LONG], live[TAME_FAST], live[TAME_MID]
+    live[MOVED], live[LATELY] = live[TAME_MOVED], live[TAME_LATELY]
+    live[JUMPS] = live[JUMPS_BEFORE]
+    for k in range(horizon):
+        live[offsets[SIZES] + k] = live[offsets[TAME] + k]
+    for i in range(offsets[MEMORIES] - offsets[TRENDS]):
+        live[offsets[TRENDS] + i] = live[offsets[BEFORE] + i]
+
+
+@compiled()
+@no_type_check
+def _recurs(live, log, place, seasons, near):
+    """Whether a season ago the value was about the same: then it is no outlier, but part of the season."""
+    found = False
+    for s in range(len(seasons)):
+        if live[AGE] > seasons[s] + 1:
+            found = found or abs(log[place, VALUE] - log[place - seasons[s], VALUE]) < near
+    return found
+
+
+@compiled()
+@no_type_check
+def _begin_wild(live, offsets, horizon):
+    """Remember how things were before the first of values that lie far from what was expected."""
+    live[FORESEEN_FIRST] = live[EXPECTED]
+    live[JUMPS_BEFORE] = live[JUMPS]
+    live[TAME_LONG], live[TAME_FAST], live[TAME_MID] = live[LONG], live[FAST], live[MID]
+    live[TAME_MOVED], live[TAME_LATELY] = live[MOVED], live[LATELY]
+    for k in range(horizon):
+        live[offsets[TAME] + k] = live[offsets[SIZES] + k]
+    for i in range(offsets[MEMORIES] - offsets[TRENDS]):
+        live[offsets[BEFORE] + i] = live[offsets[TRENDS] + i]
 
 
 @compiled()
@@ -530,15 +660,17 @@ def expected_size(live, offsets, row, k, at):
     """The mean absolute error to expect at lead k: ways to expect it, by how well each has done."""
     usual, loss, plain = offsets[USUAL] + k * SCALES, offsets[LOSS] + k * SCALES, live[offsets[SIZES] + k]
     best = np.inf
+    # A way that expected next to nothing beside what came, as forecasts do that differ by rounding, says nothing.
+    least = _ROUGHLY * plain
     for j in range(SCALES):
-        if live[usual + j] > 0:
+        if live[usual + j] > least:
             best = min(best, live[loss + j])
     total = 0.0
     size = 0.0
     first = 1.0
     for j in range(SCALES):
         known = live[usual + j]
-        if known > 0:
+        if known > least:
             # The best way, and one that says the same as the first, need no exponential.
             if live[loss + j] == best:
                 share = 1.0
@@ -576,18 +708,45 @@ def _one_cell(
                 live[offsets[MEMORIES] + m * width] = value - live[REF]
     odd = 0.0
     clean = live[HELD]
+    log[now, BACK], log[now, FORESEEN] = 0.0, 0.0
     if seen:
+        at_hand = used > first_row and origins[used - 1] == cell - 1
+        apart = abs(value - live[EXPECTED])
+        most = _SURPRISE * live[EXPECTED_SIZE]
+        cut = guard and live[AGE] > _CALM and at_hand and apart > most
+        if live[WILD] > 0:
+            gone = 0.5 * abs(log[now - 1, VALUE] - live[FORESEEN_FIRST])
+            if abs(value - live[FORESEEN_FIRST]) < gone:
+                if not _recurs(live, log, now - 1, seasons, gone):
+                    log[now, BACK] = live[WILD]
+                    _take_back(live, offsets, horizon)
+                    cut = False
+                live[WILD] = 0.0
+            else:
+                live[WILD] = live[WILD] + 1.0 if live[WILD] < _OUTLIERS else 0.0
+        elif cut and most > 0 and apart * _SURPRISE > (_OUTLIER if len(seasons) > 0 else _ABSURD) * most:
+            _begin_wild(live, offsets, horizon)
+            live[WILD] = 1.0
+        wild = live[WILD] > 0
+        log[now, FORESEEN] = live[FORESEEN_FIRST] if wild else 0.0
         odd, owed = _score(
             live, offsets, log, now, rows, origins, first_row, used, cell, value, horizon, stride, experts, decay,
-            guard, work[3], work[7][0],
+            guard, work[3], work[7][0], wild,
         )  # fmt: skip
         live[LEFT] = 1.0
         if live[MOVES] > 0:
             credit = _CREDIT * live[MOVED] / live[MOVES]
             if owed > credit:
                 live[LEFT] = (credit / owed) ** 4
-        if used > first_row and origins[used - 1] == cell - 1:
+        if log[now, BACK] > 0:
+            odd = 0.0  # odd was the value before, and the forecast that was made from it
+        elif at_hand and live[SILENT] == 0:
             size = abs(value - rows[used - 1, 0, experts])
+            if wild:
+                tame = min(size, most)
+                live[TAME_LONG] = live[TAME_LONG] * (1 - _LONG) + tame
+                live[TAME_FAST] = live[TAME_FAST] * (1 - _FAST) + tame
+                live[TAME_MID] = live[TAME_MID] * (1 - _MIDDLE) + tame
             live[LONG] = live[LONG] * (1 - _LONG) + size
             live[LONG_W] = live[LONG_W] * (1 - _LONG) + 1.0
             live[FAST] = live[FAST] * (1 - _FAST) + size
@@ -598,7 +757,7 @@ def _one_cell(
                 at = offsets[PROFILE] + cell % seasons[0]
                 # What happened once, a year ago, says little of this year.
                 usual = live[LONG] / live[LONG_W]
-                told = min(size, _SURPRISE * usual) if guard else size
+                told = min(size, min(_SURPRISE * usual, most) if wild else _SURPRISE * usual) if guard else size
                 live[at] = told if live[AGE] < 2 * seasons[0] and live[at] == 0 else live[at] + 0.2 * (told - live[at])
         trust = 1.0
         if odd > _SURPRISE:
@@ -620,12 +779,11 @@ def _one_cell(
         # An outlier moves mean and memories no more than a surprise does. A step is one for two cells: then the
         # mixture has followed it.
         counted = value
-        if guard and live[AGE] > _CALM and used > first_row and origins[used - 1] == cell - 1:
-            apart = abs(value - live[EXPECTED])
-            most = _SURPRISE * live[EXPECTED_SIZE]
-            if apart > most:
-                live[JUMPS] += value - live[EXPECTED]
-                counted = live[EXPECTED] + (value - live[EXPECTED]) * (most / apart)
+        if cut:
+            live[JUMPS] += value - live[EXPECTED]
+            counted = live[EXPECTED] + (value - live[EXPECTED]) * (most / apart)
+        if wild and live[WILD] > 1:
+            counted = log[now - 1, CLEAN]  # nobody knows yet whether this is a step
         clean = counted
         live[SUM] = live[SUM] * forget + (counted - live[REF])
         live[COUNT] = live[COUNT] * forget + 1.0
@@ -638,6 +796,10 @@ def _one_cell(
             live[trends + 2 * d + 1] = phi * trend + a * beta * (value - before)
     else:
         live[SILENT] += 1.0
+        live[WILD] = 0.0
+        clean = _foreseen_in_gap(
+            live, log, now, cell, rows, origins, first_row, used, horizon, experts, seasons, silence
+        )
         for row in range(used - 1, first_row - 1, -1):
             k = cell - origins[row] - 1
             if k >= horizon:
@@ -650,20 +812,20 @@ def _one_cell(
         live[AGE] += 1.0
     if seen and live[AGE] > horizon:
         live[PAIRS] += 1.0
-    log[now, VALUE] = live[HELD]
+    log[now, VALUE] = live[HELD] if seen else clean
     log[now, CLEAN] = clean
     log[now, JUMPED] = live[JUMPS]
     log[now, SEEN] = 1.0 if seen else 0.0
     log[now, ODD] = odd
     if live[SILENT] > silence:
-        # Nothing is left in any memory but the last value, and that stays.
+        # Nothing is left in any memory of what was before: the stream may be anywhere, on average at its mean.
         width = A_T.shape[1]
         for m in range(len(orders)):
             begin = offsets[MEMORIES] + m * width
             for i in range(orders[m]):
                 live[begin + i] = 0.0
             if inputs[m] < 0:
-                live[begin] = live[HELD] - live[REF]
+                live[begin] = clean - live[REF]
         return
     for s in range(len(seasons)):
         differences[s] = clean - log[now - seasons[s], CLEAN] if live[AGE] > seasons[s] else 0.0
@@ -744,13 +906,13 @@ def scan_pairs(
 
 @compiled()
 @no_type_check
-def look_ahead(log, begin, futures, share, odd):
+def look_ahead(log, values, begin, futures, share, odd):
     """The futures of the cells from `begin` on, the share of each that was seen, and how odd its oddest value was."""
     count, horizon = futures.shape
     for t in range(count):
         seen, oddest = 0.0, -np.inf
         for k in range(horizon):
-            futures[t, k] = log[begin + 1 + t + k, VALUE]
+            futures[t, k] = values[begin + 1 + t + k]
             seen += log[begin + 1 + t + k, SEEN]
             oddest = max(oddest, log[begin + 1 + t + k, ODD])
         share[t], odd[t] = seen / horizon, oddest

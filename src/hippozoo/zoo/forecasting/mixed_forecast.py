@@ -7,7 +7,7 @@ from copy import copy
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.special import ndtr, ndtri
 
 from hippozoo._arguments import whole_number
@@ -38,7 +38,7 @@ class MixedForecast(Forecast):
     calibrated
         Whether bands follow the errors that were made, or are Gaussian.
     lower
-        A bound that values cannot fall below; found for whole-number counts if None.
+        A bound that values cannot fall below. If None, 0 is found for channels of whole-number counts.
     """
 
     def __init__(
@@ -66,15 +66,25 @@ class MixedForecast(Forecast):
 
     @cached_property
     def lower(self) -> float | int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The bound that was given; 0 for whole-number counts; else None."""
+        """The bound that was given; 0 if all channels are whole-number counts; else None."""
         given = self.__dict__["_given_lower"]
         if given is not None:
             return given
+        return 0.0 if len(self._counts) and bool(self._counts.all()) else None
+
+    @cached_property
+    def _counts(self) -> Bool[np.ndarray, " channels"]:
+        """Which channels hold whole-number counts."""
         live = self.__dict__["_mixture"].live
-        if len(live) == 1:
-            return 0.0 if live[0, kernels.BEGUN] > 0 and live[0, kernels.WHOLE] > 0 else None
-        counts = (live[:, kernels.BEGUN] > 0) & (live[:, kernels.WHOLE] > 0)
-        return 0.0 if len(counts) and bool(counts.all()) else None
+        return (live[:, kernels.BEGUN] > 0) & (live[:, kernels.WHOLE] > 0)
+
+    def bounded(self, values: np.ndarray) -> np.ndarray:
+        """The values, channels first (or of the one channel), none below what can be; counts are bounded by 0."""
+        if self.lower is not None or self.__dict__["_given_lower"] is not None or not self._counts.any():
+            return super().bounded(values)
+        found = np.array(values)
+        found[self._counts] = np.maximum(found[self._counts], 0.0)
+        return found
 
     @cached_property
     def by(self) -> tuple[dict[str, float], ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -132,7 +142,7 @@ class MixedForecast(Forecast):
         if not self.__dict__["_calibrated"]:
             return self.sizes / _MEAN_OF_DEVIATION
         tail = float(ndtr(-1.0))
-        return self.sizes * self._calibration.reach(tail).mean(axis=2)
+        return self.sizes * np.minimum(self._calibration.reach(tail).mean(axis=2), self._farthest(tail))
 
     @cached_property
     def _alike(self) -> Float[np.ndarray, "channels leads"]:
@@ -171,14 +181,49 @@ class MixedForecast(Forecast):
         share = checked_probability(probability)
         if share == 0.5:
             return self.mean(lead)
-        return self.bounded(self._read(self.cells + self.sizes * self._reach(share), lead))
+        found = self.bounded(self._read(self.cells + self.sizes * self._reach(share), lead))
+        if not self._counts.any():
+            return found
+        # Between two whole numbers there is no count: a band of rare ones would lie above 0 and below 1.
+        whole = np.floor(found) if share < 0.5 else np.ceil(found)
+        if self.__dict__["_single"]:
+            return np.asarray(whole)
+        return np.where(self._counts.reshape(-1, *[1] * (found.ndim - 1)), whole, found)
 
     def _reach(self, share: float) -> Float[np.ndarray, "channels leads"]:
         """How far a quantile lies from the mean, in expected sizes, with its sign."""
         if not self.__dict__["_calibrated"]:
             return np.full(self.cells.shape, float(ndtri(share)) / _MEAN_OF_DEVIATION)
         side, sign, tail = (0, 1.0, 1 - share) if share > 0.5 else (1, -1.0, share)
-        return sign * self._calibration.reach(tail)[:, :, side]
+        return sign * np.minimum(self._calibration.reach(tail)[:, :, side], self._farthest(tail))
+
+    def _farthest(self, tail: float, leads: slice = slice(None)) -> Float[np.ndarray, "channels leads"]:
+        """How far out a quantile may lie, in expected sizes: about as far as the largest error that was made.
+
+        Errors are counted in units of what was expected before them. After a step that is far less than what is
+        expected now, and both together would make a band many times as wide as anything that ever came. What few
+        errors cannot have shown is left room for.
+        """
+        mixer, live = self.__dict__["_mixer"], self.__dict__["_mixture"].live
+        begin, H = int(mixer.offsets[kernels.TOP]), mixer.horizon
+        sums = int(mixer.offsets[kernels.SIZES])
+        top = live[:, begin : begin + 2 * H].reshape(-1, H, 2)
+        largest, weight, mean = top[..., 0], top[..., 1], live[:, sums : sums + H]
+        # A lead that was never compared: as the longest one before it that was, growing as a random walk does.
+        lead = np.arange(H)
+        known = np.maximum.accumulate(np.where(weight > 0, lead, -1), axis=1)
+        at = np.maximum(known, 0)
+        grown = np.sqrt((lead + 1) / (at + 1))
+        largest, weight, mean = (np.take_along_axis(one, at, axis=1) for one in (largest, weight, mean))
+        number = np.maximum(weight, 1.0)
+        rare = np.sqrt(np.maximum(1.0, 1 / (tail * number)))
+        usual = mean / number * grown
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Where more is expected now than usually was, errors may be larger in proportion; few errors tell little
+            # of what is usual.
+            more = np.clip(self.sizes / usual, 1.0, 1.0 + number)
+            limit = largest * grown * more * (1 + 2 / np.sqrt(number)) * rare / self.sizes
+        return np.where((known >= 0) & (largest > 0), limit, np.inf)[:, leads]
 
     def next_reading(self) -> tuple[Float[np.ndarray, " channels"], Float[np.ndarray, " channels"]]:
         """Mean and expected absolute error of the next reading of each channel: what a stream asks for every time."""
@@ -191,7 +236,8 @@ class MixedForecast(Forecast):
         """How far above and below its mean the next reading may lie, in expected errors; `tail` lies beyond each."""
         if not self.__dict__["_calibrated"]:
             return np.full((2, len(self.cells)), -float(ndtri(tail)) / _MEAN_OF_DEVIATION)
-        return self._calibration.reach(tail, slice(0, 1))[:, 0].T
+        first = slice(0, 1)
+        return np.minimum(self._calibration.reach(tail, first)[:, 0], self._farthest(tail, first)).T
 
     def paths(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "count *channels leads"]:
         """Futures that may come, cell by cell: each value as its band says, each error as like the last as they were.
@@ -218,7 +264,7 @@ class MixedForecast(Forecast):
         for c in range(C):
             for k in range(H):
                 drawn[:, c, k] = np.interp(normal[:, c, k], knots, table[:, c, k])
-        found = self.bounded(self.cells + self.sizes * drawn)
+        found = np.stack([self.bounded(one) for one in self.cells + self.sizes * drawn])
         return found[:, 0] if self.__dict__["_single"] else found
 
     @staticmethod
@@ -270,7 +316,7 @@ class MixedForecast(Forecast):
         with np.errstate(invalid="ignore"):
             between = cells[:, below] + part * (cells[:, above] - cells[:, below])
         # A line between infinities is one, and no number.
-        found = np.where(part > 0, np.where(np.isnan(between), np.inf, between), cells[:, below])
+        found = np.where(part > 0, np.where(np.isnan(between), cells[:, below], between), cells[:, below])
         return np.asarray(found[0] if self.__dict__["_single"] else found)
 
 

@@ -220,13 +220,15 @@ def issue_every_cell(forecaster: Forecaster, state: ForecasterState) -> bool:
     return forecaster.mixer.stride == 1 and not mixture.offset and bool(known.all())
 
 
-def counts_only(state: ForecasterState, values: Float[np.ndarray, "time channels"]) -> Bool[np.ndarray, " time"]:
-    """Whether all readings of all channels before each of these, and it too, are whole numbers from zero on."""
+def counts_only(
+    state: ForecasterState, values: Float[np.ndarray, "time channels"]
+) -> Bool[np.ndarray, "time channels"]:
+    """Whether all readings of a channel before each of these, and it too, are whole numbers from zero on."""
     assert state.mixture is not None
     live = state.mixture.live
-    so_far = ((live[:, kernels.BEGUN] > 0) & (live[:, kernels.WHOLE] > 0)).all()
+    so_far = (live[:, kernels.BEGUN] > 0) & (live[:, kernels.WHOLE] > 0)
     whole = np.isnan(values) | ((values == np.floor(values)) & (values >= 0))
-    return np.logical_and.accumulate(whole.all(axis=1)) & so_far
+    return np.logical_and.accumulate(whole, axis=0) & so_far
 
 
 def _checked_row(state: ForecasterState, value: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -217,6 +217,9 @@ class Mixer(Immutable):
             H * kernels.SCALES,
             2 * H * kernels.BINS,
             2 * H,
+            2 * H,
+            H,
+            2 * len(SMOOTHING),
         ]
         return np.cumsum([kernels.PLACES, *sizes])
 
@@ -250,7 +253,7 @@ class Mixer(Immutable):
         first = int(self.offsets[kernels.PROFILE])
         moves = (kernels.MOVED, kernels.MOVES, kernels.LATELY, kernels.LATELY_W)
         alone = (*range(kernels.LONG, kernels.EXPECTED), kernels.PAIRS, *moves)
-        return np.array([*alone, *range(first, int(self.offsets[-1]))])
+        return np.array([*alone, *range(first, int(self.offsets[kernels.TAME]))])
 
     @cached_property
     def _before(self) -> int:
@@ -315,13 +318,13 @@ class Mixer(Immutable):
         )
 
     @cached_property
-    def _layout(self) -> tuple[int, int]:
-        """Numbers of a channel, and of a row of forecasts."""
-        return int(self.offsets[-1]), self.experts + kernels.SCALES + 5
+    def _layout(self) -> tuple[int, int, int]:
+        """Numbers of a channel, of a row of forecasts, and of a cell of the log."""
+        return int(self.offsets[-1]), self.experts + kernels.SCALES + 5, kernels.LEVERAGE + len(self.kinds)
 
     def _check(self, mixture: Mixture) -> None:
         """Refuse a state of another forecaster, or of an older version: the compiled loops would read beyond it."""
-        found = (mixture.live.shape[1], mixture.rows.shape[3])
+        found = (mixture.live.shape[1], mixture.rows.shape[3], mixture.log.shape[2])
         if found != self._layout:
             raise ValueError(
                 f"this state holds {found[0]} numbers a channel and {found[1]} a forecast, and this forecaster needs "
@@ -701,13 +704,15 @@ class _Working:
         age, share, odd, futures = *np.zeros((3, C, count)), np.empty((C, count, H))
         scratch, differences = np.zeros(q), np.zeros(len(seasons))
         refs = self.live[block, kernels.REF]
+        values = np.zeros(log.shape[:2])
         for c in range(C):
+            kernels.settled(log[c], self.now, values[c])
             kernels.scan_pairs(
                 delayed[c], log[c], begin, count, ages[c], refs[c], seasons, orders, inputs, A_T, b, silence,
                 states[c], age[c], differences, scratch,
             )  # fmt: skip
-            kernels.look_ahead(log[c], begin, futures[c], share[c], odd[c])
-        here = log[:, begin : begin + count]
+            kernels.look_ahead(log[c], values[c], begin, futures[c], share[c], odd[c])
+        here, present = log[:, begin : begin + count], values[:, begin : begin + count]
         weights = share * (age > 0)
         if mixer.guard:
             weights = weights * np.minimum(1.0, _ODD / np.maximum(odd, _ODD))
@@ -721,19 +726,19 @@ class _Working:
             near = not mixer.guard or bool((far <= FAR).all())
             w = weights if near else weights * np.minimum(1.0, FAR / np.maximum(far, FAR))
             if anchor == "last":
-                x[:, :, 0] -= here[:, :, kernels.VALUE] - refs[:, None]
+                x[:, :, 0] -= present - refs[:, None]
             if near and (anchor, s) in centred:  # memories differ, futures and their weights do not
                 w, total, part, my, y = centred[anchor, s]
             else:
                 if anchor == "last":
-                    y = futures - here[:, :, kernels.VALUE, None]
+                    y = futures - present[:, :, None]
                 elif anchor == "none":
                     y = futures - refs[:, None, None]
                 else:
                     m = mixer.seasons[s]
                     k = np.arange(H)
                     place = begin + np.arange(count)[:, None] + k + 1 - m * (k // m + 1)
-                    y = futures - log[:, :, kernels.VALUE][:, place]
+                    y = futures - values[:, place]
                     w = w * (age > m)
                 total = w.sum(axis=1)
                 part = w / np.where(total > 0, total, 1.0)[:, None]
@@ -761,8 +766,12 @@ class _Working:
         begun = self.live[:, kernels.BEGUN] > 0
         self.live[:, kernels.SILENT] += count * begun
         self.live[:, kernels.AGE] += count * begun
-        self.log[:, :, kernels.VALUE] = self.live[:, kernels.HELD, None]
-        self.log[:, :, kernels.CLEAN] = self.live[:, kernels.HELD, None]
+        # As the compiled loop does cell by cell: after so long a silence the stream is at its mean.
+        count_of = self.live[:, kernels.COUNT]
+        mean = self.live[:, kernels.REF] + self.live[:, kernels.SUM] / np.where(count_of > 0, count_of, 1.0)
+        self.log[:, :, kernels.VALUE] = mean[:, None]
+        self.log[:, :, kernels.CLEAN] = mean[:, None]
+        self.log[:, :, kernels.BACK] = 0.0
         self.log[:, :, kernels.JUMPED] = self.live[:, kernels.JUMPS, None]
         self.log[:, :, kernels.SEEN] = 0.0
         self.cell += count

@@ -649,7 +649,7 @@ class ForecastStream:
             mean = np.maximum(mean, bound)
         else:
             counts = mixing.counts_only(begun, cells)
-            mean = np.where(counts[:, None], np.maximum(mean, 0.0), mean)
+            mean = np.where(counts, np.maximum(mean, 0.0), mean)
         lower, upper, errors = _compared(rows, mean, size, self._reach)
         watched, surprise = self.detector.watch_rows(self._watched, rows, errors)
         if surprise.alarm.any():
