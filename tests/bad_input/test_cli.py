@@ -94,7 +94,7 @@ def test_debug_shows_where_a_unit_failed(run, monkeypatch, jobs):
     code, _, err = run("reproduce", "counting", "--quick", "--jobs", jobs, "--debug")
     assert code == 1
     assert "counting.py" in err
-    assert 'raise ArithmeticError("cannot count that far")' in err
+    assert 'raise ArithmeticError("cannot count that far.")' in err
 
 
 def test_missing_data_says_what_it_is_and_what_to_do(run, monkeypatch, tmp_path):

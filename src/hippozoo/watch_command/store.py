@@ -21,7 +21,7 @@ from hippozoo.watch_command.problem import WatchError
 
 __all__ = ["Alarm", "Batch", "FullDiskError", "Kept", "Progress", "Store", "reading"]
 
-VERSION = 4
+VERSION = 5
 _MARK = 0x48504F57  # SQLite's application_id: says whose file it is
 _SCHEMA = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
