@@ -119,17 +119,22 @@ def test_a_season_goes_on_through_a_gap(rng, begin, end):
     assert (upper - lower).max() < 60
 
 
+@pytest.mark.parametrize("timed", [False, True])
 @pytest.mark.parametrize("gap", [2, 10, 23, 24, 40, 100, 3000])
-def test_the_first_reading_after_a_gap_is_no_alarm(gap):
+def test_the_first_reading_after_a_gap_is_no_alarm(gap, timed):
     inside = alarms = 0
     for seed in range(8):
         rng = np.random.default_rng([seed, gap])
         values = np.sin(np.arange(801 + gap) / 20) + 0.05 * rng.normal(size=801 + gap)
         stream = ForecastStream(forecaster_for(HORIZON))
-        stream.push_many(values[:800])
-        for _ in range(gap):
-            stream.push(None)
-        told = stream.push(float(values[-1]))
+        if timed:
+            stream.push_many(values[:800], np.arange(800.0))
+            told = stream.push(float(values[-1]), 800.0 + gap)
+        else:
+            stream.push_many(values[:800])
+            for _ in range(gap):
+                stream.push(None)
+            told = stream.push(float(values[-1]))
         inside += bool(told.lower <= values[-1] <= told.upper)
         alarms += len(told.alarms)
     assert alarms == 0

@@ -762,6 +762,9 @@ def _one_cell(
         trust = 1.0
         if odd > _SURPRISE:
             trust = (_SURPRISE / odd) ** 2
+        if live[SILENT] > 0 and len(seasons) == 0 and guard:
+            # Memories hold what was expected of a long gap, not what was.
+            trust = min(trust, (horizon / (horizon + live[SILENT])) ** 2)
         # A value that repeats longer than it ever has is a sensor that is stuck, or a signal that came to rest.
         if value == live[HELD] and live[AGE] > 0:
             live[RUN] += 1.0

@@ -31,6 +31,8 @@ Value = float | int | Float[np.ndarray, " channels"] | Int[np.ndarray, " channel
 _RENEWED, _RENEWED_LATER, _LATER = 64, 512, 1024
 # Two steps that differ by no more than this share of the usual one are the same.
 _SAME = 1e-9
+# A reading holds for so many usual steps at most; then readings are missing.
+_GAP = 3.5
 # A silence of more steps than this changes nothing more.
 _LONGEST_SILENCE = 1e6
 
@@ -97,9 +99,10 @@ class ForecastStream:
 
     A reading holds until the next one, and how long that is, is not known when it comes. So the newest one counts for
     one usual step until then: the forecast includes it, and what is learnt is the same as learning the array of all
-    readings with their true durations. A missing reading (None, NaN) lets time pass. After a gap that is longer than
-    all memories reach, the reading before it counts for one usual step and then there was silence, as `advance` says
-    it: a sensor that was off for a week has not measured the same value all the time.
+    readings with their true durations. A missing reading (None, NaN) lets time pass. After a gap of more than three and
+    a half usual steps the reading before it counts for one usual step and then there was silence, as `advance` says it:
+    a sensor that was off for a week has not measured the same value all the time. What is missing is taken to be what
+    was forecast, and bands are as wide as so long a lead makes them.
 
     Parameters
     ----------
@@ -485,7 +488,7 @@ class ForecastStream:
         usual = float(self.forecaster.dt)
         if abs(elapsed - usual) <= _SAME * usual:
             return self.state
-        if elapsed > usual * self.forecaster.mixer.silence:
+        if elapsed > _GAP * usual:
             return self._after_silence(self.state, elapsed - usual)
         return self._learn(self._learnt, self._newest, elapsed)
 
