@@ -454,3 +454,13 @@ def test_three_years_of_months_with_a_steep_trend_find_the_year(tmp_path):
         found.append((run.seasons, np.abs(run.forecast.samples()[0] - truth[36:]).mean()))
     assert sum(seasons == (12,) for seasons, _ in found) >= 10
     assert np.median([error for _, error in found]) < 14  # and 24 to 27 without the year
+
+
+def test_a_column_that_ended_before_the_table_is_named_and_its_season_goes_on(rng, tmp_path):
+    wave = 50 + 10 * np.sin(2 * np.pi * np.arange(424) / 24) + rng.normal(size=424)
+    ended = np.where(np.arange(400) < 300, wave[:400], np.nan)
+    frame = pd.DataFrame({"t": hourly(400), "whole": wave[:400], "ended": ended})
+    run = forecast_table(write(tmp_path / "table.csv", frame), horizon=24)
+    (note,) = [note for note in run.notes if "no value" in note]
+    assert note.startswith("'ended' has had no value for 100 steps")
+    assert np.abs(run.forecast.samples()[1] - wave[400:]).mean() < 2

@@ -253,6 +253,7 @@ def forecast_table(
             *_too_long(seasons, steps),
             *_below(table.columns, lowest, lower),
             *_not_validated(missing_rows, len(table.columns)),
+            *_ended(table.columns, states, float(forecaster.dt)),
         ),
     )
 
@@ -352,6 +353,16 @@ def _not_validated(missing: Mapping[str, int], columns: int) -> Iterator[str]:
         # Where it is all of them, names would only make it longer.
         which = "" if len(missing) == columns else f" of {_listed(named)}"
         yield f"bands{which} are not validated yet: {rows} needed; until then they are wide"
+
+
+def _ended(columns: Sequence[str], states: Sequence[ForecasterState], dt: float) -> Iterator[str]:
+    """A column that ended before the table: its forecast begins that much earlier."""
+    silent = np.concatenate([state.silent * state.begun for state in states]) / dt
+    late = [(name, round(steps)) for name, steps in zip(columns, silent.tolist(), strict=True) if round(steps) > 1]
+    for name, steps in late[:_NAMED]:
+        yield f"{name!r} has had no value for {steps:,} steps: it is forecast from the last one on, and bands are wider"
+    if len(late) > _NAMED:
+        yield f"{len(late) - _NAMED} more columns have had no value for two steps or more"
 
 
 def _listed(names: Sequence[str]) -> str:
