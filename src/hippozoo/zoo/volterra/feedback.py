@@ -119,6 +119,7 @@ class FeedbackLoop:
                 f"the simulated output left all bounds ({outputs[failed]:.3g}): the loop is unstable for this input, "
                 f"which may be larger than those it was fitted to; scale it down or fit on larger ones.",
                 int(failed),
+                "simulation ran away",
             )
         return outputs
 
@@ -171,6 +172,7 @@ class FeedbackLoop:
             f"was raised to {max(ridge, _STRONGEST):.3g}; pass a lower degree, a larger ridge=, or another memory, and "
             f"look for outliers in the first warm_up={warm_up} outputs.",
             failed,
+            "simulation ran away",
         )
 
     def filters(

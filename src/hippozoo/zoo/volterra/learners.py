@@ -58,7 +58,7 @@ class LearntState(NamedTuple):
 
 
 class DivergenceError(ArithmeticError):
-    """Learning ran away; the message says where and why. Nothing was changed.
+    """Learning or a simulation ran away; the message says where and why. Nothing was changed.
 
     Parameters
     ----------
@@ -66,19 +66,22 @@ class DivergenceError(ArithmeticError):
         What happened and what to do.
     sample
         Index of the sample at which it was noticed, within the array given.
+    what
+        What ran away.
     """
 
-    def __init__(self, message: str, sample: int) -> None:
-        super().__init__(f"learning diverged at sample {sample}: {message}")
+    def __init__(self, message: str, sample: int, what: str = "learning diverged") -> None:
+        super().__init__(f"{what} at sample {sample}: {message}")
         self.message = message
         self.sample = sample
+        self.what = what
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.message, self.sample)
+        return type(self), (self.message, self.sample, self.what)
 
     def later(self, samples: int) -> DivergenceError:
         """The same, seen from so many samples earlier."""
-        return DivergenceError(self.message, self.sample + samples)
+        return DivergenceError(self.message, self.sample + samples, self.what)
 
 
 class Learner(ABC):
