@@ -25,3 +25,11 @@ def waves(rng, count):
 
 def lines(rng, count):
     return 0.5 * np.arange(count)[:, None] + rng.normal(size=(count, SERIES))
+
+
+def small_tank():
+    """Input and output of a tank that empties faster the fuller it is, 240 samples."""
+    u, y = np.repeat(np.random.default_rng(0).normal(size=30), 8), np.zeros(240)
+    for t in range(1, 240):
+        y[t] = y[t - 1] + 0.2 * (u[t - 1] - y[t - 1] - 0.3 * y[t - 1] ** 3)
+    return u, y

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -338,7 +338,7 @@ def _until_validated(forecaster: Forecaster, states: Sequence[ForecasterState]) 
             missing += [0] * state.channels
             continue
         for channel in range(state.channels):
-            alone = replace(mixture, live=mixture.live[channel : channel + 1])
+            alone = mixture.channels(slice(channel, channel + 1))
             missing.append(round(forecaster.until_validated(state.moved(alone, state.time, state.seen, forecaster.dt))))
     return missing
 

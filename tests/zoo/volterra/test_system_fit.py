@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hippozoo.memory import Memory
 from hippozoo.systems import LegS, LegT
 from hippozoo.zoo.volterra import BoundedLoop, FeedbackLoop, FeedbackWeights, fit_system
+from short_series import small_tank
 
 CUBE = ((0, 1), (1, 0), (2, 0), (3, 0))
 
@@ -65,17 +66,6 @@ def test_a_constant_past_is_a_state_of_rest():
     loop = BoundedLoop(Memory(LegS(order=2, timescale=3.0)), ((0, 1), (1, 0)), -9.0, 9.0)
     parameters = np.array([0.0, 0.5, 0.0, 0.5, 0.0])  # y = 0.5 u + 0.5 y before, both smoothed: rests at y = u
     assert_allclose(loop.simulate(parameters, np.full(30, 2.0), known=np.full(4, 2.0)), 2.0, atol=1e-9)
-
-
-def test_lists_and_whole_numbers_are_as_good_as_arrays():
-    loop = BoundedLoop(Memory(LegS(order=2, timescale=3.0)), [[0, 1], [1, 0]], -9, 9)
-    parameters, signal = [0, 1, 0, 0.5, 0], [0, 1, 2, -1]
-    expected = loop.simulate(np.array(parameters, float), np.array(signal, float), np.array([1.0, 2.0]))
-    assert_array_equal(loop.simulate(parameters, signal, [1, 2]), expected)
-    assert_array_equal(loop.simulate(parameters, signal, []), loop.simulate(parameters, signal))
-    assert loop == BoundedLoop(Memory(LegS(order=2, timescale=3.0)), ((0, 1), (1, 0)), -9.0, 9.0)
-    plain, weights = FeedbackLoop(loop.memory, degree=1), FeedbackWeights(0.0, np.ones(2), np.zeros((1, 2)))
-    assert_array_equal(plain.simulate(weights, signal, known=[]), plain.simulate(weights, signal))
 
 
 def test_a_tank_is_found_to_be_a_loop_and_its_edge_is_kept():
@@ -137,13 +127,6 @@ def test_records_that_say_nothing_are_refused(signal, target, words):
         fit_system(signal, target)
 
 
-def small_tank():
-    u, y = np.repeat(np.random.default_rng(0).normal(size=30), 8), np.zeros(240)
-    for t in range(1, 240):
-        y[t] = y[t - 1] + 0.2 * (u[t - 1] - y[t - 1] - 0.3 * y[t - 1] ** 3)
-    return u, y
-
-
 @pytest.mark.parametrize("forms", [("linear",), ("polynomial",), ("cascade",), ("loop",)])
 @pytest.mark.parametrize("power", [900, -900])  # of two: a scale that changes no digit
 def test_the_unit_of_a_record_changes_nothing_however_large_or_small(forms, power):
@@ -166,48 +149,6 @@ def test_numbers_at_the_ends_of_the_range_of_floats_are_refused(scale, words):
     u, y = small_tank()
     with pytest.raises(ValueError, match=words):
         fit_system(u * scale, y * scale, blocks=2, forms=("linear",))
-
-
-PIECES = [slice(begin, begin + 25) for begin in range(0, 225, 25)]
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"signal": np.ones((240, 1))}, r"signal has shape \(240, 1\); pass one record, \(time,\), here np.ravel\(sig"),
-        ({"signal": np.ones((240, 2))}, r"\(240, 2\).* several records go into a list, .* one input and one output"),
-        ({"signal": [np.ones((240, 1))], "target": [np.ones(240)]}, r"signal\[0\] has shape \(240, 1\)"),
-        ({"signal": [np.ones(240)], "target": None}, r"signal is a list of records and target=None; pass a list"),
-        ({"signal": [], "target": []}, r"signal has no samples; pass at least one"),
-        (
-            {"target": np.append(np.nan, np.ones(239))},
-            r"target\[0\] is nan.* Cut the record there, and pass",
-        ),
-        ({"forms": "linear"}, r"forms='linear': pass several of linear, .* for example \('linear', 'loop'\)"),
-        (
-            {"signal": ["a"] * 240},
-            r"signal has dtype <U1; pass real numbers, for example np.asarray\(signal, float\)\.$",
-        ),
-        ({"known": 100}, r"240 samples are too few .* at least 280 samples, fewer blocks, or a smaller known"),
-        ({"forms": None}, r"forms=None: pass several"),
-        ({"progress": 1}, r"progress=1 cannot be called"),
-        (
-            {
-                "signal": [small_tank()[0][piece] for piece in PIECES],
-                "target": [small_tank()[1][piece] for piece in PIECES],
-            },
-            r"no record leaves more than 30 samples to learn from .* the longest has 25; pass longer records, or a",
-        ),
-        (
-            {"signal": [small_tank()[0][:80]] * 4, "target": [small_tank()[1][:80]] * 4, "most_rows": 200, "known": 35},
-            r"the longest has 50 after most_rows=200 cut it; .* a larger most_rows, or a smaller known",
-        ),
-    ],
-)
-def test_what_cannot_be_fitted_is_refused_in_words(change, words):
-    u, y = small_tank()
-    with pytest.raises((ValueError, TypeError), match=words):
-        fit_system(**{"signal": u, "target": y, "blocks": 2, "forms": ("linear",)} | change)
 
 
 def test_many_short_records_are_judged_by_whole_ones():
@@ -233,21 +174,6 @@ def test_an_input_that_says_nothing_is_named():
 @pytest.fixture(scope="module")
 def loop():
     return fit_system(*small_tank(), blocks=2, forms=("loop",))
-
-
-@pytest.mark.parametrize(
-    ("signal", "known", "words"),
-    [
-        (np.zeros(0), None, r"signal has no samples; pass at least one"),
-        (np.ones((30, 1)), None, r"signal has shape \(30, 1\); pass one record, \(time,\), here np.ravel\(signal\)"),
-        (np.ones((2, 30)), None, r"several records are simulated one by one"),
-        ([1.0, np.nan], None, r"signal\[1\] is nan.* Fill the gap first"),
-        (np.ones(30), np.full(5, 1e200), r"known 1e\+200, .* this system was fitted to inputs of .* in the same units"),
-    ],
-)
-def test_what_cannot_be_simulated_is_refused_in_words(loop, signal, known, words):
-    with pytest.raises(ValueError, match=words):
-        loop.simulate(signal, known)
 
 
 def test_no_known_output_is_none(loop):
