@@ -99,7 +99,13 @@ def write_pages(app: Any) -> None:
             path.write_text(text, encoding="utf-8")
 
 
+def without_requests(_app: Any, _what: str, name: str, _thing: Any, skip: bool, _options: Any) -> bool | None:
+    """Leave out what scikit-learn adds to every estimator: its words refer to pages of its own."""
+    return True if name.startswith("set_") and name.endswith("_request") else skip or None
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Write the pages before the sources are read."""
     app.connect("builder-inited", write_pages)
+    app.connect("autodoc-skip-member", without_requests)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
