@@ -307,7 +307,7 @@ def draw_levels(ax: Axes, task: str) -> None:
 def legend_below(figure: Figure) -> None:
     """One legend for all panels, where it hides no figure."""
     labelled = {name: mark for ax in figure.axes for mark, name in zip(*ax.get_legend_handles_labels(), strict=True)}
-    figure.legend(labelled.values(), labelled.keys(), loc="outside lower center", ncols=4, fontsize=8)
+    figure.legend(labelled.values(), labelled.keys(), loc="outside lower center", ncols=len(labelled), fontsize=8)
 
 
 _STROKE: dict[str, Any] = {

@@ -521,6 +521,10 @@ def report(result: Result, folder: Path) -> None:
                 paper = PAPER["accuracy"].get(model, {}).get(task)
                 if task in result.metrics["accuracy"][model]:
                     draw_row(ax, place, result.metrics["accuracy"][model][task], paper)
+                wider = result.metrics["wider_rates"].get(model, {}).get(task)
+                if wider and wider["rate"] not in config.rates:
+                    ring = {"marker": "o", "linestyle": "none", "markerfacecolor": "none", "color": "C0"}
+                    ax.plot(wider["accuracy"]["mean"], place, **ring, label="ours, at a larger rate")
             draw_levels(ax, task)
             ax.set(title=TITLES[task] + too_few)
             ax.set_yticks(range(len(names)), [TITLE[name] for name in names])
