@@ -207,3 +207,20 @@ def test_several_readings_are_pushed_as_one_by_one_beside_counts(rng, channels):
     told = [one.push(row) for row in values]
     pushed = many.push_many(values)
     assert np.array_equal(np.array([one.expected for one in told]), pushed.expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("season", [None, 2, DAY])
+@pytest.mark.parametrize("horizon", [1, 6, 60])
+def test_whatever_came_a_band_has_two_ends_in_order(rng, horizon, season):
+    for count in (1, 2, 5, 11, 37, 90):
+        kinds = (rng.normal(size=count), np.ones(count), 1e8 + np.sin(np.arange(count)), rng.poisson(0.3, size=count))
+        for values in kinds:
+            given = np.array(values, float)
+            given[rng.random(count) < 0.3] = np.nan
+            given[0] = values[0]
+            given[count // 2] *= 1e6
+            forecast = forecast_of(given, horizon, season)
+            for coverage in (0.5, 0.95, 0.999):
+                lower, upper = forecast.band(np.arange(horizon) + 0.5, coverage=coverage)
+                assert (lower <= upper).all()  # which no NaN is
+            assert not np.isnan(forecast.paths(3, rng)).any()

@@ -223,7 +223,9 @@ class MixedForecast(Forecast):
             # of what is usual.
             more = np.clip(self.sizes / usual, 1.0, 1.0 + number)
             limit = largest * grown * more * (1 + 2 / np.sqrt(number)) * rare / self.sizes
-        return np.where((known >= 0) & (largest > 0), limit, np.inf)[:, leads]
+        # Where no size is known, or none is expected, there is nothing to measure a reach by.
+        told = (known >= 0) & (largest > 0) & (self.sizes > 0) & np.isfinite(self.sizes) & (usual > 0)
+        return np.where(told, limit, np.inf)[:, leads]
 
     def next_reading(self) -> tuple[Float[np.ndarray, " channels"], Float[np.ndarray, " channels"]]:
         """Mean and expected absolute error of the next reading of each channel: what a stream asks for every time."""
