@@ -595,15 +595,25 @@ def _foreseen_in_gap(live, log, now, cell, rows, origins, first_row, used, horiz
 
 @compiled()
 @no_type_check
-def _take_back(live, offsets, horizon):
-    """Forget what outliers have done to the sizes of errors, to trends and to what the last value costs."""
-    live[LONG], live[FAST], live[MID] = live[TAME_LONG], live[TAME_FAST], live[TAME_MID]
-    live[MOVED], live[LATELY] = live[TAME_MOVED], live[TAME_LATELY]
-    live[JUMPS] = live[JUMPS_BEFORE]
-    for k in range(horizon):
-        live[offsets[SIZES] + k] = live[offsets[TAME] + k]
-    for i in range(offsets[MEMORIES] - offsets[TRENDS]):
-        live[offsets[TRENDS] + i] = live[offsets[BEFORE] + i]
+def _carry(live, place, kept, count, back):
+    """Copy numbers to where they are kept, or back."""
+    source, target = (kept, place) if back else (place, kept)
+    for i in range(count):
+        live[target + i] = live[source + i]
+
+
+@compiled()
+@no_type_check
+def _carry_tame(live, offsets, horizon, back):
+    """Keep how things were before values that lie far from what was expected; or take back what these have done."""
+    _carry(live, LONG, TAME_LONG, 1, back)
+    _carry(live, FAST, TAME_FAST, 1, back)
+    _carry(live, MID, TAME_MID, 1, back)
+    _carry(live, MOVED, TAME_MOVED, 1, back)
+    _carry(live, LATELY, TAME_LATELY, 1, back)
+    _carry(live, JUMPS, JUMPS_BEFORE, 1, back)
+    _carry(live, offsets[SIZES], offsets[TAME], horizon, back)
+    _carry(live, offsets[TRENDS], offsets[BEFORE], offsets[MEMORIES] - offsets[TRENDS], back)
 
 
 @compiled()
@@ -615,20 +625,6 @@ def _recurs(live, log, place, seasons, near):
         if live[AGE] > seasons[s] + 1:
             found = found or abs(log[place, VALUE] - log[place - seasons[s], VALUE]) < near
     return found
-
-
-@compiled()
-@no_type_check
-def _begin_wild(live, offsets, horizon):
-    """Remember how things were before the first of values that lie far from what was expected."""
-    live[FORESEEN_FIRST] = live[EXPECTED]
-    live[JUMPS_BEFORE] = live[JUMPS]
-    live[TAME_LONG], live[TAME_FAST], live[TAME_MID] = live[LONG], live[FAST], live[MID]
-    live[TAME_MOVED], live[TAME_LATELY] = live[MOVED], live[LATELY]
-    for k in range(horizon):
-        live[offsets[TAME] + k] = live[offsets[SIZES] + k]
-    for i in range(offsets[MEMORIES] - offsets[TRENDS]):
-        live[offsets[BEFORE] + i] = live[offsets[TRENDS] + i]
 
 
 @compiled()
@@ -719,13 +715,14 @@ def _one_cell(
             if abs(value - live[FORESEEN_FIRST]) < gone:
                 if not _recurs(live, log, now - 1, seasons, gone):
                     log[now, BACK] = live[WILD]
-                    _take_back(live, offsets, horizon)
+                    _carry_tame(live, offsets, horizon, True)
                     cut = False
                 live[WILD] = 0.0
             else:
                 live[WILD] = live[WILD] + 1.0 if live[WILD] < _OUTLIERS else 0.0
         elif cut and most > 0 and apart * _SURPRISE > (_OUTLIER if len(seasons) > 0 else _ABSURD) * most:
-            _begin_wild(live, offsets, horizon)
+            _carry_tame(live, offsets, horizon, False)
+            live[FORESEEN_FIRST] = live[EXPECTED]
             live[WILD] = 1.0
         wild = live[WILD] > 0
         log[now, FORESEEN] = live[FORESEEN_FIRST] if wild else 0.0
