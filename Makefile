@@ -13,20 +13,20 @@ endif
 # the batteries of other libraries, and calls drawn at random.
 PLAIN := tests/bad_input tests/compiled tests/estimators tests/trust
 
-.PHONY: tour test setup check trust docs bench clean
+.PHONY: tour test setup check trust docs bench wheels clean
 
 tour: setup  ## run the zoo on embedded data and write tour/index.html
 	$(BIN)/hippozoo tour --out tour
 
 test: check  ## the checks, the doctests and every test
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 $(PLAIN)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --jaxtyping-packages=hippozoo,beartype.beartype $(addprefix --ignore ,$(PLAIN))
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --jaxtyping-packages=hippozoo,hippozoo_studies,beartype.beartype $(addprefix --ignore ,$(PLAIN))
 
 setup: $(STAMP)  ## create .venv with everything in it
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml studies/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]' --editable ./studies
 	touch $(STAMP)
 
 check: setup  ## format, lint, types, layers
@@ -42,8 +42,11 @@ docs: setup  ## build the documentation site, strictly and without a network, in
 trust: setup  ## kill and fail every job that writes, for an hour or more; results/trust
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m trust
 
+wheels: setup  ## build both projects, install every extra into a fresh environment, try and weigh it
+	$(BIN)/python -m benchmarks.wheels
+
 bench: setup  ## print the speed tables
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) tour site docs/reference .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) tour site dist docs/reference .pytest_cache .ruff_cache .hypothesis

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from hippozoo.ensemble import forecaster_for
 from hippozoo.tasks.long_term import load_long_term
 from hippozoo.tasks.m4 import FREQUENCIES, Frequency, load_m4
 from hippozoo.tasks.m4 import scale_of as mase_scale
-from hippozoo.zoo.forecasting import Forecaster, forecaster_for
+from hippozoo.zoo.forecasting import Forecaster, forecaster_with_candidates
 
 __all__ = ["FAMILIES", "misses"]
 
@@ -114,7 +115,7 @@ def m4_held_back(kind: Frequency) -> dict[str, tuple[list[float], int, list[floa
     """
     protocol, horizon = FREQUENCIES[kind], FREQUENCIES[kind].horizon
     missed, counts, sums = np.zeros((3, len(LEVELS))), np.zeros(3, int), np.zeros((2, len(LEVELS)))
-    makers = [forecaster_for(horizon, season=protocol.seasons, mixture=mixed) for mixed in (True, False)]
+    makers = [make(horizon, season=protocol.seasons) for make in (forecaster_for, forecaster_with_candidates)]
     for series in load_m4(kind):
         values, size = series.train, len(series.train)
         unit = mase_scale(values[:-horizon], protocol.scoring_season)
@@ -179,7 +180,7 @@ def run(folder: Path, *, resume: bool = False) -> None:
         if name in found:
             return
         shares, count, ours = misses(forecaster_for(horizon, season=season), values, begin, end, every, SCORED)
-        older = forecaster_for(horizon, season=season, mixture=False)
+        older = forecaster_with_candidates(horizon, season=season)
         _, _, theirs = misses(older, values, begin, end, every * SCORED)
         note(name, shares, count, (ours / theirs).tolist())
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from benchmarks.bench_torch_layer import peak_megabytes
 from hippozoo.baselines import S4D, Mamba, parameter_count
-from hippozoo.experiments.memory_tasks import TITLE, build
+from hippozoo_studies.paper.memory_tasks import TITLE, build
 
 __all__ = ["growth", "run"]
 

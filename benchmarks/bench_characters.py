@@ -14,12 +14,12 @@ from mambapy.mamba import MambaConfig
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hippozoo._nests import map_leaves
+from hippozoo._internal.nests import map_leaves
 from hippozoo.baselines import LSTM, Mamba, parameter_count
-from hippozoo.experiments._character_models import STACKS, RecurrentStack, build_stack
-from hippozoo.experiments._characters import CharacterModel
-from hippozoo.generate_command.fast import FastSteps
 from hippozoo.models import explicit_characters
+from hippozoo_studies.generate.fast import FastSteps
+from hippozoo_studies.paper._character_models import STACKS, RecurrentStack, build_stack
+from hippozoo_studies.paper._characters import CharacterModel
 
 __all__ = ["run"]
 

@@ -13,9 +13,10 @@ import numpy as np
 from river import linear_model, optim, preprocessing, time_series
 from statsmodels.tsa.ar_model import AutoReg
 
+from hippozoo.ensemble import EnsembleForecaster, forecaster_for
 from hippozoo.systems import LegT
 from hippozoo.tasks.gp_mixture import GaussianMixture
-from hippozoo.zoo.forecasting import Forecaster, ForecasterState, forecaster_for
+from hippozoo.zoo.forecasting import Forecaster, ForecasterLike
 
 __all__ = ["run"]
 
@@ -30,7 +31,7 @@ REFIT = 100
 READINGS = 10_000
 
 
-def learn(forecaster: Forecaster, signal: np.ndarray) -> ForecasterState:
+def learn(forecaster: ForecasterLike[Any], signal: np.ndarray) -> Any:
     """All samples, by blocks."""
     return forecaster.learn(forecaster.initial_state(), signal)
 
@@ -52,7 +53,7 @@ def autoreg(signal: np.ndarray) -> Any:
     return fitted
 
 
-def one_by_one(forecaster: Forecaster, values: list[float]) -> np.ndarray:
+def one_by_one(forecaster: ForecasterLike[Any], values: list[float]) -> np.ndarray:
     """Seconds of each reading: learn it, and forecast one step."""
     state, took = forecaster.initial_state(), np.empty(len(values))
     for number, value in enumerate(values):
@@ -78,10 +79,8 @@ def readings() -> list[dict[str, Any]]:
     """What one reading costs, block work included: the defaults, with a season, and one candidate."""
     rng = np.random.default_rng(0)
     values = (np.sin(np.arange(READINGS) / 4) + 0.1 * rng.normal(size=READINGS)).tolist()
-    one = Forecaster(
-        LegT(24, 48.0), 24.0, ridge=0.1, anchor="last", mixture=True, simple=False, guard=True, calibrated=True
-    )
-    ours: dict[str, Callable[[], Forecaster]] = {
+    one = EnsembleForecaster(LegT(24, 48.0), 24.0, ridge=0.1, anchor="last", simple=False)
+    ours: dict[str, Callable[[], EnsembleForecaster]] = {
         "defaults": lambda: forecaster_for(24),
         "defaults and a season": lambda: forecaster_for(24, season=24),
         "one candidate": lambda: one,

@@ -221,7 +221,7 @@ def growth() -> list[dict[str, Any]]:
         signal, weights = rng.normal(size=length), rng.normal(size=order)
         steps = 10 ** rng.uniform(-4, -1, size=length)
         memory = Memory(LegT(order, TIMESCALE))
-        timed = Memory(LegT(order))
+        timed = Memory(LegT(order, timescale=1.0))
         timed.final(signal, dt=steps)
         for name, work in {
             "scan": lambda memory=memory, signal=signal: memory.scan(signal),

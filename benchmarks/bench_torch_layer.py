@@ -161,14 +161,14 @@ def run() -> list[dict[str, Any]]:
         )
     )
     dt = 10 ** torch.empty(8, 128, dtype=torch.float64).uniform_(-4, -1)
-    irregular = MemoryLayer(LegT(64))
+    irregular = MemoryLayer(LegT(64, timescale=1.0))
     rows.append(
         compare(
             "torch, all states of (8, 128, 1), a new dt at every sample, forward and backward",
             irregular,
             torch.randn(8, 128, 1),
             lambda x: irregular(x, dt=dt)[0],
-            lambda x: loop_exponentials(LegT(64), x, dt),
+            lambda x: loop_exponentials(LegT(64, timescale=1.0), x, dt),
             "torch loop, matrix_exp per sample",
         )
     )

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from river import anomaly
 
+from hippozoo.apps.watch.run import Settings, Watch
+from hippozoo.ensemble import EnsembleForecaster, ForecastStream, forecaster_for
 from hippozoo.systems import LegT
-from hippozoo.watch_command.run import Settings, Watch
-from hippozoo.zoo.forecasting import Forecaster, ForecastStream, forecaster_for
 
 __all__ = ["run"]
 
@@ -53,17 +53,15 @@ def write(path: Path, count: int) -> Path:
     return path
 
 
-def one_by_one(values: list[float], forecaster: Forecaster) -> None:
+def one_by_one(values: list[float], forecaster: EnsembleForecaster) -> None:
     stream = ForecastStream(forecaster)
     for value in values:
         stream.push(value)
 
 
-def one_candidate() -> Forecaster:
+def one_candidate() -> EnsembleForecaster:
     """A map of one history, and nothing beside it."""
-    return Forecaster(
-        LegT(24, 48.0), 24.0, ridge=0.1, anchor="last", mixture=True, simple=False, guard=True, calibrated=True
-    )
+    return EnsembleForecaster(LegT(24, 48.0), 24.0, ridge=0.1, anchor="last", simple=False)
 
 
 def run() -> list[dict[str, Any]]:

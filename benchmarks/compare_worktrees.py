@@ -1,11 +1,13 @@
 """Do two trees of hippozoo compute the same bits? Moving code must change no number.
 
-    python benchmarks/compare_worktrees.py OLD NEW
+    python benchmarks/compare_worktrees.py OLD NEW                        layers, memories and forecasts
+    python benchmarks/compare_worktrees.py OLD NEW --part forecasts      the ensemble alone, in half a minute
 
 OLD and NEW are folders with `src/hippozoo` in them. Each is run in a process of its own, with one thread, on the same
 seeded inputs: layers are drawn, called as a whole sequence, in chunks, with `dt`, with `lengths`, step by step, in
 float32 and in float64. Drawn parameters, outputs, states, gradients and the names in `state_dict` are written down to
-the bit and compared. Checkpoints that OLD wrote are loaded by NEW, and what they then say is compared too.
+the bit and compared. Checkpoints that OLD wrote are loaded by NEW, and what they then say is compared too. Forecasts
+are those of `compare_forecasts`. `--keep FOLDER` keeps what OLD said there, for the next comparison with the same tree.
 
 Where another computation was meant to take a place (`MEANT`), differences are printed with their size and must stay
 below a bound; all others are reported as faults, and the exit code is 1. What it found for the move to
@@ -124,12 +126,20 @@ def bits(value: Any) -> str:
     return f"{array.dtype} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()[:16]}"
 
 
+def leaves_of_this_tree() -> Any:
+    """The function that walks nests; it has moved."""
+    try:
+        from hippozoo._internal.nests import leaves
+    except ImportError:
+        from hippozoo._nests import leaves
+    return leaves
+
+
 def say(values: dict[str, Any], kept: dict[str, Any], name: str, nest: Any) -> None:
     """Write down every leaf of a nest, and keep its numbers for a look at the size of differences."""
     import numpy as np
 
-    from hippozoo._nests import leaves
-
+    leaves = leaves_of_this_tree()
     for place, leaf in leaves(nest, name):
         values[place] = bits(leaf)
         kept[place] = np.asarray(leaf.detach() if hasattr(leaf, "detach") else leaf)
@@ -177,8 +187,7 @@ def gradients(layer: Any, x: Any, y: Any, state: Any) -> list[Any]:
     """Of a loss that feels every output and every number of the state."""
     import torch
 
-    from hippozoo._nests import leaves
-
+    leaves = leaves_of_this_tree()
     floats = [leaf for _, leaf in leaves(state) if leaf.is_floating_point() and leaf.requires_grad]
     loss = y.square().sum() + sum(leaf.square().sum() for leaf in floats)
     wanted = [x, *layer.parameters()]
@@ -213,8 +222,29 @@ def describe_memory(memory: Any) -> Iterator[tuple[str, Any]]:
             yield f"{channels} merged", memory.merge(state, memory.final(signal[:9]), elapsed=9.0)
 
 
-def describe(folder: Path, checkpoints: Path | None, only: str) -> None:
+def describe(folder: Path, checkpoints: Path | None, only: str, part: str) -> None:
     """Run one tree; called in a process of its own."""
+    import numpy as np
+
+    values: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
+    if part != "forecasts":
+        describe_layers(values, kept, folder, checkpoints, only)
+    if part != "layers":
+        from compare_forecasts import cases, describe_case
+
+        for case in cases():
+            if only in case.name:
+                for what, nest in describe_case(case):
+                    say(values, kept, f"{case.name}: {what}", nest)
+    (folder / "bits.json").write_text(json.dumps(values))
+    np.savez(folder / "numbers.npz", **{place.replace("/", "|"): array for place, array in kept.items()})
+
+
+def describe_layers(
+    values: dict[str, Any], kept: dict[str, Any], folder: Path, checkpoints: Path | None, only: str
+) -> None:
+    """What layers and memories of one tree say."""
     import numpy as np
     import torch
 
@@ -222,8 +252,6 @@ def describe(folder: Path, checkpoints: Path | None, only: str) -> None:
 
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    values: dict[str, Any] = {}
-    kept: dict[str, Any] = {}
     for name, make in makers().items():
         if only not in name:
             continue
@@ -248,15 +276,15 @@ def describe(folder: Path, checkpoints: Path | None, only: str) -> None:
             checkpoint.save(folder / f"{name}.safetensors", memory)
             loaded = checkpoint.load((checkpoints or folder) / f"{name}.safetensors")
             say(values, kept, f"{name}: loaded", loaded.final(np.ones(40, getattr(memory, "dtype", "float64"))))
-    (folder / "bits.json").write_text(json.dumps(values))
-    np.savez(folder / "numbers.npz", **{place.replace("/", "|"): array for place, array in kept.items()})
 
 
-def run(tree: Path, folder: Path, checkpoints: Path | None, only: str) -> None:
+def run(tree: Path, folder: Path, checkpoints: Path | None, only: str, part: str) -> None:
     """Describe a tree in a process that sees that tree alone."""
-    folder.mkdir()
+    if (folder / "numbers.npz").exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
     environment = os.environ | dict.fromkeys(ONE_THREAD, "1") | {"PYTHONPATH": str(tree / "src"), "PYTHONWARNINGS": ""}
-    command = [sys.executable, __file__, "--describe", str(folder), "--only", only]
+    command = [sys.executable, __file__, "--describe", str(folder), "--only", only, "--part", part]
     subprocess.run([*command, *(["--from", str(checkpoints)] if checkpoints else [])], env=environment, check=True)
 
 
@@ -265,20 +293,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trees", nargs="*", type=Path, metavar="TREE", help="the old tree, then the new one")
     parser.add_argument("--only", default="", help="only what has this in its name")
+    parser.add_argument("--part", default="all", choices=("all", "layers", "forecasts"), help="what to compare")
+    parser.add_argument("--keep", type=Path, help="a folder that keeps what the old tree said")
     parser.add_argument("--describe", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--from", dest="checkpoints", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.describe:
-        describe(arguments.describe, arguments.checkpoints, arguments.only)
+        describe(arguments.describe, arguments.checkpoints, arguments.only, arguments.part)
         return
     if len(arguments.trees) != 2:
         parser.error("pass two trees, the old one and the new one")
     import numpy as np
 
     with tempfile.TemporaryDirectory() as place:
-        old, new = Path(place) / "old", Path(place) / "new"
-        run(arguments.trees[0], old, None, arguments.only)
-        run(arguments.trees[1], new, old, arguments.only)
+        old, new = arguments.keep or Path(place) / "old", Path(place) / "new"
+        run(arguments.trees[0], old, None, arguments.only, arguments.part)
+        run(arguments.trees[1], new, old, arguments.only, arguments.part)
         before, after = (json.loads((folder / "bits.json").read_text()) for folder in (old, new))
         numbers = [np.load(folder / "numbers.npz") for folder in (old, new)]
         differing = [name for name in before | after if before.get(name) != after.get(name)]

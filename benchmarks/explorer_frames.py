@@ -61,7 +61,7 @@ def measure() -> dict:
         page = browser.new_page(viewport={"width": 1200, "height": 1000})
         begun = time.perf_counter()
         server = subprocess.Popen(
-            [sys.executable, "-c", "from hippozoo.cli import main; main(['explore', '--no-browser'])"],
+            [sys.executable, "-c", "from hippozoo.apps.cli import main; main(['explore', '--no-browser'])"],
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.signal import lfilter
 
-from hippozoo.zoo.forecasting import find_seasons
+from hippozoo.ensemble import find_seasons
 
 __all__ = ["KINDS", "table"]
 

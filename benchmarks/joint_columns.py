@@ -1,4 +1,4 @@
-"""When `together="joint"` and `rank=` are worth more than the default mixture: errors of each on the same origins.
+"""When `together="joint"` and `rank=` are worth more than the ensemble: errors of each on the same origins.
 
 ``python -m benchmarks.joint_columns`` prints a table, in half a minute. Columns are in units of their standard
 deviation; 32 origins of a leader and its follower (1,500 rows, 6 steps ahead), 16 and 13 of ETTh1 (24 ahead).
@@ -6,21 +6,23 @@ deviation; 32 origins of a leader and its follower (1,500 rows, 6 steps ahead), 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from hippozoo.ensemble import forecaster_for
 from hippozoo.tasks.long_term import load_long_term
-from hippozoo.zoo.forecasting import Forecaster, forecaster_for
+from hippozoo.zoo.forecasting import ForecasterLike, forecaster_with_candidates
 
 __all__ = ["error", "leader_and_follower"]
 
-WAYS: dict[str, dict[str, Any]] = {
-    "default mixture": {},
-    "joint": {"together": "joint"},
-    "rank 4": {"rank": 4},
-    "one map": {"mixture": False},
+WAYS: dict[str, Callable[..., ForecasterLike[Any]]] = {
+    "ensemble": forecaster_for,
+    "joint": partial(forecaster_with_candidates, together="joint"),
+    "rank 4": partial(forecaster_with_candidates, rank=4),
+    "one map": forecaster_with_candidates,
 }
 
 
@@ -32,7 +34,7 @@ def leader_and_follower(rng: np.random.Generator, count: int = 1500) -> np.ndarr
     return np.column_stack([leader, np.append(np.zeros(8), leader[:-8]) + 0.3 * rng.normal(size=count)])
 
 
-def error(forecaster: Forecaster, values: np.ndarray, origins: Iterable[int]) -> tuple[float, float]:
+def error(forecaster: ForecasterLike[Any], values: np.ndarray, origins: Iterable[int]) -> tuple[float, float]:
     """Mean absolute error over columns and steps ahead, and what 95 % bands held."""
     state, begin, errors, held = forecaster.initial_state(values.shape[1]), 0, [], []
     for origin in origins:
@@ -56,8 +58,8 @@ def main() -> None:
     for name, (values, horizon, season, origins) in cases.items():
         scaled = np.ascontiguousarray(values / values.std(axis=0))
         cells = []
-        for choice in WAYS.values():
-            mean, held = error(forecaster_for(horizon, season=season, **choice), scaled, origins)
+        for make in WAYS.values():
+            mean, held = error(make(horizon, season=season), scaled, origins)
             cells.append(f"{mean:.3f}, {held:.0%}")
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 

@@ -1,13 +1,15 @@
-"""Forecasts by one map after one to ten horizons: the tables of docs/appendix-small-samples.md."""
+"""Forecasts by one map after one to ten horizons: the tables of docs/studies/appendix-small-samples.md."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.signal import lfilter
 
-from hippozoo.zoo.forecasting import forecaster_for
+from hippozoo.ensemble import forecaster_for
+from hippozoo.zoo.forecasting import forecaster_with_candidates
 
 __all__ = ["KINDS", "table"]
 
@@ -34,9 +36,9 @@ KINDS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 }
 
 
-def table(seed: int = 0, *, mixture: bool = False) -> list[str]:
+def table(seed: int = 0, *, ensemble: bool = False) -> list[str]:
     """Error beside the better of last value and mean, and the share that 95 % bands hold, as rows of Markdown."""
-    forecaster = forecaster_for(HORIZON, mixture=mixture)
+    forecaster: Any = forecaster_for(HORIZON) if ensemble else forecaster_with_candidates(HORIZON)
     rows = ["| horizons seen | " + " | ".join(KINDS) + " |", "|" + "---|" * (len(KINDS) + 1)]
     for seen in SEEN:
         count, cells = round(seen * HORIZON), []
@@ -55,5 +57,5 @@ def table(seed: int = 0, *, mixture: bool = False) -> list[str]:
 
 
 if __name__ == "__main__":
-    for mixed in (False, True):
-        print("the mixture:" if mixed else "one map:", *table(mixture=mixed), sep="\n")
+    for many in (False, True):
+        print("the ensemble:" if many else "one map:", *table(ensemble=many), sep="\n")

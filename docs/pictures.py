@@ -23,16 +23,17 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 from PIL import Image
 
+from hippozoo.apps.tour import discover_sections, run_section
+from hippozoo.apps.tour.signals import pulse_wave
+from hippozoo.apps.tour.write import draw_picture
 from hippozoo.memory import Memory
 from hippozoo.memory.plots import plot_memory, plot_weight
 from hippozoo.plotting import ink, style
 from hippozoo.systems import FouT, LagT, LegS, LegT
 from hippozoo.tasks.data_files import MissingDataError, data_file
-from hippozoo.tour import discover_sections, run_section
-from hippozoo.tour.signals import pulse_wave
-from hippozoo.tour.write import draw_picture
 
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"
@@ -106,10 +107,48 @@ def cells_of_lag() -> Figure:
     return figure
 
 
+def how_a_forecast_is_made() -> Figure:
+    """From a reading to a band: every box is a file of hippozoo.ensemble."""
+    figure = Figure(figsize=(8.2, 4.7), layout="constrained")
+    ax = figure.subplots()
+    boxes = {
+        "readings": (0.0, 3, "readings.py", "is it a number,\nis it in time?", "C0"),
+        "stream": (2.1, 3, "stream.py", "how long did it\nhold? cells of dt", "C0"),
+        "cleaner": (4.2, 3, "cleaner.py", "gap, outlier,\nlevel shift?", "C0"),
+        "scores": (6.3, 3, "scores.py", "regret by expert\nand lead", "C2"),
+        "experts": (4.2, 1.5, "experts/", "each forecasts\nevery lead", "C1"),
+        "ridge": (2.1, 1.5, "pairs.py, ridge.py", "learn maps from\npast to future", "C1"),
+        "brake": (6.3, 1.5, "brake.py", "fall back to\nthe last value?", "C2"),
+        "scale": (6.3, 0.0, "scale.py", "expected size\nof an error", "C4"),
+        "calibration": (4.2, 0.0, "calibration.py", "its distribution:\nquantiles, tails", "C4"),
+        "forecast": (2.1, 0.0, "forecast.py", "mean, band, paths\nat any lead", "C3"),
+        "detector": (0.0, 0.0, "detector.py", "how rare is the\nnext error? alarm.py", "C3"),
+    }
+    width, height = 1.7, 1.0
+    for left, bottom, name, text, color in boxes.values():
+        ax.add_patch(FancyBboxPatch((left, bottom), width, height, "round,pad=0.02", color=color, alpha=0.22))
+        ax.text(left + width / 2, bottom + 0.78, name, ha="center", va="center", fontsize=9, family="monospace")
+        ax.text(left + width / 2, bottom + 0.36, text, ha="center", va="center", fontsize=8)
+    arrows = (
+        ("readings", "stream"), ("stream", "cleaner"), ("cleaner", "scores"), ("cleaner", "experts"),
+        ("ridge", "experts"), ("experts", "brake"), ("scores", "brake"), ("brake", "scale"), ("scale", "calibration"),
+        ("calibration", "forecast"), ("forecast", "detector"),
+    )  # fmt: skip
+    centre = {name: np.array([box[0] + width / 2, box[1] + height / 2]) for name, box in boxes.items()}
+    for begin, end in arrows:
+        x, y = centre[end] - centre[begin]
+        half = np.array([width / 2 + 0.04, 0.0]) * np.sign(x) if abs(x) > abs(y) else np.array([0.0, 0.54]) * np.sign(y)
+        arrow = {"arrowstyle": "->", "color": ink()}
+        ax.annotate("", centre[end] - half, centre[begin] + half, arrowprops=arrow)
+    ax.set(xlim=(-0.15, 8.15), ylim=(-0.15, 4.15))
+    ax.set_axis_off()
+    return figure
+
+
 def printed_legt() -> Figure:
     """A constant signal in Leg-T: by the matrix as printed in the paper, and by the right one."""
     order, steps, dt = 8, 300, 0.01
-    system = LegT(order)
+    system = LegT(order, timescale=1.0)
     signs = (-1.0) ** (np.arange(order)[:, None] - np.arange(order))
     printed = -np.tril(np.outer(system.b, system.b) * signs)
     figure = Figure(figsize=(7, 2.8), layout="constrained")
@@ -195,6 +234,7 @@ def series_per_second() -> Figure:
 FUNCTIONS: dict[str, Callable[[], Figure]] = {
     "four-weights": four_weights,
     "cells-of-lag": cells_of_lag,
+    "how-a-forecast-is-made": how_a_forecast_is_made,
     "printed-legt": printed_legt,
     "cost-per-sample": cost_per_sample,
     "estimators": estimators_measured,

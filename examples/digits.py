@@ -28,7 +28,7 @@ learn, choose, report = (
     for part in load_digits("pixels")
 )
 with seeded(0):
-    model = build_model(given.layers, length=64, inputs=1, outputs=10, params=17_000, pool="mean")
+    model = build_model(given.layers, history=64, inputs=1, outputs=10, params=17_000, pool="mean")
 print(f"{' + '.join(given.layers)}: {parameter_count(model):,} parameters, width {model.width}")
 
 

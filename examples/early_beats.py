@@ -13,9 +13,9 @@ import argparse
 import numpy as np
 from matplotlib.figure import Figure
 
+from hippozoo.ensemble import forecaster_for
 from hippozoo.plotting import ink, style
 from hippozoo.tasks.ecg import load_ecg
-from hippozoo.zoo.forecasting import forecaster_for
 
 arguments = argparse.ArgumentParser(description=__doc__)
 arguments.add_argument("--data", help="data folder (default: HIPPOZOO_DATA)")

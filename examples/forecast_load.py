@@ -11,10 +11,10 @@ import argparse
 import numpy as np
 from matplotlib.figure import Figure
 
+from hippozoo.ensemble import find_seasons, forecaster_for
 from hippozoo.plotting import ink, style
 from hippozoo.tables import read_table
 from hippozoo.tasks.data_files import data_file
-from hippozoo.zoo.forecasting import find_seasons, forecaster_for
 
 HORIZON = 48
 arguments = argparse.ArgumentParser(description=__doc__)

@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from hippozoo import checkpoint
+from hippozoo.apps.tour.signals import room_temperature
 from hippozoo.memory import Memory, Stream
 from hippozoo.memory.plots import plot_memory
 from hippozoo.plotting import style
 from hippozoo.systems import LegT
-from hippozoo.tour.signals import room_temperature
 
 # Two days of a wireless thermometer: times in hours, readings in °C, NaN where one was lost.
 times, readings, truth = room_temperature()

@@ -168,6 +168,16 @@ def delta_rule(keys, values, betas, bank):
     return bank
 
 
+def fading_delta_rule(keys, values, gates, fading, bank):
+    """The bank fades, then one write after the other; the bank after each."""
+    found = []
+    for key, value, gate, fade in zip(keys, values, gates, fading, strict=True):
+        bank = np.exp(-fade) * bank
+        bank = bank + gate * np.outer(value - bank @ key, key)
+        found.append(bank)
+    return np.array(found)
+
+
 def associative_episode(weights, A_d, b_d, basis, samples, epsilon):
     """The paper's layer for one sequence, formula by formula: outputs, the last HiPPO state and the last bank."""
     sigmoid = lambda z: 1 / (1 + np.exp(-z))  # noqa: E731
@@ -237,3 +247,103 @@ def roll_in_80_bits(system, signal, steps):
             term = step / k * (A @ term)
         states.append(state)
     return np.array(states, float)
+
+
+def readable(features, targets, folds, noise, ridge=0.0):
+    """Squared errors of a readout and of the mean on held-out sequences, one fold after the other, row by row.
+
+    Noise of variance ``noise`` on every feature enters by its expectation: it makes the normal equations ridge-like,
+    and adds its variance times the squared weights to every squared error.
+    """
+    sse, sst = np.zeros(len(features)), np.zeros(len(features))
+    for held in folds:
+        kept = [number for number in range(len(features)) if number not in held]
+        rows = np.concatenate([features[number] for number in kept])
+        wanted = np.concatenate([targets[number] for number in kept])
+        mean, target_mean = rows.mean(0), wanted.mean()
+        rows = rows - mean
+        gram = rows.T @ rows / len(rows) + (noise + ridge) * np.eye(rows.shape[1])
+        weights = np.linalg.solve(gram, rows.T @ (wanted - target_mean) / len(rows))
+        for number in held:
+            for row, value in zip(features[number], targets[number], strict=True):
+                sse[number] += (value - target_mean - (row - mean) @ weights) ** 2 + noise * weights @ weights
+                sst[number] += (value - target_mean) ** 2
+    return sse, sst
+
+
+def exact_profile(A_d, b_d, lags, warm_up, noise):
+    """R² by lag of a linear memory under white noise: b_k' (Σ + noise tr Σ / N)^-1 b_k, summed term by term."""
+    responses = [np.array(b_d, float)]
+    while len(responses) < warm_up:
+        responses.append(A_d @ responses[-1])
+    covariance = sum(np.outer(one, one) for one in responses)
+    covariance = covariance + noise * np.trace(covariance) / len(b_d) * np.eye(len(b_d))
+    return np.array([one @ np.linalg.solve(covariance, one) for one in responses[:lags]])
+
+
+def held_of_autoregression(A_d, b_d, correlation, lags, noise, terms=400):
+    """Sum of squared canonical correlations of a linear state and the last 1, 2, … samples of a first-order input."""
+    responses = [np.array(b_d, float)]
+    while len(responses) < terms:
+        responses.append(A_d @ responses[-1])
+    inputs = correlation ** np.abs(np.subtract.outer(np.arange(terms), np.arange(terms)))
+    crossed = inputs @ np.array(responses)
+    covariance = np.array(responses).T @ crossed
+    covariance = covariance + noise * np.trace(covariance) / len(b_d) * np.eye(len(b_d))
+    return np.array(
+        [
+            np.trace(np.linalg.solve(covariance, crossed[:k].T @ np.linalg.solve(inputs[:k, :k], crossed[:k])))
+            for k in range(1, lags + 1)
+        ]
+    )
+
+
+# -- the ensemble, component by component ------------------------------------------------------------------------------
+
+
+def damped_trend(values, gain, trend_gain, damping, horizon):
+    """Holt's damped trend by its recursion, and its forecast of each lead."""
+    level, trend = values[0], 0.0
+    for value in values:
+        before = level + damping * trend
+        level, trend = before + gain * (value - before), damping * trend + gain * trend_gain * (value - before)
+    return np.array([level + trend * sum(damping**j for j in range(1, k + 2)) for k in range(horizon)])
+
+
+def expert_weights(mean_errors, late):
+    """(experts, leads) from mean absolute errors: the fourth power of one over the error, half of it over all leads."""
+    average = mean_errors.mean(axis=1, keepdims=True)
+    errors = 0.5 * (mean_errors + average) + late[:, None]
+    powers = (errors.min(axis=0) / errors) ** 4
+    return powers / powers.sum(axis=0)
+
+
+def regrets(values, forecasts, decay):
+    """Exponentially weighted sums of |error| beyond the best expert's in the same cell, and their weight."""
+    total, weight = np.zeros(forecasts.shape[1]), 0.0
+    for value, row in zip(values, forecasts, strict=True):
+        errors = np.abs(value - row)
+        total, weight = decay * total + errors - errors.min(), decay * weight + 1
+    return total, weight
+
+
+def expected_error(errors, expected, loss, ways, likelihood=24.0):
+    """The size of an error: each way scaled to the mean error, weighted by exp(-likelihood * loss)."""
+    scaled = errors / expected * ways
+    shares = np.exp(-likelihood * (loss - loss.min()))
+    return float((shares * scaled).sum() / shares.sum())
+
+
+def winsorised(value, expected, expected_error, most=8.0):
+    """A value no further from what was expected than `most` expected errors."""
+    reach = most * expected_error
+    return min(max(value, expected - reach), expected + reach)
+
+
+def ridge_map(x, y, ridge):
+    """Coefficients and constant of a ridge regression whose ridge is in units of the mean variance of an input."""
+    mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
+    xx = (x - mean_x).T @ (x - mean_x)
+    penalty = ridge * np.trace(xx) / len(xx) * np.eye(len(xx))
+    coefficients = np.linalg.solve(xx + penalty, (x - mean_x).T @ (y - mean_y))
+    return coefficients, mean_y - mean_x @ coefficients

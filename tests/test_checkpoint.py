@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 from safetensors.numpy import load_file
 
-from hippozoo._nests import children
+from hippozoo._internal.nests import children
 from hippozoo.checkpoint import load, load_state, register, save, save_state, storage
 from hippozoo.memory import GrowingMemory, GrowingState, Memory, MemoryLayer
 from hippozoo.systems import LegS, LegT
@@ -134,7 +134,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path_factory, thing):
 
 
 def test_a_torch_module_comes_back_with_its_tensors_dtypes_and_modes(tmp_path, rng):
-    layer = Readout(LegT(4), 3, rate=0.25).double()
+    layer = Readout(LegT(4, timescale=1.0), 3, rate=0.25).double()
     layer.encode.bias.requires_grad_(False)
     layer.dropout.eval()
     layer.seen += 7
@@ -142,7 +142,7 @@ def test_a_torch_module_comes_back_with_its_tensors_dtypes_and_modes(tmp_path, r
     found = load(tmp_path / "layer")
     x = torch.from_numpy(rng.normal(size=(5, 4)))
     assert torch.equal(found(x), layer(x))
-    assert (found.system, found.width, found.rate, found.seen.item()) == (LegT(4), 3, 0.25, 7)
+    assert (found.system, found.width, found.rate, found.seen.item()) == (LegT(4, timescale=1.0), 3, 0.25, 7)
     assert found.A.dtype == torch.float64
     assert found.decode.weight is found.encode.weight, "tied weights came back untied"
     assert [p.requires_grad for p in found.parameters()] == [p.requires_grad for p in layer.parameters()]
@@ -173,7 +173,7 @@ def as_files_once_were(path, module):
     [
         MemoryLayer(LegT(5, timescale=7.0), dtype=torch.float64),
         MemoryLayer(LegT(5, timescale=7.0), outputs=2, channels=4),
-        Readout(LegT(4), 3).double(),
+        Readout(LegT(4, timescale=1.0), 3).double(),
     ],
     ids=["tables only, float64", "tables and weights", "float64"],
 )
@@ -217,7 +217,7 @@ def test_awkward_names_are_kept(tmp_path):
 
 
 def test_saving_leaves_the_layer_alone_and_loading_leaves_the_random_numbers_alone(tmp_path):
-    layer = Readout(LegT(4), 3)
+    layer = Readout(LegT(4, timescale=1.0), 3)
     before = {name: tensor.clone() for name, tensor in layer.state_dict().items()}
     save(tmp_path / "layer", layer)
     assert all(torch.equal(before[name], tensor) for name, tensor in layer.state_dict().items())
@@ -265,7 +265,9 @@ def test_an_optimiser_in_mid_training_goes_on_as_if_never_stopped(tmp_path):
 
 
 def test_other_programs_can_read_the_tensors_by_name(tmp_path):
-    save(tmp_path / "x.safetensors", {"state": [np.ones(2), torch.zeros(3)], "layer": Readout(LegT(2), 1)})
+    save(
+        tmp_path / "x.safetensors", {"state": [np.ones(2), torch.zeros(3)], "layer": Readout(LegT(2, timescale=1.0), 1)}
+    )
     found = load_file(tmp_path / "x.safetensors")
     assert {"state.0", "state.1", "layer.encode.weight", "layer.seen"} <= set(found)
 
@@ -280,10 +282,10 @@ def test_a_state_goes_back_to_its_owner(tmp_path):
             leading = () if channels is None else (channels,)
             return {"bank": np.zeros((*leading, self.system.order)), "clock": 0.0}
 
-    owner = Owner(LegT(3))
+    owner = Owner(LegT(3, timescale=1.0))
     for state in ({"bank": np.ones((4, 3)), "clock": 2.5}, {"bank": np.ones(3), "clock": 1.0}):
         save_state(tmp_path / "state", state, owner)
-        assert identical(load_state(tmp_path / "state", Owner(LegT(3))), state)
+        assert identical(load_state(tmp_path / "state", Owner(LegT(3, timescale=1.0))), state)
         assert identical(load(tmp_path / "state"), state)
 
 
@@ -291,7 +293,7 @@ def test_a_state_goes_back_to_its_owner(tmp_path):
     ("owner", "states"),
     [
         (Memory(LegT(3, 9.0), dt=0.5, method="bilinear"), [np.ones(3), np.ones((2, 3))]),
-        (Memory(LegS(3), dtype="float32"), [np.ones(3, np.float32)]),
+        (Memory(LegS(3, timescale=1.0), dtype="float32"), [np.ones(3, np.float32)]),
         (GrowingMemory(3), [GrowingState(np.ones((2, 3)), 4.5), GrowingState(np.ones(3), 0.1)]),
         (MemoryLayer(LegT(3, 9.0)), [torch.ones(1, 1, 3), torch.ones(4, 2, 3)]),
         (MemoryLayer(LegT(3, 9.0), outputs=2, channels=5, dtype=torch.float64), [torch.ones(4, 5, 3).double()]),
@@ -309,10 +311,10 @@ def test_every_memory_gets_its_own_states_back(tmp_path, owner, states):
 
 
 def test_expected_things_may_differ_in_what_was_learnt_only(tmp_path):
-    save(tmp_path / "run", {"layer": Readout(LegT(4), 3), "system": LegT(4), "epoch": 3})
-    found = load(tmp_path / "run", expected={"layer": Readout(LegT(4), 3), "system": LegT})
+    save(tmp_path / "run", {"layer": Readout(LegT(4, timescale=1.0), 3), "system": LegT(4, timescale=1.0), "epoch": 3})
+    found = load(tmp_path / "run", expected={"layer": Readout(LegT(4, timescale=1.0), 3), "system": LegT})
     assert found["epoch"] == 3
-    assert load(tmp_path / "run", expected=dict)["system"] == LegT(4)
+    assert load(tmp_path / "run", expected=dict)["system"] == LegT(4, timescale=1.0)
 
 
 # ---------------------------------------------------------------------------------------------- the file
@@ -339,7 +341,12 @@ def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch, crashin
 
 
 def test_the_same_thing_gives_the_same_bytes(tmp_path):
-    thing = {"system": LegT(4), "names": ["ä", "\u2028", '"'], "weights": np.arange(5.0), "more": torch.ones(3)}
+    thing = {
+        "system": LegT(4, timescale=1.0),
+        "names": ["ä", "\u2028", '"'],
+        "weights": np.arange(5.0),
+        "more": torch.ones(3),
+    }
     written = set()
     for _ in range(12):
         save(tmp_path / "x", thing)
@@ -392,9 +399,9 @@ import numpy as np
 from hippozoo.checkpoint import load, save
 from hippozoo.systems import LegT
 from hippozoo.memory import GrowingMemory, Memory
-thing = {{"memory": Memory(LegT(3)), "growing": GrowingMemory(2), "state": np.ones(3)}}
+thing = {{"memory": Memory(LegT(3, timescale=1.0)), "growing": GrowingMemory(2), "state": np.ones(3)}}
 save({str(tmp_path / "x")!r}, thing)
-assert load({str(tmp_path / "x")!r})["memory"] == Memory(LegT(3))
+assert load({str(tmp_path / "x")!r})["memory"] == Memory(LegT(3, timescale=1.0))
 assert "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)

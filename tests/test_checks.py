@@ -407,7 +407,7 @@ def test_whatever_changes_in_place_is_named(Broken, found):
 
 
 def test_a_state_touched_by_refused_input_is_named():
-    with pytest.raises(AssertionError, match=r"an input with nan was refused and changed state\['seen'\]"):
+    with pytest.raises(AssertionError, match=r"changed state\['seen'\]"):
         checks.check_bad_input_changes_nothing(Clumsy(), Trial(**TRIAL))
 
 
@@ -433,7 +433,7 @@ class Wearing(Array):
 
 
 def test_a_state_comes_back_to_the_bit():
-    with pytest.raises(AssertionError, match="the state came back changed"):
+    with pytest.raises(AssertionError, match="came back changed"):
         checks.check_save_equals_load(Wearing(), Trial(**TRIAL))
     checks.check_save_equals_load(Array(), Trial(**TRIAL))
 
@@ -464,9 +464,9 @@ class Reminiscing(Leaky):
 
 
 def test_what_is_remembered_between_calls_is_noticed():
-    with pytest.raises(AssertionError, match="with the same call again, output"):
+    with pytest.raises(AssertionError, match="same call again"):
         checks.check_same_input_same_output(Reminiscing(), Trial(**TRIAL))
-    with pytest.raises(AssertionError, match="with another call in between, output"):
+    with pytest.raises(AssertionError, match="call in between"):
         checks.check_same_input_same_output(Drifting(), Trial(**TRIAL))
 
 
@@ -513,7 +513,7 @@ class Hasty(Memory):
     ids=lambda value: value.__name__,
 )
 def test_a_broken_memory_is_caught(Broken, check):
-    with pytest.raises(AssertionError, match=f"{Broken.__name__} breaks a promise"):
+    with pytest.raises(AssertionError, match=f"{Broken.__name__} breaks"):
         check(Broken(LegT(4, timescale=10.0)), Trial(**TRIAL))
     check(Memory(LegT(4, timescale=10.0)), Trial(**TRIAL))
 
@@ -576,7 +576,7 @@ def test_members_with_inputs_of_their_own_can_be_checked():
 
 def test_the_tolerance_is_the_callers_to_choose():
     checks.check_steps_equal_one_call(StepApart(), Trial(n_steps=12, tolerance=1e-5))
-    with pytest.raises(AssertionError, match=r"allowed: 1e-07 of the largest value"):
+    with pytest.raises(AssertionError, match=r"1e-07 of the largest"):
         checks.check_steps_equal_one_call(StepApart(), Trial(n_steps=12, tolerance=1e-7))
 
 
@@ -585,7 +585,7 @@ def test_all_broken_promises_are_named_at_once():
         def output(self, level):
             return super().output(level) + 0.01 * level.mean(0)
 
-    with pytest.raises(AssertionError, match="steps from the initial state") as caught:
+    with pytest.raises(AssertionError, match="initial state") as caught:
         check_member(Careless, **TRIAL)
     assert "do not mix" in str(caught.value)
     assert "hippozoo.checkpoint.register" in str(caught.value), "what to do about the class is not said"
@@ -614,6 +614,6 @@ def test_a_member_that_does_not_tell_its_channels_is_told_so():
             y = np.cumsum(x, axis=1) + (np.zeros((len(x), 5)) if state is None else state)[:, None]
             return y, y[:, -1]
 
-    with pytest.raises(ValueError, match=r"Five has no attribute \.channels, so 2 were tried, and it takes 5"):
+    with pytest.raises(ValueError, match=r"so 2 were tried"):
         check_member(Five())
     assert check_member(Five(), channels=5, on_fail=None) is not None

@@ -60,7 +60,7 @@ def test_a_layer_without_values_gives_none(name):
     _, x, wanted = trained(name)
     layer = on_meta(name)
     if any(True for _ in layer.parameters()):
-        with pytest.raises(ValueError, match=r"on cpu, but this layer is on meta, where numbers have no values"):
+        with pytest.raises(ValueError, match=r"where numbers"):
             layer(x)
     else:  # its configuration is all there is to it
         assert torch.equal(layer(x)[0], wanted)
@@ -69,7 +69,7 @@ def test_a_layer_without_values_gives_none(name):
 @pytest.mark.parametrize("name", LAYERS)
 def test_samples_without_values_are_refused(name):
     layer, x, _ = trained(name)
-    with pytest.raises(ValueError, match="x is on meta, but this layer is on cpu; make it there"):
+    with pytest.raises(ValueError, match="make it there"):
         layer(x.to("meta"))
 
 
@@ -79,7 +79,7 @@ def test_a_bank_made_on_meta_is_filled_where_it_is_used():
     plain, address, value = PolynomialBank(channels=2), torch.rand(3), torch.randn(3, 2)
     state = plain.write(plain.initial_state(3), address, value)
     assert torch.equal(bank.read(state, address), plain.read(state, address))
-    with pytest.raises(ValueError, match="value is on meta, but this layer is on cpu"):
+    with pytest.raises(ValueError, match="value is on meta"):
         bank.write(state, address, value.to("meta"))
     emptied = PolynomialBank(channels=2).to_empty(device="cpu")
     assert torch.equal(emptied.features(address), plain.features(address))
@@ -89,7 +89,7 @@ def test_a_polynomial_made_on_meta_is_filled_where_its_weights_are():
     with torch.device("meta"):
         readout = VolterraReadout(3, outputs=2, degree=3)
     plain, x = VolterraReadout(3, outputs=2, degree=3), torch.randn(5, 3)
-    with pytest.raises(ValueError, match="states is on cpu, but this layer is on meta"):
+    with pytest.raises(ValueError, match="states is on cpu"):
         readout(x)
     readout.load_state_dict(plain.state_dict(), assign=True)
     assert (readout.parameters_of(1) == plain.parameters_of(1)).all()

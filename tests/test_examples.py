@@ -1,6 +1,8 @@
 """The examples run as they stand, from any folder, and leave behind what they say."""
 
+import ast
 import csv
+import json
 import re
 import runpy
 import sys
@@ -25,6 +27,24 @@ def run(tmp_path, monkeypatch, capsys):
         return names, capsys.readouterr().out
 
     return run
+
+
+def test_the_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names, shown = {}, []
+    for cell in json.loads((EXAMPLES / "forecast_a_frame.ipynb").read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            *body, last = ast.parse("".join(cell["source"])).body
+            exec(compile(ast.Module(body, []), "notebook", "exec"), names)
+            if isinstance(last, ast.Expr):
+                value = eval(compile(ast.Expression(last.value), "notebook", "eval"), names)
+                shown.append(value._repr_html_() if hasattr(value, "_repr_html_") else repr(value))
+            else:
+                exec(compile(ast.Module([last], []), "notebook", "exec"), names)
+    assert "<img" in shown[0]
+    assert names["result"].verdict["load"].kind != "worse"
+    assert names["inside"] > 0.6
+    assert names["panel"].verdict.pooled is not None
 
 
 def test_a_sensor_with_gaps(run, tmp_path):

@@ -39,5 +39,5 @@ def test_names_without_torch_load_no_torch():
 
 
 def test_an_unknown_name_is_refused_as_python_does():
-    with pytest.raises(ImportError, match="cannot import name 'LegX' from 'hippozoo'"):
+    with pytest.raises(ImportError, match="'LegX' from 'hippozoo'"):
         from hippozoo import LegX  # noqa: F401

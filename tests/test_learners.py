@@ -8,6 +8,7 @@ import pytest
 
 from hippozoo import checkpoint, checks
 from hippozoo.checks import LEARNER_CHECKS, Stream, check_learner
+from hippozoo.ensemble import forecaster_for
 from hippozoo.memory import Memory
 from hippozoo.systems import LegS, LegT
 from hippozoo.zoo.forecasting import Forecaster
@@ -22,6 +23,9 @@ def two_channels(rng, n_steps):
 LEARNERS = {
     "forecaster": (lambda: Forecaster(LegT(8, 20.0), horizon=4.0), {}),
     "forecaster-channels": (lambda: Forecaster(LegS(6, 20.0), horizon=3.0), {"series": two_channels}),
+    "ensemble": (lambda: forecaster_for(4), {}),
+    "ensemble-season": (lambda: forecaster_for(3, season=12), {}),
+    "ensemble-channels": (lambda: forecaster_for(3, together="shared"), {"series": two_channels}),
     "volterra": (lambda: VolterraModel(Memory(LegT(4, 8.0))), {}),
     "volterra-rls": (lambda: VolterraModel(Memory(LegT(4, 8.0)), learner=RidgeRLS()), {}),
     "volterra-low-rank": (lambda: VolterraModel(Memory(LegS(4, 8.0)), rank=2), {}),
@@ -145,5 +149,5 @@ def test_every_check_has_been_seen_failing():
 
 
 def test_what_is_no_learner_is_refused():
-    with pytest.raises(TypeError, match="is no learner: it needs initial_state, learn and forecast"):
-        check_learner(Memory(LegT(4)))
+    with pytest.raises(TypeError, match="needs initial_state"):
+        check_learner(Memory(LegT(4, timescale=1.0)))

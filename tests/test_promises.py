@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from hippozoo.baselines import GRU, LSTM, S4D, DeltaNet, Mamba, Transformer, VanillaHippo, VanillaMLP
+from hippozoo.baselines import GRU, LSTM, S4D, DeltaNet, GatedDeltaNet, Mamba, Transformer, VanillaHippo, VanillaMLP
 from hippozoo.checks import CHECKS, Trial
 from hippozoo.layers import Block, SequenceModel, Stack
 from hippozoo.memory import GrowingMemory, LagLayer, Memory, MemoryLayer
@@ -145,6 +145,8 @@ MEMBERS = {
     "lstm": (lambda: LSTM(3, 2, width=8, layers=2, dtype=torch.float64), {}),
     "lstm-float32": (lambda: LSTM(3, 2, width=8), {}),
     "gru": (lambda: GRU(3, 2, width=8, layers=2, dtype=torch.float64), {}),
+    "gru, dt as a feature": (lambda: GRU(3, 2, width=8, layers=2, time="feature", dtype=torch.float64), {}),
+    "gru-d": (lambda: GRU(3, 2, width=8, layers=2, time="fading", dtype=torch.float64), {}),
     "s4d": (lambda: S4D(3, 2, width=8, layers=2, order=6, dtype=torch.float64), {"n_steps": 150}),
     "s4d-float32": (lambda: S4D(3, 2, width=8), {}),
     "mamba": (lambda: Mamba(3, 2, width=8, layers=2, order=5, dtype=torch.float64), {}),
@@ -155,7 +157,9 @@ MEMBERS = {
     "mamba-float32": (lambda: Mamba(3, 2, width=8), {}),
     "transformer": (lambda: Transformer(3, 2, width=8, layers=2, dtype=torch.float64), {}),
     "transformer-window": (lambda: Transformer(3, 2, width=8, layers=2, positions="sinusoidal", context=17), {}),
+    "transformer-learnt": (lambda: Transformer(3, 2, width=8, positions="learnt", context=17), {}),
     "deltanet": (lambda: DeltaNet(3, 2, width=8, layers=2, dtype=torch.float64), {"n_steps": 150}),
+    "gated-deltanet": (lambda: GatedDeltaNet(3, 2, width=8, layers=2, dtype=torch.float64), {"n_steps": 150}),
     "deltanet-float32": (lambda: DeltaNet(3, 2, width=8), {}),
     "vanilla": (lambda: VanillaHippo(3, 2, LegT(6, 9.0), width=4, layers=2, dtype=torch.float64), {}),
     "vanilla-mlp": (lambda: VanillaMLP(3, 2, LegS(6, 9.0), width=4, hidden=5), {}),

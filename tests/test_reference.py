@@ -16,29 +16,31 @@ from api_reference import public_packages  # noqa: E402
 
 # What comes out of a function is shown in the example of that function.
 RESULTS = {
-    "Alarm": "hippozoo.zoo.forecasting.ForecastStream",
-    "Carriers": "hippozoo.generate_command",
+    "Alarm": "hippozoo.ensemble.ForecastStream",
+    "Carriers": "hippozoo_studies.generate",
     "Detail": "hippozoo.zoo.forecasting.Forecaster",
-    "DetectorState": "hippozoo.zoo.forecasting.Detector",
+    "DetectorState": "hippozoo.ensemble.Detector",
+    "EnsembleState": "hippozoo.ensemble.EnsembleForecaster",
+    "EnsembleForecast": "hippozoo.ensemble.forecaster_for",
     "FittedSystem": "hippozoo.zoo.volterra.fit_system",
-    "ForecastRun": "hippozoo.forecast_command.forecast_table",
+    "ForecastRun": "hippozoo.apps.forecast.forecast_table",
     "ForecasterState": "hippozoo.zoo.forecasting.Forecaster",
+    "InputEffects": "hippozoo.ensemble.input_effects",
     "LabelledStream": "hippozoo.tasks.nab.load_stream",
-    "MixedForecast": "hippozoo.zoo.forecasting.forecaster_for",
-    "Mixer": "hippozoo.zoo.forecasting.forecaster_for",
-    "Mixture": "hippozoo.zoo.forecasting.forecaster_for",
+    "Mixer": "hippozoo.ensemble.forecaster_for",
+    "Mixture": "hippozoo.ensemble.forecaster_for",
     "Outcome": "hippozoo.tasks.nab",
     "PooledState": "hippozoo.layers.SequenceModel",
-    "Pushed": "hippozoo.zoo.forecasting.ForecastStream",
+    "Pushed": "hippozoo.ensemble.ForecastStream",
     "Signals": "hippozoo.zoo.associative.AssociativeMemory",
     "Split": "hippozoo.tasks.text",
     "Staircase": "hippozoo.zoo.salience",
-    "Surprise": "hippozoo.zoo.forecasting.Detector",
+    "Surprise": "hippozoo.ensemble.Detector",
     "Validation": "hippozoo.zoo.forecasting.Forecaster",
     "WikiText": "hippozoo.tasks.text",
 }
 # Abstract: the examples are those of the classes that stand on them.
-ABSTRACT = {"Construction", "Learner", "Readout", "ScaleExpansion"}
+ABSTRACT = {"Construction", "Forecast", "ForecasterLike", "Learner", "Readout", "ScaleExpansion", "StateLike"}
 # Made from a results folder or a file of weights, by a command; their tests have them.
 OF_COMMANDS = {
     "Sentence",
@@ -56,12 +58,12 @@ def public():
     """Every public function and class of the library, once."""
     seen = {}
     for package in public_packages():
-        if package.startswith("hippozoo.experiments"):  # their names are what `hippozoo reproduce` calls
+        if package.startswith("hippozoo_studies"):  # their names are what `hippozoo reproduce` calls
             continue
         module = importlib.import_module(package)
         for name in module.__all__:
             thing = getattr(module, name)
-            ours = getattr(thing, "__module__", "").startswith("hippozoo")
+            ours = (getattr(thing, "__module__", "") or "").startswith("hippozoo")
             if ours and (inspect.isclass(thing) or inspect.isfunction(thing)):
                 seen.setdefault(id(thing), (f"{package}.{name}", thing))
     return dict(seen.values())

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 import hippozoo
 
 # Packages whose names are offered by the one around them.
-INSIDE = {"hippozoo.zoo.forecasting.alarms"}
+INSIDE: set[str] = set()
 
 
 def public_packages() -> list[str]:

@@ -17,15 +17,19 @@ Examples
 
 from typing import TYPE_CHECKING
 
-from hippozoo._lazy import fetched_from
+from hippozoo._internal.lazy import fetched_from
 
 if TYPE_CHECKING:
+    from hippozoo.apps.forecast import forecast
+    from hippozoo.checkpoint import load
+    from hippozoo.ensemble import Detector, EnsembleForecaster, ForecastStream, forecaster_for
     from hippozoo.layers import SequenceModel
-    from hippozoo.memory import Memory, MemoryLayer, Stream
+    from hippozoo.memory import LagLayer, Memory, MemoryLayer, Stream
+    from hippozoo.models import build_model
     from hippozoo.suggestion import suggest
     from hippozoo.systems import FouT, LagT, LegS, LegT
     from hippozoo.zoo.associative import AssociativeMemory
-    from hippozoo.zoo.forecasting import Detector, Forecaster, ForecastStream, forecaster_for
+    from hippozoo.zoo.forecasting import Forecaster
     from hippozoo.zoo.multiscale import MultiscaleLayer, MultiscaleMemory
     from hippozoo.zoo.salience import SalienceLayer, SalienceModel
     from hippozoo.zoo.volterra import VolterraLayer, VolterraModel
@@ -34,6 +38,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "__version__",
+    "forecast",
+    "load",
     "LegT",
     "LegS",
     "LagT",
@@ -41,11 +47,13 @@ __all__ = [
     "Memory",
     "Stream",
     "MemoryLayer",
+    "LagLayer",
     "suggest",
-    "Forecaster",
     "forecaster_for",
+    "EnsembleForecaster",
     "ForecastStream",
     "Detector",
+    "Forecaster",
     "MultiscaleMemory",
     "MultiscaleLayer",
     "VolterraModel",
@@ -54,14 +62,19 @@ __all__ = [
     "SalienceModel",
     "AssociativeMemory",
     "SequenceModel",
+    "build_model",
 ]
 
 _HOMES = {
+    "hippozoo.apps.forecast": ("forecast",),
+    "hippozoo.checkpoint": ("load",),
     "hippozoo.systems": ("LegT", "LegS", "LagT", "FouT"),
     "hippozoo.layers": ("SequenceModel",),
-    "hippozoo.memory": ("Memory", "Stream", "MemoryLayer"),
+    "hippozoo.memory": ("Memory", "Stream", "MemoryLayer", "LagLayer"),
+    "hippozoo.models": ("build_model",),
     "hippozoo.suggestion": ("suggest",),
-    "hippozoo.zoo.forecasting": ("Forecaster", "forecaster_for", "ForecastStream", "Detector"),
+    "hippozoo.ensemble": ("forecaster_for", "EnsembleForecaster", "ForecastStream", "Detector"),
+    "hippozoo.zoo.forecasting": ("Forecaster",),
     "hippozoo.zoo.multiscale": ("MultiscaleMemory", "MultiscaleLayer"),
     "hippozoo.zoo.volterra": ("VolterraModel", "VolterraLayer"),
     "hippozoo.zoo.salience": ("SalienceLayer", "SalienceModel"),

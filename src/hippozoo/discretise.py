@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import expm
 
-from hippozoo._arguments import real_array
+from hippozoo._internal.arguments import real_array
 from hippozoo.polynomials import Legendre, shifted_legendre, shifted_legendre_integrals
 from hippozoo.systems import HippoSystem, LegS
 
@@ -65,7 +65,7 @@ def settled(system: HippoSystem) -> Float[np.ndarray, " order"]:
     Examples
     --------
     >>> from hippozoo.systems import LegT
-    >>> bool(np.allclose(settled(LegT(order=3)), [1, 0, 0]))
+    >>> bool(np.allclose(settled(LegT(order=3, timescale=1.0)), [1, 0, 0]))
     True
     """
     return np.linalg.solve(system.A, -system.b)
@@ -77,7 +77,7 @@ def longest_step(system: HippoSystem, method: Method = "zoh") -> float:
     Examples
     --------
     >>> from hippozoo.systems import LegT
-    >>> longest_step(LegT(order=64))
+    >>> longest_step(LegT(order=64, timescale=1.0))
     8.0
     """
     return min(system.forgotten_after, LONGEST_STEP) if method == "zoh" else LONGEST_STEP
@@ -115,7 +115,7 @@ def bilinear(system: HippoSystem, dt: Step) -> Update:
     A constant past stays what it is.
 
     >>> from hippozoo.systems import LegS
-    >>> A_d, b_d = bilinear(LegS(order=4), 0.3)
+    >>> A_d, b_d = bilinear(LegS(order=4, timescale=1.0), 0.3)
     >>> bool(np.allclose(A_d[:, 0] + b_d, [1, 0, 0, 0]))
     True
     """
@@ -132,7 +132,7 @@ def discretise(system: HippoSystem, dt: Step, method: Method = "zoh") -> Update:
     Examples
     --------
     >>> from hippozoo.systems import LegT
-    >>> A_d, b_d = discretise(LegT(order=4), 0.1, "bilinear")
+    >>> A_d, b_d = discretise(LegT(order=4, timescale=1.0), 0.1, "bilinear")
     >>> A_d.shape, b_d.shape
     ((4, 4), (4,))
     """

@@ -13,13 +13,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from hippozoo._internal.colours import DARK, FAINT, INK, LIGHT, PAPER
+from hippozoo._internal.extras import needs
+from hippozoo._internal.files import write_whole
+
+needs("matplotlib", extra="plot", feature="a picture")
+
 import matplotlib as mpl
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from hippozoo._colours import DARK, FAINT, INK, LIGHT, PAPER
-from hippozoo._files import write_whole
+from matplotlib.patches import Patch as Patch
 
 __all__ = ["axes_or_new", "ink", "style", "write_figure"]
 

@@ -78,7 +78,7 @@ def spoilt(shape, value=float("nan")):
         (lambda: LAYER(torch.zeros(2, 5, 3), lengths="55"), r"lengths='55'; pass a list or a tensor of whole numbers"),
         (lambda: LAYER(torch.zeros(2, 5, 3), dt=-1.0), r"dt=-1.0"),
         (lambda: LAYER.step(torch.zeros(2, 3), None), r"state=None.*initial_state"),
-        (lambda: sample_reader(LegT(4), 1.0, lag=4), r"lag=4.*among=4.*lag < among"),
+        (lambda: sample_reader(LegT(4, timescale=1.0), 1.0, lag=4), r"lag=4.*among=4.*lag < among"),
         (lambda: trace(LAYER, torch.zeros(1, 5, 3)), r"x is \(1, 5, 3\).*\(time, channels\)"),
         (lambda: recall_matrix(Legendre(4), np.zeros((2, 2))), r"addresses has shape \(2, 2\).*one number per pair"),
         (lambda: recall_matrix(Legendre(4), np.array([0.5]), np.ones(2)), r"gates has shape \(2,\)"),

@@ -41,9 +41,9 @@ def test_members_refuse_bad_input_also_where_nobody_checks_their_annotations(nam
 
 def test_what_is_no_member_is_named():
     for check in (check_chunks_equal_one_call, check_member):
-        with pytest.raises(TypeError, match="7 has no step and initial_state; pass a member, or a function"):
+        with pytest.raises(TypeError, match="7 has no step"):
             check(7)
-    with pytest.raises(TypeError, match=r"needs step, initial_state and a call \(or forward\)"):
+    with pytest.raises(TypeError, match=r"initial_state"):
         check_chunks_equal_one_call(type("Half", (), {"step": None, "initial_state": None})())
     with pytest.raises(TypeError, match=r"batch=2\.5"):
         Trial(batch=2.5)

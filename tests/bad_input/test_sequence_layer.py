@@ -25,7 +25,7 @@ SYSTEM = LegT(order=4, timescale=9.0)
     ids=["memory", "salience", "salience-model", "associative", "lstm"],
 )
 def test_one_sequence_without_a_batch_is_told_how_to_be_one(make):
-    with pytest.raises(ValueError, match=r"x has shape \(6, 3\), expected \(batch, time, .*\); pass x\[None\] for one"):
+    with pytest.raises(ValueError, match=r"x\[None\] for one"):
         make()(torch.randn(6, 3))
 
 
@@ -33,5 +33,5 @@ def test_a_packed_sequence_is_refused_with_the_right_advice_where_it_cannot_be_t
     packed = pack_sequence([torch.ones(4, 3), torch.ones(2, 3)], enforce_sorted=False)
     layer = SalienceLayer(SYSTEM, channels=3)
     for call in (lambda: layer.salience(packed), lambda: layer.step(packed, layer.initial_state(2))):
-        with pytest.raises(TypeError, match=r"x is a PackedSequence; pass a tensor, .* pad_packed_sequence\(x, batch"):
+        with pytest.raises(TypeError, match=r"x is a PackedSequence"):
             call()

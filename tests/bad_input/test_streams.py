@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from hippozoo.zoo.forecasting import ForecastStream, forecaster_for
+from hippozoo.ensemble import ForecastStream, forecaster_for
 
 
 def test_many_readings_are_checked_before_any_is_taken_in():

@@ -41,17 +41,17 @@ def test_a_plan_says_what_is_wrong_with_it(arguments, words):
 
 
 def test_a_dictionary_is_no_plan():
-    with pytest.raises(TypeError, match="pass a Plan, such as"):
+    with pytest.raises(TypeError, match="pass a Plan"):
         train(nn.Linear(1, 1), nothing, easy, {"steps": 10})
 
 
 def test_a_model_without_parameters_cannot_be_trained():
-    with pytest.raises(ValueError, match="Tanh has no parameters to train"):
+    with pytest.raises(ValueError, match="parameters to train"):
         train(nn.Tanh(), nothing, easy, Plan(steps=1))
 
 
 def test_a_loss_is_one_number():
-    with pytest.raises(ValueError, match=r"loss returned \(1, 3\); return one number"):
+    with pytest.raises(ValueError, match=r"return one number"):
         train(nn.Linear(3, 1), nothing, lambda model, _: model.weight, Plan(steps=1))
 
 
@@ -60,9 +60,9 @@ def test_a_checkpoint_of_another_plan_is_refused_and_kept(tmp_path):
     train(nn.Linear(3, 1), nothing, easy, Plan(steps=3), checkpoint=path)
     before, model = path.read_bytes(), nn.Linear(3, 1)
     weight = model.weight.detach().clone()
-    with pytest.raises(ValueError, match=r"belongs to a run with rate=0.001, this one has 0.01; remove the file"):
+    with pytest.raises(ValueError, match=r"run with rate=0.001"):
         train(model, nothing, easy, Plan(steps=3, rate=0.01), checkpoint=path)
-    with pytest.raises(ValueError, match="belongs to another model: the model is"):
+    with pytest.raises(ValueError, match="belongs to another"):
         train(nn.Linear(4, 1), nothing, easy, Plan(steps=3), checkpoint=path)
     assert path.read_bytes() == before
     assert torch.equal(model.weight, weight)
@@ -97,7 +97,7 @@ def test_a_checkpoint_of_another_model_of_the_same_shapes_is_refused(tmp_path, o
     if words is None:
         assert train(model, nothing, read_easily, plan, checkpoint=path).steps == 3
         return
-    with pytest.raises(ValueError, match=f"belongs to another model: .*{words}"):
+    with pytest.raises(ValueError, match=f"{words}"):
         train(model, nothing, read_easily, plan, checkpoint=path)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
@@ -126,7 +126,7 @@ def test_a_checkpoint_of_another_optimiser_is_refused(tmp_path, other, words, de
         del found["description"]
         save(path, found)
     weight = model.weight.detach().clone()
-    with pytest.raises(ValueError, match=f"belongs to another optimiser: .*{words}"):
+    with pytest.raises(ValueError, match=f"{words}"):
         train(model, nothing, easy, Plan(steps=3), checkpoint=path, optimiser=other)
     assert torch.equal(model.weight, weight)
     assert train(model, nothing, easy, Plan(steps=3), checkpoint=path, optimiser=descent).steps == 3
@@ -138,9 +138,9 @@ def must_not_be_called(*_):
 
 def test_a_checkpoint_that_cannot_be_written_is_refused_before_the_work(tmp_path):
     model, plan = nn.Linear(3, 1), Plan(steps=3)
-    with pytest.raises(ValueError, match=r"there is no folder .*nowhere; create it first"):
+    with pytest.raises(ValueError, match=r"create it first"):
         train(model, must_not_be_called, easy, plan, checkpoint=tmp_path / "nowhere" / "run.safetensors")
-    with pytest.raises(ValueError, match=r"it is a folder and no ordinary file; pass another path"):
+    with pytest.raises(ValueError, match=r"pass another path"):
         train(model, must_not_be_called, easy, plan, checkpoint=tmp_path)
 
 
@@ -158,7 +158,7 @@ def test_a_state_that_cannot_be_saved_is_refused_after_the_first_step(tmp_path):
         return (model.weight**2).sum(), Own(torch.ones(1))
 
     path = tmp_path / "run.safetensors"
-    with pytest.raises(CheckpointError, match=r"run.safetensors: .*'state'.*Own, which cannot be saved.*register"):
+    with pytest.raises(CheckpointError, match=r"'state'.*register"):
         train_online(nn.Linear(3, 1), lambda step, rng: step, loss, Plan(steps=9), checkpoint=path)
     assert steps == [0]
     assert not path.exists()
@@ -166,28 +166,28 @@ def test_a_state_that_cannot_be_saved_is_refused_after_the_first_step(tmp_path):
 
 @pytest.mark.parametrize("threads", [0, 1.5, "two"])
 def test_threads_are_counted(threads):
-    with pytest.raises((TypeError, ValueError), match=f"threads={threads!r}: None leaves torch's own"):
+    with pytest.raises((TypeError, ValueError), match=f"threads={threads!r}"):
         train(nn.Linear(3, 1), nothing, easy, Plan(steps=1), threads=threads)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path):
     path = tmp_path / "other.safetensors"
     save(path, {"state": torch.ones(2)})
-    with pytest.raises(ValueError, match="is no checkpoint of a training run"):
+    with pytest.raises(ValueError, match="checkpoint of a training"):
         train(nn.Linear(3, 1), nothing, easy, Plan(steps=3), checkpoint=path)
 
 
 def test_rates_that_all_diverged_are_no_choice():
-    with pytest.raises(ValueError, match=r"every run diverged, at rates \[0.1, 1.0\]; try smaller ones"):
+    with pytest.raises(ValueError, match=r"every run diverged"):
         best_rate({1.0: None, 0.1: float("inf")})
-    with pytest.raises(ValueError, match="no learning rates were given"):
+    with pytest.raises(ValueError, match="rates were given"):
         choose_rate(lambda rate: None, [])
     with pytest.raises(ValueError, match="rates=-1"):
         choose_rate(lambda rate: None, [-1.0])
 
 
 def test_a_batch_is_no_larger_than_the_data():
-    with pytest.raises(ValueError, match="size=11, but there are 10 items; pass size <= 10"):
+    with pytest.raises(ValueError, match="pass size <= 10"):
         Epochs(10, 11)
 
 

@@ -1,11 +1,8 @@
 """What the Volterra member says to arguments it cannot take."""
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_array_equal
 
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
@@ -75,7 +72,7 @@ NOISE = np.random.default_rng(0).normal(size=300)
             ),
             r"not a state of SGD",
         ),
-        (lambda: VolterraModel(LegT(order=4)), r"is not a Memory"),
+        (lambda: VolterraModel(LegT(order=4, timescale=1.0)), r"is not a Memory"),
         (lambda: VolterraModel(MEMORY, learner="sgd"), r"learner='sgd'.*NLMS\(\)"),
         (lambda: VolterraModel(MEMORY, channels=0), r"channels=0"),
         (lambda: VolterraModel(MEMORY, directions=np.zeros((3, 2))), r"directions has shape \(3, 2\).*\(4, count\)"),
@@ -215,28 +212,16 @@ def test_a_refused_sample_leaves_the_state_as_it_was():
     np.testing.assert_array_equal(state.learnt.parameters, kept[1])
 
 
-def test_old_names_and_orders_warn_and_do_the_same(rng):
+def test_one_sample_is_not_an_array(rng):
     model = VolterraModel(Memory(LegT(4, 10.0)))
-    signal, targets = rng.normal(size=20), rng.normal(size=20)
-    whole, state = model.learn(model.initial_state(), signal, targets)
-    with pytest.warns(DeprecationWarning, match=r"learn_many.*learn\(state, signal, targets\)") as seen:
-        assert_array_equal(model.learn_many(signal, targets)[0], whole)
-    assert seen[0].filename == __file__
-    with pytest.warns(DeprecationWarning, match=r"predict_many.*predict\(state, signal\)"):
-        assert_array_equal(model.predict_many(signal, state)[0], model.predict(state, signal)[0])
-    with pytest.warns(DeprecationWarning, match="is now predict_one") as seen:
-        assert model.predict(state, 0.7)[0] == model.predict_one(state, 0.7)[0]
-    assert seen[0].filename == __file__
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        assert model.learn(state, 0.7, target=1.0)[0] == model.predict_one(state, 0.7)[0]
-    assert [str(one.message)[:40] for one in seen] == [
-        "the argument target of learn is now targ",
-        "VolterraModel.learn of one sample is now",
-    ]
+    state = model.initial_state()
+    with pytest.raises(ValueError, match="learn_one"):
+        model.learn(state, 0.7, 1.0)
+    with pytest.raises(ValueError, match="predict_one"):
+        model.predict(state, 0.7)
 
 
 def test_the_state_comes_first(rng):
     model = VolterraModel(Memory(LegT(4, 10.0)))
-    with pytest.raises(TypeError, match="the state comes first"):
+    with pytest.raises(TypeError, match="state comes first"):
         model.learn(rng.normal(size=9), rng.normal(size=9), rng.normal(size=9))

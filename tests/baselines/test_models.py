@@ -114,10 +114,22 @@ def test_without_positions_one_layer_of_attention_cannot_tell_the_order():
     x = torch.randn(2, 10, 3, dtype=torch.float64)
     shuffled = torch.cat([x[:, torch.randperm(9)], x[:, 9:]], 1)
     answers = {}
-    for positions in ("none", "sinusoidal"):
+    for positions in ("none", "sinusoidal", "learnt"):
         model = Transformer(inputs=3, outputs=2, width=8, positions=positions, dtype=torch.float64)
         answers[positions] = (model(x)[0][:, -1] - model(shuffled)[0][:, -1]).abs().max().item()
     assert answers["none"] < 1e-12 < 1e-3 < answers["sinusoidal"]
+    assert answers["learnt"] > 1e-5  # they begin small
+
+
+def test_learnt_positions_are_rows_of_a_table_that_begins_anew():
+    model = Transformer(inputs=3, outputs=2, width=8, positions="learnt", context=5, dtype=torch.float64)
+    x = torch.randn(2, 12, 3, dtype=torch.float64)
+    shifted = Transformer(inputs=3, outputs=2, width=8, context=5, dtype=torch.float64)
+    shifted.load_state_dict(model.state_dict(), strict=False)
+    shifted.encoder = nn.Identity()
+    shifted.inputs = shifted.channels = 8
+    added = model.encoder(x) + model.places.weight[torch.arange(12) % 5]
+    torch.testing.assert_close(model(x)[0], shifted(added)[0])
 
 
 @pytest.mark.parametrize("n_steps", [1, STRETCH + 7])

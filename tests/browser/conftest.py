@@ -32,7 +32,7 @@ def chromium():
 def opened(chromium):
     """Open a file, or an address of this machine, in a window of this width; what it complains of is collected.
 
-    Pages of hippozoo.pages say when they are ready; for others, pass ready=False.
+    Pages of hippozoo.apps.pages say when they are ready; for others, pass ready=False.
     """
 
     @contextmanager

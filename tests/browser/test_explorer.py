@@ -14,7 +14,7 @@ TABS = ("Salience", "Associative", "Multiscale", "Forecast", "Volterra")
 
 @pytest.fixture(scope="module")
 def address(chromium):
-    program = "from hippozoo.cli import main; main(['explore', '--no-browser'])"
+    program = "from hippozoo.apps.cli import main; main(['explore', '--no-browser'])"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as server:
         yield server.stdout.readline().split()[-1]
         server.terminate()
@@ -109,3 +109,19 @@ def test_uploads_good_and_bad(opened, address, tmp_path):
             "'ColumnDataSource' && 'true' in one.data && one.data.true[0] < 0)"
         )
         assert page.complaints == []
+
+
+def test_the_maps_of_volterra_can_be_seen(opened, address):
+    with opened(address) as page:
+        page.locator(".bk-tab", has_text="Volterra").click()
+        page.get_by_role("button", name="Show the code").wait_for(timeout=60_000)
+        page.wait_for_timeout(500)
+        # What the frame of each picture has for its glyphs, whatever room its canvas takes.
+        frames = page.evaluate(
+            """() => Object.values(Bokeh.index.roots ?? Bokeh.index).flatMap(function all(view) {
+                 return [view, ...(view.child_views ?? []).flatMap(all)]; })
+               .filter((view) => view.model?.type === "Figure" && view.model.x_range.end === 40)
+               .map((view) => view.frame.bbox.width)"""
+        )
+        assert len(frames) == 2
+        assert min(frames) > 150

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("bokeh", reason="interactive pages need Bokeh")
 
-from hippozoo.forecast_command import forecast_table, verdicts, write_csv, write_page
+from hippozoo.apps.forecast import forecast_table, verdicts, write_csv, write_page
 
 NASTY = '<script>alert("1")</script> $$x$$ & a\nline'
 
@@ -39,7 +39,7 @@ def test_the_page_is_whole_in_every_width_and_light(opened, fits, few, width, sc
     with opened(path, width, scheme) as page:
         assert page.complaints == []
         assert fits(page)
-        assert page.inner_text("h1") == "The next 12 steps: 12 hours"
+        assert page.inner_text("h1") == "table.csv: the next 12 steps, 12 hours"
         assert page.inner_text("#verdict").lower() == f"{verdicts(run)[0].sentence.lower()}."
         # The verdicts stand before the first picture.
         assert page.locator(".lead").first.bounding_box()["y"] < page.locator(".picture").first.bounding_box()["y"]

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("bokeh", reason="interactive pages need Bokeh")
 
-from hippozoo.report import write_report
-from hippozoo.watch_command.run import Settings, Watch
-from hippozoo.watch_command.show import write_page
+from hippozoo.apps.watch.run import Settings, Watch
+from hippozoo.apps.watch.show import write_page
+from hippozoo_studies.report import write_report
 
 NASTY = '<img src=x onerror=alert(1)> $$x$$ "it"'
 SITE = Path(__file__).parents[2] / "site"

@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("bokeh", reason="interactive pages need Bokeh")
 
-from hippozoo._colours import DARK, LIGHT, PAPER
-from hippozoo.pages import Page, colour, copyable_table, new_figure, shown
+from hippozoo._internal.colours import DARK, LIGHT, PAPER
+from hippozoo.apps.pages import Page, colour, copyable_table, new_figure, shown
 
 NASTY = '<img src=x onerror=alert(1)> $$x$$ </script> "it\'s" & a\nline'
 
@@ -61,3 +61,16 @@ def test_only_the_parts_of_bokeh_that_are_used_are_inside(page_file):
     text = page_file.read_text(encoding="utf-8")
     assert 1_200_000 < len(text) < 1_600_000
     assert "<img" not in text.split("<script>")[0]
+
+
+def test_a_page_runs_its_own_scripts_and_no_other_and_fetches_nothing(opened, tmp_path):
+    from hippozoo.apps.pages import Page
+
+    page = Page("Policy")
+    page.add('<img src="https://elsewhere.example/a.png" alt=""><script>document.title = "foreign"</script>')
+    page.add_script("document.body.dataset.own = 'ran';")
+    with opened(page.write(tmp_path / "page.html")) as shown:
+        assert shown.evaluate("document.body.dataset.own") == "ran"
+        assert shown.title() == "Policy"
+        refused = [one for one in shown.complaints if "Content Security Policy" in one]
+        assert all(any(directive in one for one in refused) for directive in ("img-src", "script-src"))

@@ -4,10 +4,10 @@ import pytest
 
 pytest.importorskip("bokeh", reason="sliders need Bokeh")
 
-from hippozoo.tour import discover_sections
-from hippozoo.tour.measured import measure_machine
-from hippozoo.tour.page import render_page
-from hippozoo.tour.write import show_section
+from hippozoo.apps.tour import discover_sections
+from hippozoo.apps.tour.measured import measure_machine
+from hippozoo.apps.tour.page import render_page
+from hippozoo.apps.tour.write import show_section
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from hippozoo._nests import leaves
+from hippozoo._internal.nests import leaves
 from hippozoo.baselines import DeltaNet, Mamba
 
 # torch's own compiler instantiates autograd functions, and warns about it.

@@ -129,7 +129,7 @@ def test_an_exported_layer_takes_any_batch(layer, inputs):
 
 def test_an_exported_step_goes_on_and_on(layer, inputs):
     x, state = inputs
-    step = torch.export.export(layer.stepper(), (x[:, 0], state)).module()
+    step = torch.export.export(layer.exportable("one"), (x[:, 0], state)).module()
     whole, last = layer(x, state)
     outputs = []
     for sample in x.unbind(1):
@@ -150,7 +150,7 @@ def test_a_sequence_in_onnx_begins_from_nothing(layer, inputs, tmp_path):
 
 def test_a_step_in_onnx_goes_on_and_on(layer, inputs, tmp_path):
     x, state = inputs
-    run = in_onnxruntime(layer.stepper(), (x[:, 0], state), tmp_path)
+    run = in_onnxruntime(layer.exportable("one"), (x[:, 0], state), tmp_path)
     whole, last = layer(x, state)
     outputs = []
     for sample in x.unbind(1):

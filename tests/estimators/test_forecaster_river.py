@@ -82,5 +82,5 @@ def test_a_value_that_is_none_is_refused_and_changes_nothing(value, words):
 
 @pytest.mark.parametrize("coverage", ["most", 0, 1, 90, None], ids=str)
 def test_a_band_covers_a_part(coverage):
-    with pytest.raises((TypeError, ValueError), match=r"coverage=.*pass a number between 0 and 1"):
+    with pytest.raises((TypeError, ValueError), match=r"number between 0 and 1"):
         RiverHippoForecaster(horizon=4).forecast_band(2, coverage=coverage)

@@ -191,12 +191,12 @@ def test_rows_that_do_not_go_on_are_refused_and_change_nothing(y, bad, words):
 
 
 def test_rows_given_twice_are_refused_by_fit(y):
-    with pytest.raises(ValueError, match=r"more than once; keep one row for each step"):
+    with pytest.raises(ValueError, match=r"more than once"):
         HippoForecaster(horizon=4).fit(y.reset_index(drop=True).iloc[[0, 1, 1, 2, 3]])
 
 
 def test_integers_that_count_nanoseconds_are_refused(y):
-    with pytest.raises(ValueError, match=r"steps of 1, but only 800 rows; .*reset_index"):
+    with pytest.raises(ValueError, match=r"steps of 1"):
         HippoForecaster(horizon=4).fit(y.set_axis(y.index.as_unit("ns").asi8))
 
 
@@ -219,7 +219,7 @@ def test_the_horizon_decides_whether_fit_needs_steps(y):
         assert forecaster.clone().get_params() == forecaster.get_params()
         assert not forecaster.clone().get_tag("requires-fh-in-fit")
     assert HippoForecaster(horizon=4).set_params(horizon=None).get_tag("requires-fh-in-fit")
-    with pytest.raises(ValueError, match="must be passed to `fit`"):
+    with pytest.raises(ValueError, match="must be passed"):
         HippoForecaster().fit(y)
 
 

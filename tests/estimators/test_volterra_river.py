@@ -103,7 +103,7 @@ def test_time_stamps_say_how_long_a_sample_lasts(rng):
         stamped.learn_one(x, y, t=10 + 0.5 * i)
     late = stamped.predict_one({"a": 1.0}, t=100.0)
     assert late != pytest.approx(even.predict_one({"a": 1.0}))
-    with pytest.raises(ValueError, match="time only runs forwards"):
+    with pytest.raises(ValueError, match="time only runs"):
         stamped.learn_one({"a": 1.0}, 0.0, t=3.0)
 
 
@@ -115,7 +115,7 @@ def test_a_time_that_is_none_is_refused_and_changes_nothing(time, begun):
         model.learn_one({"a": 1.0}, 1.0, t=1.0)
     before = pickle.dumps(model)
     for call in (lambda: model.learn_one({"a": 2.0}, 1.0, t=time), lambda: model.predict_one({"a": 2.0}, t=time)):
-        with pytest.raises((TypeError, ValueError), match=r"^t=.*: the time of a sample; pass one finite number"):
+        with pytest.raises((TypeError, ValueError), match=r"one finite number"):
             call()
     assert pickle.dumps(model) == before
 

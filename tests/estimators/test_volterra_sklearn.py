@@ -116,7 +116,7 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(monkeypatch, n
         return real(wanted, *arguments, **keywords)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match=rf"needs {package}.*pip install 'hippozoo\[{package}\]'"):
+    with pytest.raises(ImportError, match=rf"install 'hippozoo\[{package}\]'"):
         getattr(estimators, name)
 
 
@@ -162,7 +162,7 @@ def test_the_regressor_calls_itself_by_its_public_name(rng):
     assert repr(model) == "SklearnVolterraRegressor(order=3)"
     with pytest.raises(NotFittedError, match="This SklearnVolterraRegressor instance"):
         model.predict(rng.normal(size=(5, 1)))
-    with pytest.raises(ValueError, match="SklearnVolterraRegressor is expecting 2 features"):
+    with pytest.raises(ValueError, match="SklearnVolterraRegressor is expecting 2"):
         model.fit(rng.normal(size=(20, 2)), rng.normal(size=20)).predict(rng.normal(size=(5, 1)))
 
 

@@ -100,7 +100,7 @@ def test_the_speed_of_the_stream_does_not_matter(speed):
 
 def test_the_dynamics_are_leg_s_with_the_rate_one_over_time():
     # Paper of 2020, theorem 2: s'(t) = (A s + b f) / t, on a polynomial that the memory holds in full.
-    system, now = LegS(order=6), 2.3
+    system, now = LegS(order=6, timescale=1.0), 2.3
     signal = Polynomial([0.3, -1.0, 0.5, 0.2])
     node, mass = np.polynomial.legendre.leggauss(16)
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence, pad_packed_sequence
 
-from hippozoo._nests import leaves
+from hippozoo._internal.nests import leaves
 from hippozoo.baselines import LSTM
 from hippozoo.layers import SequenceLayer, Timing, parameter_count
 from hippozoo.memory import MemoryLayer
@@ -64,7 +64,7 @@ def test_a_packed_sequence_goes_where_torchs_own_layers_go():
 
 def test_a_packed_sequence_has_lengths_of_its_own(layer):
     packed = pack_padded_sequence(torch.ones(2, 5, 3), torch.tensor([5, 3]), batch_first=True)
-    with pytest.raises(ValueError, match="lengths was given with a PackedSequence, which has its own; leave it out"):
+    with pytest.raises(ValueError, match="given with a PackedSequence"):
         layer(packed, lengths=[5, 3])
 
 
@@ -84,7 +84,7 @@ def test_other_lists_are_no_lengths(layer, lengths):
 @torch.no_grad()
 def test_a_step_is_exported(layer):
     x, state = torch.randn(2, 3), layer(torch.randn(2, 5, 3))[1]
-    program = torch.export.export(layer.eval().stepper(), (x, state))
+    program = torch.export.export(layer.eval().exportable("one"), (x, state))
     torch.testing.assert_close(program.module()(x, state)[0], layer.step(x, state)[0], rtol=1e-4, atol=1e-5)
 
 
@@ -96,7 +96,7 @@ def test_a_layer_is_matched_to_a_budget(Layer):
 
 
 def test_a_layer_without_a_size_to_vary_says_so():
-    with pytest.raises(TypeError, match="MemoryLayer has no size that could be varied"):
+    with pytest.raises(TypeError, match="MemoryLayer"):
         MemoryLayer.match(system=SYSTEM)
 
 
@@ -116,24 +116,9 @@ def test_a_layer_of_nothing_follows_its_dtype():
     y, _ = layer(torch.ones(1, 4, 2, dtype=torch.float64))
     assert y[0, :, 0].tolist() == [1.0, 2.0, 3.0, 4.0]
     assert layer.configuration() == {"channels": 2}
-    with pytest.raises(TypeError, match=r"this layer computes in torch.float64"):
+    with pytest.raises(TypeError, match=r"torch.float64"):
         layer(torch.ones(1, 4, 2))
 
 
 def test_time_that_nobody_gave_is_the_layers_own():
     assert Timing().each(2, 3, default=0.5).tolist() == [[0.5, 0.5, 0.5]]
-
-
-def test_the_old_order_of_arguments_works_with_a_warning():
-    with pytest.warns(DeprecationWarning, match="MemoryLayer takes dt and outputs and channels by keyword; pass dt=…"):
-        old = MemoryLayer(SYSTEM, 0.5, 2, 3)
-    assert old.configuration() == MemoryLayer(SYSTEM, dt=0.5, outputs=2, channels=3).configuration()
-    memory = MultiscaleMemory(SYSTEM, 90.0, scales=3)
-    with pytest.warns(DeprecationWarning, match="MultiscaleLayer takes horizons by keyword"):
-        assert MultiscaleLayer(memory, (20.0,), channels=3).horizons == (20.0,)
-    with pytest.warns(DeprecationWarning, match="SalienceLayer takes dt by keyword"):
-        assert SalienceLayer(SYSTEM, 3, 0.5).dt == 0.5
-    with pytest.raises(TypeError, match="MemoryLayer got dt by position and by keyword"):
-        MemoryLayer(SYSTEM, 0.5, dt=0.5)
-    with pytest.raises(TypeError, match="takes 1 arguments by position, got 9"):
-        MemoryLayer(SYSTEM, 0.5, 2, 3, False, "zoh", True, None, 1)

@@ -5,7 +5,7 @@ import torch
 from safetensors.numpy import load_file
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from hippozoo._nests import leaves
+from hippozoo._internal.nests import leaves
 from hippozoo.baselines import LSTM
 from hippozoo.checkpoint import load, save
 from hippozoo.layers import Block, SequenceModel, Stack, parameter_count
@@ -132,3 +132,17 @@ def test_dropout_is_for_training():
     assert not torch.equal(model(x)[0], model(x)[0])
     model.eval()
     assert torch.equal(model(x)[0], model(x)[0])
+
+
+def test_a_mean_weighs_samples_by_the_time_they_are_held():
+    model = SequenceModel(3, 2, [recent], width=4, pool="mean", dtype=torch.float64)
+    x, steps = torch.randn(2, 20, 3, dtype=torch.float64), torch.rand(2, 20, dtype=torch.float64) + 0.2
+    y, _ = model(x, dt=steps, lengths=[20, 9])
+    seen = model.norm(model.stack(model.encoder(x), dt=steps)[0])
+    weights = steps * (torch.arange(20) < torch.tensor([[20], [9]]))
+    mean = (weights[..., None] * seen).sum(1) / weights.sum(1, keepdim=True)
+    torch.testing.assert_close(y, model.readout(mean))
+    _, state = model(x[:, :19], dt=steps[:, :19])
+    found, _ = model.step(x[:, 19], state, steps[:, 19])
+    torch.testing.assert_close(found[0], y[0])
+    torch.testing.assert_close(model(x, dt=0.3)[0], model(x, dt=torch.full((20,), 0.3))[0])

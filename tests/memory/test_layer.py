@@ -101,7 +101,7 @@ def test_a_readout_is_a_linear_map_of_all_coefficients(system, dtype, generator)
 
 
 def test_a_readout_without_bias_of_no_signal_is_zero():
-    layer = MemoryLayer(LegT(4), outputs=2, channels=1, bias=False)
+    layer = MemoryLayer(LegT(4, timescale=1.0), outputs=2, channels=1, bias=False)
     assert not layer(torch.zeros(1, 50, 1))[0].any()
 
 
@@ -311,7 +311,7 @@ def test_a_step_may_be_held_for_any_time(dt, generator):
 
 
 @pytest.mark.parametrize("reach", [1e-4, 0.1, 30.0])
-@pytest.mark.parametrize("system", [LegT(40), LegS(40)], ids=repr)
+@pytest.mark.parametrize("system", [LegT(40, timescale=1.0), LegS(40, timescale=1.0)], ids=repr)
 @pytest.mark.parametrize("repeated", [0, 7])
 def test_many_exponentials_are_as_exact_as_one(system, reach, repeated, generator, monkeypatch):
     monkeypatch.setattr(updates, "CACHED", 30 * 41**2)  # a few at a time
@@ -325,7 +325,7 @@ def test_many_exponentials_are_as_exact_as_one(system, reach, repeated, generato
 
 
 @pytest.mark.parametrize("gap", [1e12, 1e13, 1e15, 1e19, 1e300])
-@pytest.mark.parametrize("system", [LegT(64), LegS(64)], ids=repr)
+@pytest.mark.parametrize("system", [LegT(64, timescale=1.0), LegS(64, timescale=1.0)], ids=repr)
 def test_one_very_long_step_among_many_leaves_the_others_exact(system, gap, generator):
     steps = torch.rand(40, generator=generator, dtype=torch.float64)
     steps[[5, 17]] = torch.tensor([gap, 0.7 * gap], dtype=torch.float64)
@@ -483,9 +483,12 @@ def test_autocast_does_not_spoil_the_memory(generator):
 
 
 def test_state_dict_holds_what_was_learnt_and_nothing_else():
-    assert list(MemoryLayer(LegT(4)).state_dict()) == []
-    assert list(MemoryLayer(LegT(4), outputs=2, channels=1).state_dict()) == ["readout.weight", "readout.bias"]
-    assert list(MemoryLayer(LegT(4), trainable_timescale=True).state_dict()) == ["log_timescale"]
+    assert list(MemoryLayer(LegT(4, timescale=1.0)).state_dict()) == []
+    assert list(MemoryLayer(LegT(4, timescale=1.0), outputs=2, channels=1).state_dict()) == [
+        "readout.weight",
+        "readout.bias",
+    ]
+    assert list(MemoryLayer(LegT(4, timescale=1.0), trainable_timescale=True).state_dict()) == ["log_timescale"]
 
 
 @pytest.mark.parametrize("trainable", [False, True])
@@ -539,7 +542,7 @@ def test_the_update_rule_can_be_read(generator):
 def test_the_stepper_is_the_step(generator):
     layer = MemoryLayer(LegT(5, 7.0), outputs=2, channels=3)
     x, state = random(generator, 2, 3, dtype=torch.float32), random(generator, 2, 3, 5, dtype=torch.float32)
-    for found, wanted in zip(layer.stepper()(x, state), layer.step(x, state), strict=True):
+    for found, wanted in zip(layer.exportable("one")(x, state), layer.step(x, state), strict=True):
         assert torch.equal(found, wanted)
 
 

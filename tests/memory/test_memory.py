@@ -119,7 +119,7 @@ def test_varying_steps_stay_exact_at_high_order(kind, order, rng):
     # The range of steps, and its tolerance.
     if kind.__name__ == "LagT" and order > 200:
         pytest.skip("Laguerre states of this order are outside the range LagT promises")
-    memory = Memory(kind(order))
+    memory = Memory(kind(order, timescale=1.0))
     length = 40 if order < 100 else 8
     signal, durations = rng.normal(size=length), 10 ** rng.uniform(-4, -1, size=length)
     plain = roll_held(memory.system, signal, durations, np.zeros(order))

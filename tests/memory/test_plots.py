@@ -87,8 +87,8 @@ def test_the_present_is_on_the_right(ax, state):
 
 
 def test_two_memories_share_the_axes_given(ax, state):
-    plot_memory(LegT(order=3), state, label="first", ax=ax)
-    assert plot_memory(LegT(order=3), 2 * state, label="second", ax=ax) is ax
+    plot_memory(LegT(order=3, timescale=1.0), state, label="first", ax=ax)
+    assert plot_memory(LegT(order=3, timescale=1.0), 2 * state, label="second", ax=ax) is ax
     assert [line.get_label() for line in ax.lines] == ["first", "second"]
 
 
@@ -141,7 +141,7 @@ def test_lags_may_be_a_list(ax, state):
 
 
 def test_there_are_no_more_basis_functions_than_coefficients(ax):
-    plot_basis(LegT(order=2), 5, ax=ax)
+    plot_basis(LegT(order=2, timescale=1.0), 5, ax=ax)
     assert len(ax.lines) == 2
 
 
@@ -149,6 +149,6 @@ def test_without_axes_a_plot_makes_its_own(state):
     import matplotlib.pyplot as plt
 
     plt.switch_backend("agg")
-    ax = plot_memory(LegT(order=3), state)
+    ax = plot_memory(LegT(order=3, timescale=1.0), state)
     assert ax.lines
     plt.close(ax.figure)

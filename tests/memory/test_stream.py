@@ -77,11 +77,11 @@ def test_a_value_too_large_for_the_memory_is_refused_before_it_does_harm(dtype, 
     stream.push(1.0)
     timed.push(1.0, time=0.0)
     for push in (stream.push, lambda value: timed.push(value, time=1.0)):
-        with pytest.raises(ValueError, match=f"too large for a memory of {dtype}.*scale the values down"):
+        with pytest.raises(ValueError, match=f"memory of {dtype}"):
             push(huge)
         push(2.0)
     known = timed.state_dict()
-    with pytest.raises(ValueError, match=r"held=.* is too large"):
+    with pytest.raises(ValueError, match=r"held="):
         timed.load_state_dict(known | {"held": np.array(huge)})
     for time in np.arange(2.0, 30.0):
         timed.push((-1) ** time * 2e-7 * huge, time=time)  # what is accepted can be gone on from

@@ -144,6 +144,16 @@ def test_the_kernel_is_one_on_its_diagonal_only_when_normalised(family: Orthonor
     assert_allclose(normalised, plain / np.sqrt(np.outer(np.diag(plain), np.diag(plain))), rtol=1e-12)
 
 
+def test_keys_are_never_short_and_much_longer_at_the_ends_of_the_address_space():
+    family = Legendre(order=32)
+    x = np.linspace(0.0, 1.0, 401)
+    squared = np.square(family.values(x)).sum(-1)
+    assert_allclose(squared, np.diag(family.reproducing_kernel(x, x)), rtol=1e-12)
+    assert squared.min() > 20
+    assert_allclose(squared[[0, -1]], 32**2)
+    assert round(squared[0] / squared[200]) == 51
+
+
 def test_the_normalised_kernel_of_values_whose_squares_overflow():
     family = Laguerre(order=800)  # at x = 1300 the values reach 1e282
     kernel = family.reproducing_kernel(np.array([1300.0, 20.0]), np.array([1300.0, 20.0]), normalised=True)

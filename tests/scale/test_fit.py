@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hippozoo.ensemble import EnsembleState, forecaster_for
 from hippozoo.memory import Memory
 from hippozoo.scale import fit_forecaster, forecast_panel
 from hippozoo.systems import LegT
-from hippozoo.zoo.forecasting import Forecaster, forecaster_for
+from hippozoo.zoo.forecasting import Forecaster
 
 PLAIN = Forecaster(LegT(8, 20.0), horizon=4.0, ridge=1e-2, anchor=("none", "last"), future_order=8)
 
@@ -38,7 +39,7 @@ def alone(forecaster, signal):
 
 def agree(one, other, *, learnt_only=False, tolerance=1e-9):
     """All that was learnt; the present too, unless series came in another order."""
-    if one.mixture is not None:
+    if isinstance(one, EnsembleState):
         pairs = [(getattr(one.mixture, name), getattr(other.mixture, name)) for name in ("weight", "xx", "yx", "maps")]
     else:
         moments = zip(one.learnt[0], other.learnt[0], strict=True)
@@ -53,10 +54,10 @@ def agree(one, other, *, learnt_only=False, tolerance=1e-9):
                 (one.delayed[0], other.delayed[0]),
                 (one.line.values, other.line.values),
             ]
-            pairs += [(one.validation.boundary, other.validation.boundary)]
+            pairs += [(one.age, other.age), (one.validation.boundary, other.validation.boundary)]
             pairs += [(one.validation.learnt_then[0][0].yx, other.validation.learnt_then[0][0].yx)]
     if not learnt_only:
-        pairs += [(one.time, other.time), (one.seen, other.seen), (one.held, other.held), (one.age, other.age)]
+        pairs += [(one.time, other.time), (one.seen, other.seen), (one.held, other.held)]
     for a, b in pairs:
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * max(np.abs(b).max(initial=0.0), 1e-300))
 
@@ -144,9 +145,7 @@ def test_a_panel_is_validated_on_series_that_its_map_has_not_seen():
     candidate = PLAIN.candidates[-1]
     total, weight = 0.0, 0.0
     for mine, others in (halves, halves[::-1]):
-        (fitted,) = PLAIN._solver.maps(
-            fit_forecaster(PLAIN, db.from_sequence(mine), validate="stretches"), (candidate,)
-        )
+        (fitted,) = PLAIN.solver.maps(fit_forecaster(PLAIN, db.from_sequence(mine), validate="stretches"), (candidate,))
         for one in others:
             # Before its first sample a series is taken to have been constant at it.
             past, recent = (Memory(system).scan(one, one[0] * np.eye(8)[0]) for system in (PLAIN.history, PLAIN.future))

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippozoo.cli import main
-from hippozoo.forecast_command import folder, forecast_table
+from hippozoo.apps.cli import main
+from hippozoo.apps.forecast import folder, forecast_table
 
 
 def wave(seed, length=60):
@@ -50,7 +50,7 @@ def test_a_folder_of_files_is_forecast_as_each_file_is(tmp_path, capsys):
 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_a_data_set_of_many_series_is_forecast_series_by_series(tmp_path, capsys, monkeypatch, ordered):
-    monkeypatch.setattr("hippozoo.forecast_command.folder._PART_BYTES", 900)
+    monkeypatch.setattr("hippozoo.apps.forecast.folder._PART_BYTES", 900)
     frames = [
         pd.DataFrame({"shop": name, "day": pd.date_range("2024-01-01", periods=60), "sold": wave(seed)})
         for seed, name in enumerate(["a", "b", "c"])
@@ -113,7 +113,8 @@ def test_a_process_that_dies_is_replaced_and_the_others_go_on(tmp_path, monkeypa
     items = ["0", dies, "2", dies_once, "4"]
     found = dict(folder._in_processes(eval, items, 2, notes.append))
     assert {number: found[number] for number in (0, 2, 3, 4)} == {0: 0, 2: 2, 3: 7, 4: 4}
-    assert found[1] == "its process died twice; was the machine out of memory? Try a smaller --jobs."
+    assert found[1].lost
+    assert "died twice" in found[1].reason
     assert "a process died; what was at work begins once more" in notes
 
 
@@ -126,7 +127,7 @@ def test_a_part_whose_process_dies_is_named_and_the_others_are_written(tmp_path,
     monkeypatch.setattr(folder, "_PART_BYTES", 1)
 
     def one_dies(work, items, jobs, note):
-        yield 0, folder._Lost("its process died twice.")
+        yield 0, folder.Failure("its process died twice.", lost=True)
         yield 1, work(items[1])
 
     monkeypatch.setattr(folder, "_in_processes", one_dies)

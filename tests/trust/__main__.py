@@ -19,7 +19,7 @@ def main() -> None:
     """Run the crash matrix and the fuzz, and write what was seen."""
     import torch
 
-    from hippozoo.experiments._framework.run import versions
+    from hippozoo_studies.framework.run import versions
     from trust.damage import FILES
     from trust.grid import LIMITS
     from trust.jobs import JOBS
@@ -51,7 +51,7 @@ def main() -> None:
 
 def crash_matrix(options: argparse.Namespace, about: dict[str, Any]) -> int:
     """Kill and fail every job; the number of mishaps. What an earlier run has seen of other jobs stays."""
-    from hippozoo.experiments._framework.plain import write_json
+    from hippozoo_studies.framework.plain import write_json
     from trust.crashes import faults, kills
     from trust.jobs import JOBS
 
@@ -84,7 +84,7 @@ def crash_matrix(options: argparse.Namespace, about: dict[str, Any]) -> int:
 
 def damages(options: argparse.Namespace, about: dict[str, Any]) -> int:
     """Cut files at every length and flip their every bit; the number of mishaps. Other files stay as they were seen."""
-    from hippozoo.experiments._framework.plain import write_json
+    from hippozoo_studies.framework.plain import write_json
     from trust.damage import FILES, sweep
 
     path = options.out / "damage.json"
@@ -100,7 +100,7 @@ def damages(options: argparse.Namespace, about: dict[str, Any]) -> int:
 
 def grids(options: argparse.Namespace, about: dict[str, Any]) -> int:
     """Every system over orders and steps; how many are worse than they may be. Other systems stay as they were seen."""
-    from hippozoo.experiments._framework.plain import write_json
+    from hippozoo_studies.framework.plain import write_json
     from trust.grid import LIMITS, sweep
 
     path = options.out / "grid.json"
@@ -116,7 +116,7 @@ def grids(options: argparse.Namespace, about: dict[str, Any]) -> int:
 
 def soaks(options: argparse.Namespace, about: dict[str, Any]) -> None:
     """Feed every streaming form; what an earlier run has seen of other forms stays."""
-    from hippozoo.experiments._framework.plain import write_json
+    from hippozoo_studies.framework.plain import write_json
     from trust.soak import FORMS, soak
 
     path = options.out / "soak.json"
@@ -131,7 +131,7 @@ def soaks(options: argparse.Namespace, about: dict[str, Any]) -> None:
 
 def fuzz(options: argparse.Namespace, about: dict[str, Any]) -> int:
     """Call everything for so long in all, going on where an earlier run of the same calls ended; the troubles."""
-    from hippozoo.experiments._framework.plain import write_json
+    from hippozoo_studies.framework.plain import write_json
     from trust.fuzz import ENTRIES, draw, trouble
 
     if not options.fuzz_minutes:
@@ -163,7 +163,7 @@ def fuzz(options: argparse.Namespace, about: dict[str, Any]) -> int:
 
 def memory(options: argparse.Namespace, about: dict[str, Any]) -> int:
     """Push readings for a long time; 1 if memory has grown by more than a few megabytes."""
-    from hippozoo.experiments._framework.plain import write_json
+    from hippozoo_studies.framework.plain import write_json
     from trust.memory import growth
 
     if not options.readings:

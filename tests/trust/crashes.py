@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hippozoo._files import CannotWriteError
+from hippozoo._internal.files import CannotWriteError
 from trust import faulty
 from trust.jobs import Job
 

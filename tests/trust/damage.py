@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from hippozoo.checkpoint import CheckpointError, dumps, load
+from hippozoo.ensemble import ForecastStream, forecaster_for
 from hippozoo.systems import LegT
 from hippozoo.tables import TableError, read_table
-from hippozoo.zoo.forecasting import ForecastStream, forecaster_for
 
 CSV = b"when,load\n2024-01-01 00:00,5\n2024-01-01 01:00,\n2024-01-01 02:00,7.25\n"
 
@@ -36,7 +36,7 @@ def stream_checkpoint() -> bytes:
 
 # Each with how it is made and one in how many ways of damage is enough for what is large.
 FILES: dict[str, tuple[Callable[[], bytes], int]] = {
-    "small.safetensors": (lambda: dumps({"numbers": np.arange(3.0), "system": LegT(2)}), 1),
+    "small.safetensors": (lambda: dumps({"numbers": np.arange(3.0), "system": LegT(2, timescale=1.0)}), 1),
     "stream.safetensors": (stream_checkpoint, 97),
     "t.csv": (lambda: CSV, 1),
     "t.csv.gz": (lambda: gzip.compress(CSV, mtime=0), 1),

@@ -20,13 +20,13 @@ import torch
 
 from hippozoo.checkpoint import dumps, loads
 from hippozoo.discretise import settled, zero_order_hold
+from hippozoo.ensemble import ForecastStream, forecaster_for
 from hippozoo.estimators import MemoryFeatures
 from hippozoo.memory import GrowingMemory, LagLayer, Memory, MemoryLayer, Stream, hold_missing
 from hippozoo.polynomials import Legendre, laguerre_functions, shifted_legendre
 from hippozoo.systems import HippoSystem, LegT
 from hippozoo.tables import read_table
 from hippozoo.zoo.associative import AssociativeMemory, PolynomialBank, recall_matrix
-from hippozoo.zoo.forecasting import ForecastStream, forecaster_for
 from hippozoo.zoo.multiscale import MultiscaleLayer, MultiscaleMemory
 from hippozoo.zoo.salience import SalienceLayer
 from hippozoo.zoo.volterra import NLMS, SGD, LowRankReadout, PolynomialReadout, RidgeRLS, VolterraLayer

@@ -15,16 +15,15 @@ import numpy as np
 import torch
 from torch import nn
 
-import hippozoo.experiments
-from hippozoo._files import naming
+from hippozoo._internal.files import naming
+from hippozoo.apps.watch import run
 from hippozoo.checkpoint import load, save
-from hippozoo.experiments import reproduce, save_figure
 from hippozoo.memory import MemoryLayer
 from hippozoo.systems import LegT
 from hippozoo.training import Plan, loop, seeded, train, train_online
-from hippozoo.watch_command import run
+from hippozoo_studies import own, reproduce, save_figure
 
-TOYS = Path(__file__).parents[1] / "experiments" / "toys"
+TOYS = Path(__file__).parents[1] / "studies" / "toys"
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,11 @@ class Job:
 
 
 def thing(number: int) -> dict[str, Any]:
-    return {"number": number, "weights": np.random.default_rng(number).normal(size=4000), "system": LegT(4)}
+    return {
+        "number": number,
+        "weights": np.random.default_rng(number).normal(size=4000),
+        "system": LegT(4, timescale=1.0),
+    }
 
 
 def save_often(folder: Path) -> None:
@@ -135,8 +138,7 @@ def trained(folder: Path) -> Any:
 
 
 def reproduce_toys(folder: Path, jobs: int) -> None:
-    if str(TOYS) not in hippozoo.experiments.__path__:
-        hippozoo.experiments.__path__.append(str(TOYS))
+    own.__path__[:] = [str(TOYS)]
     os.environ |= {"HIPPOZOO_EXPERIMENTS": str(TOYS), "COUNTING_SECONDS": "0.01"}
     reproduce("counting", out=folder, jobs=jobs)
 

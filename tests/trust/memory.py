@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from hippozoo.checkpoint import dumps
+from hippozoo.ensemble import ForecastStream, forecaster_for
 from hippozoo.systems import LegT
-from hippozoo.zoo.forecasting import ForecastStream, forecaster_for
 
 _PIECE = 50_000
 

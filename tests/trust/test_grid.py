@@ -14,9 +14,9 @@ def test_every_step_is_right_in_every_mode(name):
 
 
 def test_the_exact_update_is_that_of_the_library_where_both_are_easy():
-    [(A_d, b_d)] = grid.exact_updates(LegT(5), [-3]).values()
-    assert abs(A_d - zero_order_hold(LegT(5), 0.125)[0]).max() < 1e-14
-    assert abs(b_d - zero_order_hold(LegT(5), 0.125)[1]).max() < 1e-14
+    [(A_d, b_d)] = grid.exact_updates(LegT(5, timescale=1.0), [-3]).values()
+    assert abs(A_d - zero_order_hold(LegT(5, timescale=1.0), 0.125)[0]).max() < 1e-14
+    assert abs(b_d - zero_order_hold(LegT(5, timescale=1.0), 0.125)[1]).max() < 1e-14
 
 
 def test_the_grid_sees_what_is_wrong(monkeypatch):

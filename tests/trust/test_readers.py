@@ -33,5 +33,5 @@ def test_a_parquet_file_damaged_in_its_middle_is_named(tmp_path):
     content = bytearray(path.read_bytes())
     content[4:12] = b"\xff" * 8
     path.write_bytes(content)
-    with pytest.raises(TableError, match=r"t\.parquet is no Parquet file, or a damaged one \(.*\); pass a whole one"):
+    with pytest.raises(TableError, match=r"t\.parquet.*damaged"):
         read_all(path)

@@ -8,7 +8,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from hippozoo._compiled import compiled
+from hippozoo._internal.compiled import compiled
 
 _SUMS = {"reassoc", "contract", "nsz"}
 
@@ -104,17 +104,18 @@ def _sigmoid(x):
 
 @compiled(fastmath=_SUMS, error_model="numpy")
 @no_type_check
-def gru(entered, by_hidden, bias, state, gates, old, y):
+def gru(entered, by_hidden, bias, fading, state, gates, old, y):
     """A GRU from what the samples bring to its gates, (batch, time, 3 width): hidden states into `y`.
 
-    `by_hidden` is (width, 3 width). Gates and proposals, and what the hidden state brought to the proposals, are kept
-    for the way back.
+    `by_hidden` is (width, 3 width). Before the next sample the hidden state is multiplied by `fading`, (batch, time,
+    width). Gates and proposals, and what the hidden state brought to the proposals, are kept for the way back.
     """
     batch, n_steps, _ = entered.shape
     width = len(by_hidden)
     brought = np.empty(3 * width, np.float32)
+    hidden = np.empty(width, np.float32)
     for item in range(batch):
-        hidden = state[item]
+        hidden[:] = state[item]
         for t in range(n_steps):
             brought[:] = bias
             for j in range(width):
@@ -130,21 +131,28 @@ def gru(entered, by_hidden, bias, state, gates, old, y):
                 gate[2 * width + k] = np.float32(2.0) * _sigmoid(np.float32(2.0) * raw) - np.float32(1.0)
             for k in range(width):
                 out[k] = gate[2 * width + k] + gate[width + k] * (hidden[k] - gate[2 * width + k])
-            hidden = out
+            for k in range(width):
+                hidden[k] = out[k] * fading[item, t, k]
 
 
 @compiled(fastmath=_SUMS, error_model="numpy")
 @no_type_check
-def gru_back(by_gate, state, gates, old, y, of_y, carried, of_entered, of_brought):
-    """Gradients of what entered and of what the hidden state brought; in `carried` that of the hidden state.
+def gru_back(by_gate, fading, state, gates, old, y, of_y, carried, of_entered, of_brought, of_fading):
+    """Gradients of what entered, of what the hidden state brought, and of its fading.
 
-    `by_gate` is (3 width, width).
+    In `carried` that of the last faded hidden state goes in, that of the first comes out. `by_gate` is (3 width,
+    width).
     """
     batch, n_steps, width = y.shape
+    hidden = np.empty(width, np.float32)
     for item in range(batch):
         g = carried[item]
         for t in range(n_steps - 1, -1, -1):
-            gate, hidden = gates[item, t], state[item] if t == 0 else y[item, t - 1]
+            for k in range(width):
+                hidden[k] = state[item, k] if t == 0 else y[item, t - 1, k] * fading[item, t - 1, k]
+                of_fading[item, t, k] = g[k] * y[item, t, k]
+                g[k] *= fading[item, t, k]
+            gate = gates[item, t]
             entered, brought, of_out = of_entered[item, t], of_brought[item, t], of_y[item, t]
             for k in range(width):
                 here = g[k] + of_out[k]

@@ -8,8 +8,8 @@ An autograd tape of this loop would hold several tensors of (batch, order, chann
 state before each stretch of samples is kept; the backward pass makes the states of a stretch again and runs through
 them in reverse. Tensors of one time, (batch, order, channels), stay in the cache, and channels are innermost, where
 they are many and contiguous. Numbers of single precision in the machine's own memory go through compiled loops, one
-sequence after the other, in less than a third of the time. Where torch is to see every operation, or a gradient is
-differentiated again, the plain loop `one_by_one` stands in.
+sequence after the other, in less than a third of the time. On an accelerator and where torch is to see every operation,
+all samples are taken at once (`all_at_once`). `one_by_one` is the definition.
 """
 
 from __future__ import annotations
@@ -20,10 +20,21 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from hippozoo.baselines import _kernels
-from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
+from hippozoo.layers.derivatives import (
+    differentiated_again,
+    gradients_by_definition,
+    torch_looks_inside,
+    without_autocast,
+)
+from hippozoo.layers.linear_scan import linear_scan, scan_as_tree
 
+# Numbers of one kind that a scan without a loop holds at a time, and the fewest samples that are worth it. On a
+# processor measured with benchmarks/bench_parallel_scans.py: with more than 2,048 numbers per sample the loop is as
+# good. For accelerators both are a guess; nothing here has run on one.
+ON_A_PROCESSOR, ELSEWHERE = (1 << 19, 256), (1 << 22, 16)
 # Samples between kept states: longer saves memory before, and costs memory in the backward pass.
 STRETCH = 16
 
@@ -36,10 +47,52 @@ def selective_scan(
     x: Samples, steps: Samples, A: Float[Tensor, "order channels"], B: Weights, C: Weights, state: State
 ) -> tuple[Samples, State]:
     """Outputs at every sample, and the state after the last; a step of 0 leaves the state as it was."""
+    given = x, steps, A, B, C, state
+    if torch_looks_inside() or x.device.type != "cpu":
+        return all_at_once(*given)
+    scan = _CompiledScan if compiled_loops_take(*given) else _SelectiveScan
+    return scan.apply(*given)  # pyright: ignore[reportReturnType]
+
+
+def all_at_once(
+    x: Samples, steps: Samples, A: Float[Tensor, "order channels"], B: Weights, C: Weights, state: State
+) -> tuple[Samples, State]:
+    """The same without a loop over time: a scan (`linear_scan`), in stretches of as many numbers as memory allows."""
     if torch_looks_inside():
-        return one_by_one(x, steps, A, B, C, state)
-    scan = _CompiledScan if compiled_loops_take(x, steps, A, B, C, state) else _SelectiveScan
-    return scan.apply(x, steps, A, B, C, state)  # pyright: ignore[reportReturnType]
+        return _as_tree(steps, steps * x, B, C, A, state)
+    outputs = []
+    held = x.shape[0] * A.numel()
+    budget, shortest = ON_A_PROCESSOR if x.device.type == "cpu" else ELSEWHERE
+    stretch = max(1, budget // max(1, held))
+    if stretch < shortest:
+        # Each sample is enough to be busy with.
+        return _SelectiveScan.apply(x, steps, A, B, C, state)  # pyright: ignore[reportReturnType]
+    parts: Any = (part.split(stretch, 1) for part in (steps, steps * x, B, C))
+    for arguments in zip(*parts, strict=True):
+        if stretch < x.shape[1] and torch.is_grad_enabled():
+            y, state = checkpoint(_stretch, *arguments, A, state, use_reentrant=False, preserve_rng_state=False)
+        else:
+            y, state = _stretch(*arguments, A, state)  # pyright: ignore[reportCallIssue]
+        outputs.append(y)
+    return outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1), state
+
+
+def _stretch(steps: Tensor, pushes: Tensor, B: Tensor, C: Tensor, A: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    steps, pushes, B, C = (part.transpose(0, 1) for part in (steps, pushes, B, C))
+    decays = torch.exp(steps[:, :, None] * A)
+    arrived = B[..., None] * pushes[:, :, None]
+    arrived = torch.cat([torch.addcmul(arrived[:1], decays[:1], state[None]), arrived[1:]])
+    states = linear_scan(decays, arrived)
+    return (C[:, :, None] @ states).squeeze(2).transpose(0, 1), states[-1]
+
+
+def _as_tree(steps: Tensor, pushes: Tensor, B: Tensor, C: Tensor, A: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    """The same with time where it is: a compiled graph mistakes the layout of gradients that come back transposed."""
+    decays = torch.exp(steps[:, :, None] * A)
+    arrived = B[..., None] * pushes[:, :, None]
+    arrived = torch.cat([torch.addcmul(arrived[:, :1], decays[:, :1], state[:, None]), arrived[:, 1:]], 1)
+    states = scan_as_tree(decays, arrived, axis=1)
+    return (C[:, :, None] @ states).squeeze(2), states[:, -1]
 
 
 def compiled_loops_take(*tensors: Tensor) -> bool:
@@ -70,10 +123,11 @@ class _CompiledScan(torch.autograd.Function):
         return y, after
 
     @staticmethod
+    @without_autocast
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         given = ctx.saved_tensors
         if differentiated_again(*grads):
-            return gradients_by_definition(one_by_one, given, grads)
+            return gradients_by_definition(all_at_once, given, grads)
         grad_y, grad_state = grads
         x, steps, A, B, C, state = given
         carried = grad_state.clone(memory_format=torch.contiguous_format)
@@ -109,10 +163,11 @@ class _SelectiveScan(torch.autograd.Function):
         return y.transpose(0, 1), h
 
     @staticmethod
+    @without_autocast
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         given, starts = ctx.saved_tensors[:6], ctx.saved_tensors[6:]
         if differentiated_again(*grads):
-            return gradients_by_definition(one_by_one, given, grads)
+            return gradients_by_definition(all_at_once, given, grads)
         grad_y, grad_h = grads
         x, steps, A, B, C, _ = given
         x, steps, pushes, B, C = _time_first(x, steps, B, C)

@@ -9,7 +9,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from hippozoo.baselines._recent import last_samples
-from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
+from hippozoo.layers.derivatives import (
+    differentiated_again,
+    gradients_by_definition,
+    torch_looks_inside,
+    without_autocast,
+)
 
 
 class ShortConvolution(nn.Module):
@@ -59,6 +64,7 @@ class _Convolve(torch.autograd.Function):
         return y
 
     @staticmethod
+    @without_autocast
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (grad,) = grads
         padded, weight, bias = ctx.saved_tensors

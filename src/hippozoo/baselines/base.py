@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from hippozoo._arguments import whole_number
+from hippozoo._internal.arguments import whole_number
 from hippozoo.layers import SequenceLayer, parameter_count
 
 __all__ = ["Baseline", "parameter_count"]

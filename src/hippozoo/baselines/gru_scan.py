@@ -1,17 +1,21 @@
-"""A GRU of one layer with its own backward pass, in compiled loops: on a processor torch's takes twice as long."""
+"""A GRU of one layer with its own backward pass, in compiled loops: on a processor torch's takes twice as long.
+
+Its hidden state may fade from sample to sample, as in GRU-D.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
 from hippozoo.baselines import _kernels
-from hippozoo.layers.derivatives import torch_looks_inside
+from hippozoo.layers.derivatives import torch_looks_inside, without_autocast
 
-__all__ = ["CompiledGRU"]
+__all__ = ["CompiledGRU", "fading_gru"]
 
 
 class CompiledGRU(nn.GRU):
@@ -50,31 +54,68 @@ class CompiledGRU(nn.GRU):
             return super().forward(x, state)
         before = x.new_zeros(len(x), self.hidden_size) if state is None else state[0]
         entered = functional.linear(x, self.weight_ih_l0, self.bias_ih_l0)
-        y = _Cells.apply(entered, before, self.weight_hh_l0, self.bias_hh_l0)
-        assert isinstance(y, Tensor)
+        still = x.new_ones(*x.shape[:2], self.hidden_size)
+        y = cast(Tensor, _Cells.apply(entered, still, before, self.weight_hh_l0, self.bias_hh_l0))
         return y, y[None, :, -1]
+
+
+def fading_gru(
+    entered: Float[Tensor, "batch time gates"],
+    fading: Float[Tensor, "batch time width"],
+    state: Float[Tensor, "batch width"],
+    weight: Float[Tensor, "gates width"],
+    bias: Float[Tensor, " gates"],
+) -> Float[Tensor, "batch time width"]:
+    """Hidden states of a GRU whose hidden state is multiplied by `fading` after every sample.
+
+    Parameters
+    ----------
+    entered
+        What the samples bring to the gates: reset, update, proposal.
+    fading
+        By what the hidden state is multiplied before the next sample.
+    state
+        The hidden state before the first sample, already faded.
+    weight, bias
+        Of what the hidden state brings to the gates.
+    """
+    if torch_looks_inside() or entered.dtype != torch.float32 or entered.device.type != "cpu" or not entered.numel():
+        return _plainly(entered, fading, state, weight, bias)
+    return cast(Tensor, _Cells.apply(entered, fading, state, weight, bias))
+
+
+def _plainly(entered: Tensor, fading: Tensor, state: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    found = []
+    for now, fade in zip(entered.unbind(1), fading.unbind(1), strict=True):
+        (reset, update, new), brought = now.chunk(3, -1), functional.linear(state, weight, bias).chunk(3, -1)
+        proposal = torch.tanh(new + torch.sigmoid(reset + brought[0]) * brought[2])
+        found.append(torch.lerp(proposal, state, torch.sigmoid(update + brought[1])))
+        state = found[-1] * fade
+    return torch.stack(found, 1)
 
 
 class _Cells(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, entered: Tensor, state: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        entered, state = entered.contiguous(), state.contiguous()
+    def forward(ctx: Any, entered: Tensor, fading: Tensor, state: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        entered, fading, state = entered.contiguous(), fading.contiguous(), state.contiguous()
         batch, n_steps, _ = entered.shape
         gates = torch.empty_like(entered)
         old, y = (entered.new_empty(batch, n_steps, state.shape[1]) for _ in range(2))
-        parts = entered, weight.t().contiguous(), bias, state, gates, old, y
+        parts = entered, weight.t().contiguous(), bias, fading, state, gates, old, y
         _kernels.gru(*(part.detach().numpy() for part in parts))
-        ctx.save_for_backward(state, weight, gates, old, y)
+        ctx.save_for_backward(fading, state, weight, gates, old, y)
         return y
 
     @staticmethod
+    @without_autocast
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, of_y: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        state, weight, gates, old, y = ctx.saved_tensors
-        carried = torch.zeros_like(state)
+    def backward(ctx: Any, of_y: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        fading, state, weight, gates, old, y = ctx.saved_tensors
+        carried, of_fading = torch.zeros_like(state), torch.empty_like(fading)
         of_entered, of_brought = torch.empty_like(gates), torch.empty_like(gates)
-        parts = weight.contiguous(), state, gates, old, y, of_y.contiguous(), carried, of_entered, of_brought
-        _kernels.gru_back(*(part.detach().numpy() for part in parts))
-        hidden = torch.cat([state[:, None], y[:, :-1]], 1)
+        parts = weight.contiguous(), fading, state, gates, old, y, of_y.contiguous(), carried
+        outs = of_entered, of_brought, of_fading
+        _kernels.gru_back(*(part.detach().numpy() for part in (*parts, *outs)))
+        hidden = torch.cat([state[:, None], y[:, :-1] * fading[:, :-1]], 1)
         flat = of_brought.flatten(0, 1)
-        return of_entered, carried, flat.t() @ hidden.flatten(0, 1), flat.sum(0)
+        return of_entered, of_fading, carried, flat.t() @ hidden.flatten(0, 1), flat.sum(0)

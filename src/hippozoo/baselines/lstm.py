@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from hippozoo.baselines.base import Baseline
 from hippozoo.layers import Timing
+from hippozoo.layers.torch_cells import roll_cells
 
 __all__ = ["LSTM", "LSTMState"]
 
@@ -74,7 +75,7 @@ class LSTM(Baseline):
         return LSTMState(zeros, zeros.clone())
 
     def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, LSTMState]:
-        y, after = roll_cells(self.cells, x, self._begin(x, state), timing.lengths)
+        y, after = roll_cells(self.cells, x, self._begin(x, state), timing)
         return self.readout(y), LSTMState(*after)
 
     def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, LSTMState]:
@@ -89,26 +90,6 @@ class LSTM(Baseline):
             x = torch.sigmoid(leave) * torch.tanh(cell)
             after.append((x, cell))
         return self.readout(x), LSTMState(*(torch.stack(parts, 1) for parts in zip(*after, strict=True)))
-
-
-def roll_cells(
-    cells: nn.LSTM | nn.GRU, x: Tensor, state: tuple[Tensor, ...], lengths: Tensor | None
-) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Torch's recurrent cells with states that have the batch first; no time passes in the padding."""
-    before = tuple(part.transpose(0, 1).contiguous() for part in state)
-    given: Any = before if isinstance(cells, nn.LSTM) else before[0]
-    if lengths is None:
-        y, after = cells(x, given)
-    else:
-        # A packed sequence has at least one sample; items of none keep what they had.
-        packed = nn.utils.rnn.pack_padded_sequence(x, lengths.clamp(min=1).cpu(), True, enforce_sorted=False)
-        y, after = cells(packed, given)
-        y, _ = nn.utils.rnn.pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])
-    parts = tuple(part.transpose(0, 1) for part in (after if isinstance(cells, nn.LSTM) else (after,)))
-    if lengths is None:
-        return y, parts
-    empty = (lengths == 0)[:, None, None]
-    return y, tuple(torch.where(empty, old, new) for old, new in zip(state, parts, strict=True))
 
 
 def parts_of_gates(cells: nn.LSTM | nn.GRU, layer: int, x: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:

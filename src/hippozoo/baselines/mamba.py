@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hippozoo._arguments import whole_number
+from hippozoo._internal.arguments import whole_number
 from hippozoo.baselines._selective_scan import one_by_one, selective_scan
 from hippozoo.baselines._short_convolution import ShortConvolution
 from hippozoo.baselines.base import Baseline
@@ -121,6 +121,24 @@ class Mamba(Baseline):
         samples, memory = (torch.stack(parts, 1) for parts in zip(*after, strict=True))
         return self.readout(self.norm(x)), MambaState(samples, memory)
 
+    def _streamed(self) -> Any:
+        if self.step_sees_state:
+            return self._single
+        blocks: list[Any] = list(self.blocks)
+        rates = [-block.log_A.detach().exp() for block in blocks]
+
+        def one(x: Tensor, state: MambaState, steps: Tensor | None) -> tuple[Tensor, MambaState]:
+            x, kept, memories = self.encoder(x), [], []
+            for block, A, samples, memory in zip(
+                blocks, rates, state.samples.unbind(1), state.memory.unbind(1), strict=True
+            ):
+                x, samples, memory = block.single(x, samples, memory, A)
+                kept.append(samples)
+                memories.append(memory)
+            return self.readout(self.norm(x)), MambaState(torch.stack(kept, 1), torch.stack(memories, 1))
+
+        return one
+
     def time_steps(
         self, x: Float[Tensor, "batch time inputs"], state: MambaState | None = None
     ) -> Float[Tensor, "batch time layers inner"]:
@@ -190,6 +208,17 @@ class _Block(nn.Module):
             y, memory = selective_scan(u, self.on_steps(steps), -self.log_A.exp(), B, C, memory)
         y = torch.addcmul(y, u, self.skip) * functional.silu(gate)
         return x + self.leave(y), samples, memory
+
+    def single(self, x: Tensor, samples: Tensor, memory: Tensor, A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """One sample per item, in as few operations as it takes."""
+        u, gate = self.enter(self.norm(x)).chunk(2, dim=-1)
+        window = torch.cat([samples, u[:, None]], 1)
+        u = functional.silu((window * self.convolution.weight).sum(1) + self.convolution.bias)
+        raw, B, C = self.select(u).split([self.rank, self.order, self.order], dim=-1)
+        steps = functional.softplus(self.to_steps(raw)).expand_as(u)
+        memory = torch.addcmul(torch.exp(steps[:, None] * A) * memory, B[..., None], (steps * u)[:, None])
+        y = torch.addcmul((C[:, None] @ memory).squeeze(1), u, self.skip) * functional.silu(gate)
+        return x + self.leave(y), window[:, 1:], memory
 
     def _steps(self, raw: Tensor, u: Tensor, real: Tensor | None) -> Tensor:
         steps = functional.softplus(self.to_steps(raw)).expand_as(u)

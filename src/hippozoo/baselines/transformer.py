@@ -10,16 +10,18 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.baselines._recent import last_samples
 from hippozoo.baselines.base import Baseline
 from hippozoo.layers import Timing
 
 __all__ = ["Positions", "Transformer", "TransformerState"]
 
-Positions = Literal["none", "sinusoidal"]
+Positions = Literal["none", "sinusoidal", "learnt"]
 # The slowest wave of the sinusoidal positions has this many samples over 2 pi.
 LONGEST_WAVE = 10_000.0
+# Spread of learnt positions at the start: that of GPT-2 and of most since.
+PLACE_STD = 0.02
 
 
 class TransformerState(NamedTuple):
@@ -58,7 +60,8 @@ class Transformer(Baseline):
     heads
         Attention heads.
     positions
-        ``"none"``, or ``"sinusoidal"``: waves of the sample's number are added to the input; they cost no parameters.
+        ``"none"``; ``"sinusoidal"``: waves of the sample's number are added to the input; they cost no parameters; or
+        ``"learnt"``: a learnt vector for each of `context` places, after which they begin anew.
     context
         Most samples that attention looks at.
 
@@ -93,10 +96,13 @@ class Transformer(Baseline):
         if self.width % self.heads:
             raise ValueError(f"width={width} is no multiple of heads={heads}; pass one that is.")
         if positions not in get_args(Positions):
-            raise ValueError(f"positions={shorten(positions)}; pass 'none' or 'sinusoidal'.")
+            raise ValueError(f"positions={shorten(positions)}; pass 'none', 'sinusoidal' or 'learnt'.")
         self.positions: Positions = positions
         self.encoder = nn.Linear(self.inputs, self.width, **self._place)
         self.blocks = nn.ModuleList(_Block(self.width, self.heads, self._place) for _ in range(self.layers))
+        if positions == "learnt":
+            self.places = nn.Embedding(self.context, self.width, **self._place)
+            nn.init.normal_(self.places.weight, std=PLACE_STD)
         self.norm = nn.LayerNorm(self.width, **self._place)
         self.readout = nn.Linear(self.width, self.outputs, **self._place)
 
@@ -125,8 +131,12 @@ class Transformer(Baseline):
         before = self._begin(x, state)
         n_steps = x.shape[1]
         x = self.encoder(x)
-        if self.positions == "sinusoidal":
-            x = x + waves(before.seen[:, None] + torch.arange(n_steps, device=x.device), self.width).to(x)
+        if self.positions != "none":
+            numbers = before.seen[:, None] + torch.arange(n_steps, device=x.device)
+            if self.positions == "learnt":
+                x = x + self.places(numbers % self.context)
+            else:
+                x = x + waves(numbers, self.width).to(x)
         fresh = state is None  # nothing is cached, and torch knows the mask
         mask = None if fresh else self._mask(before.seen, n_steps)
         caches = []

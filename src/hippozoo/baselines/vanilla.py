@@ -8,9 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from hippozoo._arguments import whole_number
+from hippozoo._internal.arguments import whole_number
 from hippozoo.baselines.base import Baseline
 from hippozoo.layers import Timing
+from hippozoo.layers.arguments import silent_in_padding
 from hippozoo.memory import MemoryLayer
 from hippozoo.systems import HippoSystem
 
@@ -89,7 +90,7 @@ class VanillaHippo(Baseline):
         x = self.encoder(x)
         after = []
         for number, (memory, head) in enumerate(zip(self.memories, self.heads, strict=True)):
-            read, one = cast(MemoryLayer, memory).step(x, state[:, number], steps)
+            read, one = memory(x, state[:, number], Timing(steps), step=True)
             x = head(read)
             after.append(one)
         return x, torch.stack(after, 1)
@@ -102,7 +103,8 @@ class VanillaHippo(Baseline):
         x = self.encoder(x)
         after = []
         for number, (memory, head) in enumerate(zip(self.memories, self.heads, strict=True)):
-            read, one = memory(x, None if state is None else state[:, number], timing.steps, timing.lengths)
+            x = silent_in_padding(x, timing.real)
+            read, one = memory(x, None if state is None else state[:, number], timing)
             x = head(read)
             after.append(one)
         return x, torch.stack(after, 1)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.checkpoint import registry, storage
 from hippozoo.checkpoint.agreement import demand_expected, demand_state_of, first_difference
 from hippozoo.checkpoint.bounds import LIMIT
@@ -57,7 +57,7 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
     >>> from hippozoo.systems import LegT
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "run.safetensors"
-    ...     save(path, {"system": LegT(order=3), "state": np.ones(3, np.float32), "seen": 120})
+    ...     save(path, {"system": LegT(order=3, timescale=1.0), "state": np.ones(3, np.float32), "seen": 120})
     ...     found = load(path)
     >>> found
     {'system': LegT(order=3, timescale=1.0), 'state': array([1., 1., 1.], dtype=float32), 'seen': 120}
@@ -90,7 +90,7 @@ def load(path: str | os.PathLike[str], expected: Any = None, *, limit: int = LIM
     >>> from hippozoo.systems import LegS, LegT
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "system.safetensors"
-    ...     save(path, LegT(order=3))
+    ...     save(path, LegT(order=3, timescale=1.0))
     ...     try:
     ...         load(path, expected=LegS)
     ...     except CheckpointError as error:
@@ -113,7 +113,7 @@ def dumps(thing: Any) -> bytes:
     Examples
     --------
     >>> from hippozoo.systems import LegT
-    >>> loads(dumps(LegT(order=3)))
+    >>> loads(dumps(LegT(order=3, timescale=1.0)))
     LegT(order=3, timescale=1.0)
     """
     return storage.pack(encode(thing))
@@ -125,7 +125,7 @@ def loads(data: bytes) -> Any:
     Examples
     --------
     >>> from hippozoo.systems import LegT
-    >>> loads(dumps(LegT(order=4))) == LegT(order=4)
+    >>> loads(dumps(LegT(order=4, timescale=1.0))) == LegT(order=4, timescale=1.0)
     True
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo._arguments import shorten
-from hippozoo._nests import children, leaves
+from hippozoo._internal.arguments import shorten
+from hippozoo._internal.nests import children, leaves
 from hippozoo.checkpoint import registry, tensors
 from hippozoo.checkpoint.error import CheckpointError
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo._arguments import shorten
+from hippozoo._internal.arguments import shorten
 from hippozoo.checkpoint import registry, tensors
 from hippozoo.checkpoint.bounds import LIMIT, Bounds
 from hippozoo.checkpoint.error import CheckpointError

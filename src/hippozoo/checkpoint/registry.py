@@ -12,7 +12,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
-from hippozoo._arguments import shorten
+from hippozoo._internal.arguments import shorten
 from hippozoo.checkpoint.error import CheckpointError
 
 __all__ = ["register"]
@@ -27,7 +27,9 @@ PACKAGES = (
     "hippozoo.layers",
     "hippozoo.memory",
     "hippozoo.baselines",
+    "hippozoo.ensemble",
     "hippozoo.estimators",
+    "hippozoo.apps.forecast",
 )
 MEMBERS = "hippozoo.zoo"
 

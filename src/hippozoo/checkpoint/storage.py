@@ -16,7 +16,7 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
 
 from hippozoo import __version__
-from hippozoo._files import CannotWriteError, write_whole
+from hippozoo._internal.files import CannotWriteError, write_whole
 from hippozoo.checkpoint.error import CheckpointError
 
 FORMAT = "hippozoo-checkpoint"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo._arguments import shorten
+from hippozoo._internal.arguments import shorten
 from hippozoo.checkpoint.error import CheckpointError
 
 _WHOLE = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]

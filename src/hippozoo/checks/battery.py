@@ -9,7 +9,7 @@ from unittest import SkipTest
 
 import numpy as np
 
-from hippozoo._arguments import shorten
+from hippozoo._internal.arguments import shorten
 from hippozoo.checks import extremes, promises
 from hippozoo.checks.subject import LayerSubject, Trial, is_factory, subject_of
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo._nests import leaves
+from hippozoo._internal.nests import leaves
 from hippozoo.checkpoint.tensors import is_tensor
 
 # Rounding over some hundred steps in different orders, with two digits to spare; relative to the largest value.

@@ -8,7 +8,7 @@ from unittest import SkipTest
 
 import numpy as np
 
-from hippozoo._nests import leaves
+from hippozoo._internal.nests import leaves
 from hippozoo.checks.compare import as_array, difference
 from hippozoo.checks.promises import _fail
 from hippozoo.checks.subject import Outcome, Subject, Trial, subject_of

@@ -12,7 +12,7 @@ from unittest import SkipTest
 
 import numpy as np
 
-from hippozoo._nests import map_leaves
+from hippozoo._internal.nests import map_leaves
 from hippozoo.checkpoint import CheckpointError, load, save
 from hippozoo.checkpoint.modules import is_module
 from hippozoo.checkpoint.tensors import is_tensor, loaded_torch

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hippozoo._arguments import shorten, whole_number
-from hippozoo._nests import leaves
+from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo._internal.nests import leaves
 from hippozoo.checkpoint.modules import is_module
 from hippozoo.checkpoint.tensors import is_tensor, loaded_torch
 from hippozoo.checks.compare import dtype_name

@@ -7,6 +7,8 @@ Each name is fetched when asked for, so that only the library it serves need be 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hippozoo._internal.extras import explain_missing
+
 if TYPE_CHECKING:
     from hippozoo.estimators.anomaly_river import RiverHippoDetector as RiverHippoDetector
     from hippozoo.estimators.forecaster_river import RiverHippoForecaster as RiverHippoForecaster
@@ -24,26 +26,22 @@ __all__ = [
     "SklearnVolterraRegressor",
 ]
 
-# Public name: module, name there, package that it needs, extra that brings it.
+# Public name: module, name there, extra that brings what it needs.
 _ELSEWHERE = {
-    "HippoForecaster": ("forecaster_sktime", "HippoForecaster", "sktime", "sktime"),
-    "RiverHippoDetector": ("anomaly_river", "RiverHippoDetector", "river", "river"),
-    "RiverHippoForecaster": ("forecaster_river", "RiverHippoForecaster", "river", "river"),
-    "MemoryFeatures": ("memory_features", "MemoryFeatures", "sklearn", "sklearn"),
-    "RiverVolterraRegressor": ("volterra_river", "VolterraRegressor", "river", "river"),
-    "SklearnVolterraRegressor": ("volterra_sklearn", "SklearnVolterraRegressor", "sklearn", "sklearn"),
+    "HippoForecaster": ("forecaster_sktime", "HippoForecaster", "sktime"),
+    "RiverHippoDetector": ("anomaly_river", "RiverHippoDetector", "river"),
+    "RiverHippoForecaster": ("forecaster_river", "RiverHippoForecaster", "river"),
+    "MemoryFeatures": ("memory_features", "MemoryFeatures", "sklearn"),
+    "RiverVolterraRegressor": ("volterra_river", "VolterraRegressor", "river"),
+    "SklearnVolterraRegressor": ("volterra_sklearn", "SklearnVolterraRegressor", "sklearn"),
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}.")
-    module, there, needed, extra = _ELSEWHERE[name]
+    module, there, extra = _ELSEWHERE[name]
     try:
         return getattr(import_module(f"{__name__}.{module}"), there)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != needed:
-            raise
-        raise ImportError(
-            f"{name} needs {needed}, which is not installed; install it with: pip install 'hippozoo[{extra}]'"
-        ) from error
+        raise explain_missing(error, name, {"pandas": extra}) or error from None

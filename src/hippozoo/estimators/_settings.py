@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hippozoo._arguments import shorten
+from hippozoo._internal.arguments import shorten
 from hippozoo.memory import Memory
 from hippozoo.systems import FouT, HippoSystem, LagT, LegS, LegT
 from hippozoo.zoo.volterra import NLMS, SGD, Learner, RidgeRLS

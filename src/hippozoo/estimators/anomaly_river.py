@@ -7,9 +7,9 @@ from typing import Any
 
 from river.base import AnomalyDetector
 
-from hippozoo._arguments import real_array, shorten, whole_number
+from hippozoo._internal.arguments import real_array, shorten, whole_number
+from hippozoo.ensemble import Alarm, ForecastStream, forecaster_for
 from hippozoo.estimators._settings import LARGEST
-from hippozoo.zoo.forecasting import Alarm, Forecaster, ForecastStream, forecaster_for
 
 __all__ = ["RiverHippoDetector"]
 
@@ -46,7 +46,7 @@ class RiverHippoDetector(AnomalyDetector):
     True
     >>> model.learn_one({"flow": 5.0})
     >>> model.alarms["flow"].kind
-    'error of one reading'
+    'spike'
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class RiverHippoDetector(AnomalyDetector):
         self.season = season
         self.forgetting = forgetting
         self.rate = rate
-        self._forecaster: Forecaster = forecaster_for(steps, season=season, forgetting=forgetting)
+        self._forecaster = forecaster_for(steps, season=season, forgetting=forgetting)
         self._begun()  # complains about a rate now, not at the first reading
         self._streams: dict[Any, ForecastStream] = {}
         self._alarms: dict[Any, Alarm] = {}

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from river.time_series.base import Forecaster as RiverForecaster
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo.ensemble import EnsembleForecaster, EnsembleState, forecaster_for
 from hippozoo.estimators._settings import LARGEST
-from hippozoo.zoo.forecasting import Forecaster, ForecasterState, forecaster_for
 
 __all__ = ["HippoForecaster", "RiverHippoForecaster"]
 
@@ -51,8 +51,8 @@ class RiverHippoForecaster(RiverForecaster):
         self.horizon = horizon
         self.season = season
         self.forgetting = forgetting
-        self._forecaster: Forecaster = forecaster_for(steps, season=season, forgetting=forgetting)
-        self._state: ForecasterState = self._forecaster.initial_state()
+        self._forecaster: EnsembleForecaster = forecaster_for(steps, season=season, forgetting=forgetting)
+        self._state: EnsembleState = self._forecaster.initial_state()
 
     def learn_one(self, y: float | None, x: dict | None = None) -> None:
         """Take in one value."""
@@ -100,17 +100,17 @@ class RiverHippoForecaster(RiverForecaster):
 
     def load_state_dict(self, known: dict[str, Any]) -> None:
         """Go on where another forecaster of the same settings stood."""
-        if not isinstance(known["state"], ForecasterState):
+        if not isinstance(known["state"], EnsembleState):
             raise TypeError(f"state={shorten(known['state'])} is no state of a forecaster; pass a state_dict().")
         self._state = known["state"]
 
     @property
-    def state(self) -> ForecasterState:
-        """What was learnt so far; `hippozoo.zoo.forecasting.explain` opens it up."""
+    def state(self) -> EnsembleState:
+        """What was learnt so far."""
         return self._state
 
     @property
-    def forecaster(self) -> Forecaster:
+    def forecaster(self) -> EnsembleForecaster:
         """The forecaster behind it."""
         return self._forecaster
 

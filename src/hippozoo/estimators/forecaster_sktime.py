@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 from sktime.forecasting.base import BaseForecaster
 
-from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo._internal.arguments import positive_number, shorten, whole_number
 from hippozoo.checkpoint import CheckpointError
+from hippozoo.ensemble import forecaster_for
 from hippozoo.estimators._missing_rows import check_rows, spacing_of, with_missing_rows
 from hippozoo.estimators._saved_rows import described_rows, few_rows, restored_rows
-from hippozoo.zoo.forecasting import Forecast, Forecaster, ForecasterState, forecaster_for, lead_basis
+from hippozoo.zoo.forecasting import Forecast, ForecasterLike, StateLike, forecaster_with_candidates
 
 __all__ = ["HippoForecaster"]
 
@@ -53,8 +54,9 @@ class HippoForecaster(BaseForecaster):
 
     Attributes
     ----------
-    forecaster_ : hippozoo.zoo.forecasting.Forecaster
-    state_ : hippozoo.zoo.forecasting.ForecasterState
+    forecaster_ : hippozoo.ensemble.EnsembleForecaster, or with a rank or ``together="joint"``
+        hippozoo.zoo.forecasting.Forecaster
+    state_ : hippozoo.ensemble.EnsembleState, or hippozoo.zoo.forecasting.ForecasterState
 
     Examples
     --------
@@ -184,9 +186,7 @@ class HippoForecaster(BaseForecaster):
         index, columns = self._index(fh), self._get_columns(method="predict_var")
         blocks = []
         for forecast in self._forecasts(fh):
-            basis = lead_basis(forecast.future, forecast.leads())
-            detail = forecast.detail_at(forecast.leads())
-            block = basis @ forecast.covariance @ basis.T + np.eye(len(basis)) * detail[:, None, :]
+            block = forecast.sample_covariance()
             # What a forecast from forecasts does not know adds to what the one before it did not.
             blocks.append(block + blocks[-1][:, -1:, -1:] if blocks else block)
         steps = len(blocks[0][0])
@@ -249,15 +249,18 @@ class HippoForecaster(BaseForecaster):
 
     # -- between sktime and the forecaster --------------------------------------------------------------------------
 
-    def _build(self, steps: int) -> Forecaster:
+    def _build(self, steps: int) -> ForecasterLike[Any]:
         choices: dict[str, Any] = {
-            "rank": self.rank,
             "ridge": _tuple(self.ridge),
             "anchor": _tuple(self.anchor),
             "together": self.together,
             "forgetting": self.forgetting,
         }
-        plain = forecaster_for(steps, season=self.season, **choices)
+        # A rank and joint columns belong to one map; all else is forecast by an ensemble.
+        make = forecaster_for
+        if self.rank is not None or self.together == "joint":
+            make, choices = forecaster_with_candidates, choices | {"rank": self.rank}
+        plain = make(steps, season=self.season, **choices)
         most = whole_number("order", self.order, why="coefficients kept of each history, at most")
         if self.windows is None:
             windows = [system.timescale for system in plain.histories]
@@ -266,7 +269,7 @@ class HippoForecaster(BaseForecaster):
             windows = [positive_number("windows", one, why="lengths of histories, in steps") for one in given]
         kind = type(plain.histories[0])
         histories = tuple(kind(int(min(most, max(2, window))), window) for window in windows)
-        return forecaster_for(steps, season=self.season, history=histories, **choices)
+        return make(steps, season=self.season, history=histories, **choices)
 
     def _fresh(self, y: pd.DataFrame) -> pd.DataFrame:
         """The rows after the last one seen, missing ones included; sliding windows hand the others over again."""
@@ -285,7 +288,7 @@ class HippoForecaster(BaseForecaster):
             )
         return with_missing_rows(fresh, seen, self._spacing) if len(fresh) else fresh
 
-    def _take_in(self, state: ForecasterState, y: pd.DataFrame, learn: bool = True) -> ForecasterState:
+    def _take_in(self, state: StateLike, y: pd.DataFrame, learn: bool = True) -> StateLike:
         values = y.to_numpy(dtype=float)
         mask = ~np.isnan(values)
         gaps = None if mask.all() else mask

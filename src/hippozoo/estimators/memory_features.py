@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hippozoo._arguments import real_array
+from hippozoo._internal.arguments import real_array
 from hippozoo.estimators._saved import fitted_state, restore_fitted
 from hippozoo.estimators._settings import memory_named
 from hippozoo.memory import Stream, hold_missing

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from river import base
 
-from hippozoo._arguments import real_array, shorten
+from hippozoo._internal.arguments import real_array, shorten
 from hippozoo.estimators._growth import grown_state
 from hippozoo.estimators._settings import learner_named, memory_named
 from hippozoo.zoo.volterra import VolterraModel, VolterraState

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hippozoo._arguments import whole_number
+from hippozoo._internal.arguments import whole_number
 from hippozoo.estimators._saved import fitted_state, restore_fitted
 from hippozoo.estimators._settings import learner_named, memory_named, name_of_learner, name_of_system
 from hippozoo.zoo.volterra import RidgeRLS, VolterraModel, VolterraState

@@ -7,22 +7,39 @@ True
 
 `SequenceLayer` owns the call: state in and out, `step`, padding, time, precision, devices and checks. Beside it stand
 `arguments` (checks of tensors), `tables` (what is computed from a configuration), `blocks` (a sequence by matrix
-products), `updates` (steps of different lengths), `derivatives` (backward passes of our own) and `delta_rule`.
+products), `updates` and `uneven` (steps of different lengths), `derivatives` (backward passes of our own) and
+`delta_rule`.
 
-`Block`, `Stack` and `SequenceModel` make models of layers, from functions ``width -> layer``.
+`Block`, `Stack` and `SequenceModel` make models of layers, from functions ``width -> layer``. `ForecastLayer` is the
+map of `hippozoo.zoo.forecasting` as a head, fitted in every call.
 """
 
+from hippozoo._internal.extras import needs
+
+needs("torch", extra="torch", feature="hippozoo.layers")
+
+from hippozoo.layers.arguments import check_values
 from hippozoo.layers.block import Block, Factory
-from hippozoo.layers.scanner import Scanner
-from hippozoo.layers.sequence_layer import SequenceLayer, Stepper, parameter_count
+from hippozoo.layers.calls import Call, calls_inside
+from hippozoo.layers.forecast_head import FittedForecast, ForecastLayer
+from hippozoo.layers.missing import Mask
+from hippozoo.layers.scanner import Scanner, Stepper
+from hippozoo.layers.sequence_layer import SequenceLayer, parameter_count
 from hippozoo.layers.stack import PooledState, SequenceModel, Stack
+from hippozoo.layers.streaming import LayerStream
 from hippozoo.layers.tables import WithTables
+from hippozoo.layers.torch_cells import TorchCells
 from hippozoo.layers.types import Lengths, State, Steps, Timing
 
 __all__ = [
     "Block",
+    "Call",
     "Factory",
+    "FittedForecast",
+    "ForecastLayer",
+    "LayerStream",
     "Lengths",
+    "Mask",
     "PooledState",
     "Scanner",
     "SequenceLayer",
@@ -32,6 +49,9 @@ __all__ = [
     "Stepper",
     "Steps",
     "Timing",
+    "TorchCells",
     "WithTables",
+    "calls_inside",
+    "check_values",
     "parameter_count",
 ]

@@ -1,7 +1,8 @@
 """Checks of tensors at the public door: what was given, what is allowed, what to do.
 
 Shapes and dtypes are always checked. Values are checked where there are any: not while a graph is compiled or exported
-(to look at them would break it), and not inside ``torch.func.vmap``.
+(to look at them would break it), not inside ``torch.func.vmap``, and on an accelerator, where the host would have to
+wait for them, only if `check_values` says so.
 """
 
 from __future__ import annotations
@@ -14,9 +15,54 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
-from hippozoo._arguments import positive_number, shorten
+from hippozoo._internal.arguments import positive_number, shorten
 
 Outcome = TypeVar("Outcome")
+
+# None: where the host need not wait for them.
+_values_are_checked: bool | None = None
+
+
+class check_values:  # noqa: N801, as torch.set_grad_enabled, which it resembles
+    """Whether layers look at the values they are given: for NaN, tokens out of range, steps of time below zero.
+
+    By default they look on the CPU and not on an accelerator, where every look makes the host wait. Called, it holds
+    from then on; in a ``with`` statement, to its end. Shapes, dtypes and devices are checked in any case.
+
+    Parameters
+    ----------
+    on
+        True: everywhere. False: nowhere. None: the default.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import MemoryLayer
+    >>> from hippozoo.systems import LegT
+    >>> layer = MemoryLayer(LegT(order=4, timescale=20.0))
+    >>> with check_values(False):
+    ...     y, _ = layer(torch.full((1, 3, 1), torch.nan))
+    >>> bool(y.isnan().all())
+    True
+    """
+
+    def __init__(self, on: bool | None) -> None:
+        global _values_are_checked
+        if on is not None and not isinstance(on, bool):
+            raise TypeError(f"on={shorten(on)}; pass True, False, or None for the default.")
+        self._before = _values_are_checked
+        _values_are_checked = on
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        global _values_are_checked
+        _values_are_checked = self._before
+
+
+def finest_dtype(device: torch.device) -> torch.dtype:
+    """The highest precision of a device: float64, which MPS does not have."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def in_own_precision(dtype: torch.dtype, run: Callable[..., Outcome], x: Any, *others: Any) -> Outcome:
@@ -30,14 +76,15 @@ def in_own_precision(dtype: torch.dtype, run: Callable[..., Outcome], x: Any, *o
     return run(x, *others)
 
 
-def without_padding(x: Tensor, lengths: Any) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """The samples with zeros in the padding, whatever stood there; the lengths, checked; which samples are real."""
-    if lengths is None:
-        return x, None, None
+def without_padding(x: Tensor, given: Any) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
+    """The samples with zeros in the padding, whatever stood there; lengths, checked; real samples; lengths as given."""
+    if given is None:
+        return x, None, None, None
     what = "the number of real samples of each item"
-    lengths = whole_numbers_up_to("lengths", lengths, len(x), x.shape[1], what=what).to(x.device)
+    given = whole_numbers_up_to("lengths", given, (len(x),), x.shape[1], what=what)
+    lengths = given.to(x.device)
     real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
-    return silent_in_padding(x, real), lengths, real
+    return silent_in_padding(x, real), lengths, real, given
 
 
 def silent_in_padding(y: Tensor, real: Tensor | None) -> Tensor:
@@ -92,7 +139,7 @@ def samples(
     on_device("x", x, device)
     if x.ndim != axes.count(",") + 1:
         raise ValueError(f"x has shape {tuple(x.shape)}, expected {axes}; pass {hint}.")
-    if 0 in x.shape:
+    if 0 in x.shape[1:]:
         raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one sample.")
     if channels and x.shape[-1] != channels:
         name = axes.strip("()").split(", ")[-1]
@@ -102,18 +149,9 @@ def samples(
         )
 
 
-def finite_samples_and_state(
-    x: Tensor, state: Any, dtype: torch.dtype, expected: tuple[int, ...], axes: str, begin: str
-) -> None:
-    """Finite samples, and a finite state of the expected shape or none; `begin` is how to make one."""
-    finite_samples(x)
-    if state is not None:
-        finite_state("state", state, dtype, expected, f"{axes} = ", begin, x.device)
-
-
 def finite_samples(x: Tensor) -> None:
     """No NaN and no infinity in a sequence."""
-    finite_values("x", x, what_to_do="fill missing samples, or mark padding with lengths=.")
+    finite_values("x", x, what_to_do="mark missing samples with mask=, padding with lengths=.")
 
 
 def samples_with_finite_powers(x: Tensor, power: int) -> None:
@@ -153,8 +191,8 @@ def finite_values(name: str, value: Tensor, *, what_to_do: str) -> None:
         _refuse(name, value, torch.isfinite(value), f"all values must be finite; {what_to_do}")
 
 
-def whole_numbers_up_to(name: str, value: Any, count: int, largest: int, *, what: str) -> Tensor:
-    """A vector of `count` integers between 0 and `largest`; a list of them will do."""
+def whole_numbers_up_to(name: str, value: Any, shape: tuple[int, ...], largest: int, *, what: str) -> Tensor:
+    """Integers of this shape between 0 and `largest`; a list of them will do."""
     if not isinstance(value, Tensor):
         try:
             value = torch.as_tensor(value)
@@ -162,8 +200,8 @@ def whole_numbers_up_to(name: str, value: Any, count: int, largest: int, *, what
             raise TypeError(f"{name}={shorten(value)}; pass a list or a tensor of whole numbers, {what}.") from None
     if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
         raise TypeError(f"{name} has dtype {value.dtype}; pass whole numbers (torch.long), {what}.")
-    if value.shape != (count,):
-        raise ValueError(f"{name} has shape {tuple(value.shape)}, expected ({count},): {what}.")
+    if tuple(value.shape) != shape:
+        raise ValueError(f"{name} has shape {tuple(value.shape)}, expected {shape}: {what}.")
     if _can_be_seen(value):
         _refuse(name, value, (value >= 0) & (value <= largest), f"pass values from 0 to {largest}, {what}.")
     return value.long()
@@ -179,7 +217,7 @@ def steps_of_time(name: str, value: Any, shapes: dict[str, tuple[int, ...]]) -> 
     if tuple(value.shape) not in [(), *shapes.values()]:
         allowed = ", ".join(f"{names} = {shape}" for names, shape in shapes.items())
         raise ValueError(f"{name} has shape {tuple(value.shape)}; pass one number or a tensor of shape {allowed}.")
-    return value.double()
+    return value.to(finest_dtype(value.device))
 
 
 def above_zero(name: str, value: Tensor) -> None:
@@ -196,8 +234,16 @@ def within(name: str, value: Tensor, lower: float, upper: float, *, what_to_do: 
         _refuse(name, value, fine, f"pass values from {lower:g} to {upper:g}; {what_to_do}")
 
 
+def all_true(name: str, value: Tensor, advice: str) -> None:
+    """No flag that is False."""
+    if _can_be_seen(value):
+        _refuse(name, value, value, advice)
+
+
 def _can_be_seen(value: Tensor) -> bool:
     if torch.compiler.is_compiling() or value.is_meta:
+        return False
+    if not (value.device.type == "cpu" if _values_are_checked is None else _values_are_checked):
         return False
     # torch has no public way to ask whether a tensor stands for a batch of them, inside vmap; and inside
     # vmap(grad(...)) that tensor is wrapped once more.
@@ -215,4 +261,5 @@ def _refuse(name: str, value: Tensor, fine: Tensor, advice: str) -> None:
         return
     where = tuple(fine.logical_not().nonzero()[0].tolist())
     place = f"[{', '.join(map(str, where))}]" if where else ""
-    raise ValueError(f"{name}{place} is {value[where].item():g}: {advice}")
+    found = value[where].item()
+    raise ValueError(f"{name}{place} is {found if value.dtype == torch.bool else f'{found:g}'}: {advice}")

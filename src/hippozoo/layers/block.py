@@ -6,50 +6,49 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import gelu, silu
+from torch.nn.utils.rnn import PackedSequence
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.layers.arguments import silent_in_padding
+from hippozoo.layers.contract import advance, attribute_of, contract_of, initial_state_of, outputs_of
+from hippozoo.layers.missing import Mask
 from hippozoo.layers.sequence_layer import SequenceLayer
-from hippozoo.layers.types import Timing
+from hippozoo.layers.torch_cells import KINDS, TorchCells
+from hippozoo.layers.types import Lengths, Steps, Timing
 
 __all__ = ["Block", "Factory"]
 
-#: What makes a layer for so many channels; or a layer that has been made for them.
-Factory = Callable[[int], SequenceLayer] | SequenceLayer
+#: What makes a layer for so many channels, or a layer that has been made for them: any module that keeps the contract.
+Factory = Callable[[int], nn.Module] | nn.Module
 Norm = Literal["rms", "layer"]
 
 
 class Container(SequenceLayer):
-    """A layer made of layers: it knows time if all of them do, and looks after their tables."""
+    """A layer made of modules: it knows time if all of them do."""
 
-    def _parts(self) -> list[SequenceLayer]:
-        """The layers inside."""
+    def _parts(self) -> list[nn.Module]:
+        """The modules inside, or whatever has been put around them."""
         raise NotImplementedError
 
     @property
     def knows_time(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether a sample may be held for a `dt` of its own: if every layer inside takes one."""
-        return all(part.knows_time for part in self._parts())
-
-    def refresh_tables(self, device: torch.device | None = None) -> None:
-        """Compute tables anew, here and inside, that are elsewhere than `device` or were converted unseen."""
-        super().refresh_tables(device)
-        for part in self._parts():
-            part.refresh_tables(device)
+        return all(attribute_of(part, "knows_time", False) for part in self._parts())
 
 
 class Block(Container):
-    """``x + leave(gate * layer(enter(norm(x))))``: any layer of ours with a norm, a gate and a way around.
+    """``x + leave(gate * layer(enter(norm(x))))``: any layer with a norm, a gate and a way around.
 
     Parameters
     ----------
     width
         Channels of the block, in and out.
     layer
-        What makes the layer, ``width -> layer``, or the layer itself. It takes `width` channels; whatever it gives is
-        mapped back to them.
+        What makes the layer, ``width -> layer``, or the layer itself: ours, an ``nn.LSTM`` or ``nn.GRU``, or any module
+        with the same contract. It takes `width` channels; whatever it gives is mapped back to them.
     beside
         More layers that see the same samples, such as a salience clock or an associative bank beside a plain memory;
         what all of them give is put side by side before the map back.
@@ -102,7 +101,7 @@ class Block(Container):
         factories = [layer, *([beside] if callable(beside) else beside)]
         made = [made_for(width, one).to(**self._place) for one in factories]
         self.layers = nn.ModuleList(made)
-        features = sum(outputs_of(one, width) for one in made)
+        features = sum(outputs_of(one, width, self._place) for one in made)
         self.before = self._norm()
         self.enter = nn.Linear(width, width + features * self.gate, **self._place)
         self.leave = nn.Linear(features, width, **self._place)
@@ -112,12 +111,17 @@ class Block(Container):
             self.down = nn.Linear(self.hidden, width, **self._place)
 
     @property
-    def layer(self) -> SequenceLayer:
-        """The layer."""
-        return self._parts()[0]
+    def wants_first(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether a layer inside wants what entered the stack."""
+        return any(attribute_of(part, "wants_first", False) for part in self._parts())
 
     @property
-    def beside(self) -> tuple[SequenceLayer, ...]:
+    def layer(self) -> Any:
+        """The layer."""
+        return self.layers[0]
+
+    @property
+    def beside(self) -> tuple[Any, ...]:
         """The layers beside it."""
         return tuple(self._parts()[1:])
 
@@ -125,16 +129,30 @@ class Block(Container):
         """What stands in the parentheses when the block is printed."""
         return f"width={self.width}"
 
-    def _parts(self) -> list[SequenceLayer]:
-        return [part for part in self.layers if isinstance(part, SequenceLayer)]
+    def _parts(self) -> list[nn.Module]:
+        return list(self.layers)
 
     def _norm(self) -> nn.Module:
         if self.norm == "rms":
             return nn.RMSNorm(self.width, eps=1e-5, **self._place)
         return nn.LayerNorm(self.width, **self._place)
 
+    def forward(
+        self,
+        x: Float[Tensor, "batch *time channels"] | PackedSequence,
+        state: Any = None,
+        dt: Steps | Timing | None = None,
+        lengths: Lengths | None = None,
+        *,
+        first: Tensor | None = None,
+        mask: Mask | None = None,
+        step: bool = False,
+    ) -> tuple[Any, Any]:
+        """As every `SequenceLayer`; `first` is what entered the stack, for layers that want it."""
+        return self._call(x, state, dt, lengths, step, first, mask=mask)
+
     def _start(self, batch: int, channels: int) -> tuple[Any, ...]:
-        return tuple(part._start(batch, channels) for part in self._parts())
+        return tuple(initial_state_of(part, batch, channels) for part in self._parts())
 
     def _roll(
         self, x: Tensor, state: Any, timing: Timing, first: Tensor | None = None
@@ -143,7 +161,7 @@ class Block(Container):
         value = silent_in_padding(value, timing.real)
         states = [None] * len(self.layers) if state is None else state
         pairs = zip(self._parts(), states, strict=True)
-        found = [part._roll(value, one, timing, *_wanted(part, first)) for part, one in pairs]
+        found = [advance(part, value, one, timing, first) for part, one in pairs]
         y = [one.flatten(2) for one, _ in found]
         return self._left(x, y, gate), tuple(after for _, after in found)
 
@@ -152,7 +170,7 @@ class Block(Container):
     ) -> tuple[Tensor, tuple[Any, ...]]:
         value, gate = self._entered(x)
         pairs = zip(self._parts(), state, strict=True)
-        found = [part._single(value, one, steps, *_wanted(part, first)) for part, one in pairs]
+        found = [advance(part, value, one, Timing(steps), first, step=True) for part, one in pairs]
         y = [one.flatten(1) for one, _ in found]
         return self._left(x, y, gate), tuple(after for _, after in found)
 
@@ -175,29 +193,21 @@ class Block(Container):
         return nn.functional.dropout(y, self.dropout, self.training) if self.dropout else y
 
 
-def _wanted(part: SequenceLayer, first: Tensor | None) -> tuple[Tensor, ...]:
-    """What entered the stack, for a layer that wants it."""
-    return (first,) if part.wants_first and first is not None else ()
-
-
-def made_for(width: int, factory: Any) -> SequenceLayer:
-    """The layer of so many channels that a factory makes, or the layer itself."""
+def made_for(width: int, factory: Any) -> nn.Module:
+    """The layer of so many channels that a factory makes, or the layer itself; torch's own networks as layers."""
     layer = factory if isinstance(factory, nn.Module) else factory(width) if callable(factory) else factory
-    if not isinstance(layer, SequenceLayer):
+    if isinstance(layer, tuple(KINDS.values())):
+        layer = TorchCells(layer)
+    if not isinstance(layer, nn.Module):
         raise TypeError(
-            f"{shorten(factory)} gave {shorten(layer)}, which is no SequenceLayer; pass a function of the width, "
+            f"{shorten(factory)} gave {shorten(layer)}, which is no layer; pass a function of the width, "
             "such as lambda width: MemoryLayer(LegT(8, 20.0), channels=width)."
         )
-    if layer.channels is not None and layer.channels != width:
+    contract_of(layer)
+    channels = attribute_of(layer, "channels")
+    if channels is not None and channels != width:
         raise ValueError(
-            f"{type(layer).__name__} takes {layer.channels} channels, but the block has width={width}; "
+            f"{type(layer).__name__} takes {channels} channels, but the block has width={width}; "
             "pass a function of the width that makes the layer for it."
         )
     return layer
-
-
-def outputs_of(layer: SequenceLayer, width: int) -> int:
-    """Numbers that a layer of `width` channels gives at every sample."""
-    with torch.no_grad():
-        y, _ = layer.step(torch.zeros(1, width, dtype=layer.dtype, device=layer.device), layer.initial_state(1, width))
-    return y.numel()

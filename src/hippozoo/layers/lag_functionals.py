@@ -15,7 +15,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from hippozoo.layers.blocks import BlockTables, block_starts, pick, with_zeros
-from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
+from hippozoo.layers.derivatives import (
+    differentiated_again,
+    gradients_by_definition,
+    torch_looks_inside,
+    without_autocast,
+)
 from hippozoo.layers.types import State
 
 __all__ = ["functionals_of_states", "lag_functionals", "shared_functional"]
@@ -134,6 +139,7 @@ class _Read(torch.autograd.Function):
         return y.view(batch, n_steps, functionals, channels), starts
 
     @staticmethod
+    @without_autocast
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         x, first, weight, inside, carries, rows, read = ctx.saved_tensors
         functionals, channels, order = weight.shape

@@ -8,7 +8,8 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo.layers.linear import weight_and_bias
 from hippozoo.layers.sequence_layer import NOT_CONFIGURED, SequenceLayer
 
 __all__ = ["Readout", "ReadingLayer"]
@@ -71,11 +72,28 @@ class ReadingLayer(SequenceLayer):
         """The linear map of functionals; of a full readout its bias alone is left to add."""
         if not self.outputs:
             return y
-        return self.readout(y) if self._by_lag else y + self.readout.bias if self.bias else y
+        if self._by_lag:
+            return self.readout(y)
+        bias = self._weight_and_bias()[1]
+        return y if bias is None else y + bias
+
+    def _weight_and_bias(self) -> tuple[Tensor, Tensor | None]:
+        """Of the linear map that reads all coefficients, or of what stands in its place."""
+        return weight_and_bias(self.readout, (self.channels or 1) * self._features, self._like)
+
+    @property
+    def _features(self) -> int:
+        """How many numbers of each channel are given, or read out."""
+        raise NotImplementedError
+
+    @property
+    def _like(self) -> Tensor:
+        """A tensor of the layer's dtype where the layer is."""
+        return torch.empty((), dtype=self.dtype, device=self.device)
 
     @property
     def _learnt(self) -> Tensor | None:
         """A parameter of the readout; None where there is none."""
         if self._by_lag:
             return self.functional
-        return self.readout.weight if self.outputs else None
+        return next(self.readout.parameters(), None) if self.outputs else None

@@ -1,17 +1,34 @@
-"""A sequence through torch's scan operator, one step after the other: a graph for any batch and any length."""
+"""Layers as modules that export: a sequence of any length through torch's scan operator, or one step."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.utils import _pytree as nests
+
+from hippozoo._internal.arguments import shorten
 
 if TYPE_CHECKING:
     from hippozoo.layers.sequence_layer import SequenceLayer
 
-__all__ = ["Scanner"]
+__all__ = ["Scanner", "Stepper", "Time", "exportable"]
+
+Time = Literal["any", "one"]
+
+
+def exportable(layer: SequenceLayer, time: Time) -> Scanner | Stepper:
+    """A copy of a layer that exports, in evaluation mode and without gradients; see `SequenceLayer.exportable`."""
+    if time not in get_args(Time):
+        raise ValueError(f"time={shorten(time)}; pass 'any' for sequences of any length, or 'one' for one step.")
+    copy = deepcopy(layer).eval().requires_grad_(False)
+    # What is computed at the first call and kept is computed here: a graph cannot hold how.
+    channels = copy.channels or 1
+    copy._single(torch.zeros(1, channels, dtype=copy.dtype, device=copy.device), copy._start(1, channels), None)
+    return Scanner(copy) if time == "any" else Stepper(copy)
 
 
 class Scanner(nn.Module):
@@ -28,13 +45,13 @@ class Scanner(nn.Module):
 
     Examples
     --------
-    It gives what the layer gives. ``torch.export.export(layer.scanner(), (x, state), dynamic_shapes=...)`` then leaves
-    batch and time free.
+    It gives what the layer gives. ``torch.export.export(scanner, (x, state), dynamic_shapes=...)`` then leaves batch
+    and time free.
 
     >>> from hippozoo.memory import MemoryLayer
     >>> from hippozoo.systems import LegT
     >>> layer = MemoryLayer(LegT(order=4, timescale=20.0), channels=1)
-    >>> layer.scanner().layer is layer
+    >>> isinstance(layer.exportable(), Scanner)
     True
     """
 
@@ -50,7 +67,7 @@ class Scanner(nn.Module):
         except ImportError as error:
             raise NotImplementedError(
                 f"torch {torch.__version__} has no scan operator, and without it a graph has one fixed length; export "
-                "one step with layer.stepper() and loop outside, or export the layer itself at the length you need."
+                "one step with layer.exportable('one') and loop outside, or export the layer itself at one length."
             ) from error
         layer, form = self.layer, nests.tree_structure(state)
 
@@ -63,6 +80,31 @@ class Scanner(nn.Module):
         parts, y = scan(one, [copied(part) for part in nests.tree_leaves(state)], samples, dim=0)
         y = y.transpose(0, 1)
         return y[:, -1] if getattr(layer, "pool", None) else y, nests.tree_unflatten(parts, form)
+
+
+class Stepper(nn.Module):
+    """One `step` of a layer as a module of its own, for ``torch.export`` and ONNX.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import MemoryLayer
+    >>> from hippozoo.systems import LegT
+    >>> layer = MemoryLayer(LegT(order=8, timescale=20.0), channels=1)
+    >>> x, state = torch.ones(1, 1), layer.initial_state(1)
+    >>> program = torch.export.export(layer.exportable("one"), (x, state))
+    >>> y, state = program.module()(x, state)
+    >>> y.shape
+    torch.Size([1, 1, 8])
+    """
+
+    def __init__(self, layer: SequenceLayer) -> None:
+        super().__init__()
+        self.layer = layer
+        self.train(layer.training)
+
+    def forward(self, x: Float[Tensor, "batch channels"], state: Any) -> tuple[Float[Tensor, "batch *output"], Any]:
+        """Output and new state after one more sample."""
+        return self.layer.step(x, state)
 
 
 def copied(tensor: Tensor) -> Tensor:

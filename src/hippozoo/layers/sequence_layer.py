@@ -12,10 +12,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from hippozoo._arguments import shorten, whole_number
-from hippozoo._nests import leaves
+from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo._internal.nests import leaves, map_leaves
 from hippozoo.layers.arguments import (
     above_zero,
+    finest_dtype,
     finite_samples,
     finite_state,
     in_own_precision,
@@ -26,11 +27,13 @@ from hippozoo.layers.arguments import (
     steps_of_time,
     without_padding,
 )
-from hippozoo.layers.scanner import Scanner
+from hippozoo.layers.missing import Mask, hold_missing
+from hippozoo.layers.scanner import Scanner, Stepper, Time, exportable
+from hippozoo.layers.streaming import LayerStream
 from hippozoo.layers.tables import WithTables
 from hippozoo.layers.types import Lengths, Steps, Timing
 
-__all__ = ["SequenceLayer", "Stepper", "parameter_count"]
+__all__ = ["SequenceLayer", "parameter_count"]
 
 # Not typing.Self, which the checker of the tests does not know inside a decorated method.
 Layer = TypeVar("Layer", bound="SequenceLayer")
@@ -38,6 +41,15 @@ Outcome = TypeVar("Outcome")
 
 # What a constructor takes and a configuration does not hold.
 NOT_CONFIGURED = frozenset(("device", "dtype", "generator"))
+
+
+# Arguments that no weight shows: the same weights mean something else with others.
+MEANING = frozenset(("system", "systems", "dt", "method", "memory", "horizons", "family", "largest", "start", "taps"))
+
+
+def note_meaning(layer: Any, state_dict: Any, prefix: str, local_metadata: dict[str, Any]) -> None:
+    """Put the meaning of a layer's weights beside them: no entry of the state dict, but in its metadata."""
+    local_metadata["hippozoo"] = layer._meaning()
 
 
 def parameter_count(module: nn.Module) -> int:
@@ -101,8 +113,10 @@ class SequenceLayer(WithTables, ABC):
     matched: ClassVar[str | None] = None
     #: Whether a sample may be held for a `dt` of its own; without that only None is taken.
     knows_time: ClassVar[bool] = True
-    #: Whether `_roll` and `_single` take, as the last argument, what entered the stack that the layer stands in.
+    #: Whether `forward` takes, as ``first``, what entered the stack that the layer stands in.
     wants_first: ClassVar[bool] = False
+    #: Whether `forward` takes a `Timing`, which has been checked, in place of `dt`, and ``step=True`` for one sample.
+    takes_timing: ClassVar[bool] = True
     #: What the numbers of a sample are called, in messages.
     numbers: ClassVar[str] = "channels"
     #: The axes of a state that is one tensor, in messages.
@@ -124,6 +138,7 @@ class SequenceLayer(WithTables, ABC):
         refuse_low_precision(made.dtype)
         # Where parts are made; and where the layer is, if it has neither parameters nor tables.
         self._place: dict[str, Any] = {"device": made.device, "dtype": made.dtype}
+        self.register_state_dict_post_hook(note_meaning)
 
     # -- what a layer writes ---------------------------------------------------------------------------------
 
@@ -171,6 +186,31 @@ class SequenceLayer(WithTables, ABC):
         """The constructor's arguments; with the `state_dict` and the dtype they make the layer again."""
         names = inspect.signature(type(self)).parameters
         return {name: getattr(self, name) for name in names if name not in NOT_CONFIGURED}
+
+    def _meaning(self) -> dict[str, str]:
+        """What weights depend on and do not show: the arguments of `MEANING`, as text."""
+        return {name: repr(value) for name, value in self.configuration().items() if name in MEANING}
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: Any,
+        unexpected_keys: Any,
+        error_msgs: Any,
+    ) -> None:
+        saved, own = local_metadata.get("hippozoo"), self._meaning()
+        for name in own if saved else ():
+            if saved.get(name, own[name]) != own[name]:
+                error_msgs.append(
+                    f"the weights are of {prefix}{name}={saved[name]}, but this layer has {name}={own[name]}: they "
+                    "would mean something else; build the layer as they were learnt, or pass them as a plain dict."
+                )
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
 
     def extra_repr(self) -> str:
         """The arguments that are not the usual ones."""
@@ -232,7 +272,7 @@ class SequenceLayer(WithTables, ABC):
 
     def initial_state(self, batch: int, channels: int | None = None) -> Any:
         """The state before any sample; `channels` is for layers that take any number of them."""
-        batch = whole_number("batch", batch)
+        batch = whole_number("batch", batch, minimum=0)
         channels = self.channels if channels is None else whole_number("channels", channels)
         if channels is None:
             raise ValueError("channels=None, and this layer takes any number of them; pass channels.")
@@ -241,13 +281,34 @@ class SequenceLayer(WithTables, ABC):
         self.refresh_tables(self._home(None))
         return self._start(batch, channels)
 
-    def stepper(self) -> Stepper:
-        """The same layer as a module whose ``forward`` is one `step`: what export functions want."""
-        return Stepper(self)
+    def stream(self, batch: int = 1, channels: int | None = None) -> LayerStream:
+        """The layer for single samples in motion: checked once, then only computed; see `LayerStream`."""
+        return LayerStream(self, self.initial_state(batch, channels))
 
-    def scanner(self) -> Scanner:
-        """The same layer as a module that exports for any batch and any length."""
-        return Scanner(self)
+    def _streamed(self) -> Callable[[Any, Any, Tensor | None], tuple[Tensor, Any]]:
+        """What takes one sample like one that has been checked."""
+        return self._single
+
+    def exportable(self, time: Time = "any") -> Scanner | Stepper:
+        """A copy of the layer for ``torch.export`` and ONNX: in evaluation mode, without gradients.
+
+        Parameters
+        ----------
+        time
+            ``"any"``: its graph takes any batch and any length, ``module(x, state)``, by torch's scan operator.
+            ``"one"``: a graph of one `step`, for a loop outside.
+
+        Examples
+        --------
+        >>> from hippozoo.memory import MemoryLayer
+        >>> from hippozoo.systems import LegT
+        >>> layer = MemoryLayer(LegT(order=8, timescale=20.0), channels=1)
+        >>> x, state = torch.ones(1, 1), layer.initial_state(1)
+        >>> program = torch.export.export(layer.exportable("one"), (x, state))
+        >>> program.module()(x, state)[0].shape
+        torch.Size([1, 1, 8])
+        """
+        return exportable(self, time)
 
     def _numbers_of(self, x: Any) -> Any:
         """A sequence as the numbers that `_roll` and `_single` take; they are what was given, but for tokens."""
@@ -257,10 +318,13 @@ class SequenceLayer(WithTables, ABC):
 
     def forward(
         self,
-        x: Float[Tensor, "batch time channels"] | PackedSequence,
+        x: Float[Tensor, "batch *time channels"] | PackedSequence,
         state: Any = None,
-        dt: Steps | None = None,
+        dt: Steps | Timing | None = None,
         lengths: Lengths | None = None,
+        *,
+        mask: Mask | None = None,
+        step: bool = False,
     ) -> tuple[Any, Any]:
         """Take in a sequence; give the output at every sample, and the state after the last one.
 
@@ -273,27 +337,44 @@ class SequenceLayer(WithTables, ABC):
             Where to go on from, as this layer returned it or `initial_state` gives it; without it, from nothing.
         dt
             How long samples are held, if the layer `knows_time`: one number, or one per sample as (time,) or
-            (batch, time).
+            (batch, time). From a stack comes a `Timing` that has been checked; nothing is then checked again.
         lengths
             Number of real samples of each item, (batch,), from 0. No time passes in the padding behind them,
             whatever stands there: the output is zero, the state stays as it was after the last real sample.
+        mask
+            True where there is a sample, (batch, time) or (batch, time, channels). Elsewhere time passes and the last
+            value is held, zero before the first; what stands there, NaN included, is never looked at.
+        step
+            Whether `x` is one sample per item, (batch, channels): so the method `step` calls the module, and hooks,
+            wrappers and sharding see it.
 
         Returns
         -------
         The output at every sample, (batch, time, ...), and the state to go on from.
         """
-        return self._sequence(x, state, dt, lengths)
+        return self._call(x, state, dt, lengths, step, mask=mask)
 
     def step(
         self, x: Float[Tensor, "batch channels"], state: Any, dt: Steps | None = None
     ) -> tuple[Float[Tensor, "batch *output"], Any]:
         """Take in one sample per item, held for `dt`: one number, or one per item; give output and new state."""
-        return in_own_precision(self.dtype, self._check_sample, x, state, dt)
+        return self(x, state, dt, step=True)
+
+    def _call(
+        self, x: Any, state: Any, dt: Any, lengths: Any, step: bool, *options: Any, mask: Any = None
+    ) -> tuple[Any, Any]:
+        """A call; `options` are what `_roll` and `_single` of a layer take beyond the contract."""
+        if mask is not None:
+            x = hold_missing(x, mask, goes_on=state is not None, step=step)
+        if isinstance(dt, Timing):
+            return self._single(x, state, dt.steps, *options) if step else self._whole(x, state, dt, *options)
+        if step:
+            return in_own_precision(self.dtype, self._check_sample, x, state, dt, *options)
+        return self._sequence(x, state, dt, lengths, *options)
 
     def _sequence(
         self, x: Tensor | PackedSequence, state: Any, dt: Steps | None, lengths: Any, *options: Any
     ) -> tuple[Any, Any]:
-        """A call; `options` are what a layer's `_roll` takes beyond the contract."""
         if not isinstance(x, PackedSequence):
             return self._enter(self._whole, x, state, dt, lengths, *options)
         if lengths is not None:
@@ -320,22 +401,32 @@ class SequenceLayer(WithTables, ABC):
         if torch.compiler.is_exporting() and isinstance(x.shape[1], torch.SymInt):
             raise ValueError(
                 f"time is dynamic in this export, but a graph of {type(self).__name__} itself has one fixed length; "
-                f"export layer.scanner(), which takes any batch and length, or layer.stepper() and loop outside, or "
-                f"leave time out of dynamic_shapes."
+                f"export layer.exportable(), which takes any batch and length, or layer.exportable('one') and loop "
+                f"outside, or leave time out of dynamic_shapes."
             )
         self._check_shape(x, f"(batch, time, {self.numbers})", "x[None] for one sequence, x[..., None] for one channel")
-        x, lengths, real = without_padding(x, lengths)
+        if x.shape[0] == 0:
+            return self._of_nothing(run, x, Timing(), *options)
+        x, lengths, real, given = without_padding(x, lengths)
         self._check_values(x, state)
         batch, n_steps = x.shape[:2]
         steps = self._check_steps(dt, x, {"(time,)": (n_steps,), "(batch, time)": (batch, n_steps)}, real)
-        return run(x, state, Timing(steps, lengths, real), *options)
+        return run(x, state, Timing(steps, lengths, real, given), *options)
 
-    def _check_sample(self, x: Tensor, state: Any, dt: Steps | None) -> tuple[Tensor, Any]:
+    def _check_sample(self, x: Tensor, state: Any, dt: Steps | None, *options: Any) -> tuple[Tensor, Any]:
         self._check_shape(x, f"(batch, {self.numbers})", "x[:, 0] for the first sample of a sequence")
         if state is None:
             raise TypeError("state=None: step goes on from a state; pass layer.initial_state(batch).")
+        if x.shape[0] == 0:
+            return self._of_nothing(self._single, x, None, *options)
         self._check_values(x, state)
-        return self._single(x, state, self._check_steps(dt, x, {"(batch,)": (x.shape[0],)}, None))
+        return self._single(x, state, self._check_steps(dt, x, {"(batch,)": (x.shape[0],)}, None), *options)
+
+    def _of_nothing(self, run: Callable[..., Any], x: Tensor, *more: Any) -> Any:
+        """What an empty batch gives: what one item of zeros gives, without the item."""
+        with torch.no_grad():
+            found = run(x.new_zeros(1, *x.shape[1:]), self._start(1, x.shape[-1]), *more)
+        return map_leaves(lambda leaf: leaf[:0] if isinstance(leaf, Tensor) else leaf, found)
 
     def _check_shape(self, x: Tensor, axes: str, hint: str) -> None:
         home = self._home(x)
@@ -373,7 +464,10 @@ class SequenceLayer(WithTables, ABC):
                 f"dt={shorten(dt)}: {type(self).__name__} knows no time between samples; leave dt out, or take a model "
                 "that does, such as VanillaHippo."
             )
-        steps = steps_of_time("dt", dt, shapes).to(x.device)
+        steps = steps_of_time("dt", dt, shapes)
+        # A number stays on the host: what follows from it alone is computed there, and nothing waits.
+        if isinstance(dt, Tensor):
+            steps = steps.to(x.device, finest_dtype(x.device))
         above_zero("dt", steps if real is None or steps.ndim == 0 else torch.where(real, steps, 1.0))
         return steps
 
@@ -381,31 +475,6 @@ class SequenceLayer(WithTables, ABC):
         there = fn(torch.empty(0, **self._place))
         self._place = {"device": there.device, "dtype": there.dtype}
         return super()._apply(fn, recurse)
-
-
-class Stepper(nn.Module):
-    """One `step` of a layer as a module of its own, for ``torch.export`` and ONNX.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import MemoryLayer
-    >>> from hippozoo.systems import LegT
-    >>> layer = MemoryLayer(LegT(order=8, timescale=20.0), channels=1)
-    >>> x, state = torch.ones(1, 1), layer.initial_state(1)
-    >>> program = torch.export.export(layer.stepper(), (x, state))
-    >>> y, state = program.module()(x, state)
-    >>> y.shape
-    torch.Size([1, 1, 8])
-    """
-
-    def __init__(self, layer: SequenceLayer) -> None:
-        super().__init__()
-        self.layer = layer
-        self.train(layer.training)
-
-    def forward(self, x: Float[Tensor, "batch channels"], state: Any) -> tuple[Float[Tensor, "batch *output"], Any]:
-        """Output and new state after one more sample."""
-        return self.layer.step(x, state)
 
 
 def packed_like(packed: PackedSequence, y: Tensor, lengths: Tensor) -> PackedSequence:

@@ -10,11 +10,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.layers.arguments import on_device, silent_in_padding, whole_numbers_up_to
 from hippozoo.layers.block import Block, Container, Factory, made_for
 from hippozoo.layers.blocks import pick
-from hippozoo.layers.sequence_layer import SequenceLayer
+from hippozoo.layers.contract import advance, initial_state_of
+from hippozoo.layers.missing import Mask
 from hippozoo.layers.types import Lengths, Steps, Timing
 
 __all__ = ["PooledState", "SequenceModel", "Stack"]
@@ -55,7 +56,7 @@ class Stack(Container):
     ) -> None:
         super().__init__(whole_number("width", width), device, dtype)
         self.width = width
-        factories = [layers] if isinstance(layers, nn.Module) or callable(layers) else list(layers)
+        factories: list[Any] = [layers] if isinstance(layers, nn.Module) or callable(layers) else list(layers)
         if not factories:
             raise ValueError("layers=(): a stack has at least one; pass functions of the width that make them.")
         blocks = []
@@ -65,9 +66,9 @@ class Stack(Container):
         self.blocks = nn.ModuleList(blocks).to(**self._place)
 
     @property
-    def layers(self) -> tuple[Block, ...]:
+    def layers(self) -> tuple[Any, ...]:
         """The blocks."""
-        return tuple(block for block in self.blocks if isinstance(block, Block))
+        return tuple(self.blocks)
 
     def configuration(self) -> dict[str, Any]:
         """The constructor's arguments; with the `state_dict` and the dtype they make the stack again."""
@@ -77,23 +78,23 @@ class Stack(Container):
         """What stands in the parentheses when the stack is printed."""
         return f"width={self.width}"
 
-    def _parts(self) -> list[SequenceLayer]:
-        return list(self.layers)
+    def _parts(self) -> list[nn.Module]:
+        return list(self.blocks)
 
     def _start(self, batch: int, channels: int) -> tuple[Any, ...]:
-        return tuple(block._start(batch, channels) for block in self.layers)
+        return tuple(initial_state_of(block, batch, channels) for block in self.blocks)
 
     def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, tuple[Any, ...]]:
         after, first = [], silent_in_padding(x, timing.real)
-        for block, before in zip(self.layers, [None] * len(self.blocks) if state is None else state, strict=True):
-            x, one = block._roll(x, before, timing, first)
+        for block, before in zip(self.blocks, [None] * len(self.blocks) if state is None else state, strict=True):
+            x, one = advance(block, x, before, timing, first)
             after.append(one)
         return x, tuple(after)
 
     def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, tuple[Any, ...]]:
         after, first = [], x
-        for block, before in zip(self.layers, state, strict=True):
-            x, one = block._single(x, before, steps, first)
+        for block, before in zip(self.blocks, state, strict=True):
+            x, one = advance(block, x, before, Timing(steps), first, step=True)
             after.append(one)
         return x, tuple(after)
 
@@ -108,7 +109,7 @@ class PooledState(NamedTuple):
     seen
         The last real sample, or the sum of all, as the readout sees it.
     samples
-        How many real samples there were.
+        How many real samples there were; or for how long they were held, where calls say so by `dt`.
     """
 
     layers: tuple[Any, ...]
@@ -135,7 +136,8 @@ class SequenceModel(Container):
         Whether the readout uses the embedding of the tokens again, which saves as many parameters.
     pool
         None: an answer at every sample. ``"last"`` or ``"mean"``: one per sequence, from its last real sample or from
-        the mean over its real samples, (batch, outputs); more samples may follow, with the state handed on.
+        the mean over its real samples, each for as long as it is held where there is a `dt`, (batch, outputs); more
+        samples may follow, with the state handed on.
     device, dtype
         As in any torch layer; float32 or float64.
     options
@@ -205,7 +207,7 @@ class SequenceModel(Container):
             self.readout = nn.Linear(self.width, self.outputs, **self._place)
 
     @property
-    def layers(self) -> tuple[Block, ...]:
+    def layers(self) -> tuple[Any, ...]:
         """The blocks."""
         return self.stack.layers
 
@@ -222,10 +224,13 @@ class SequenceModel(Container):
 
     def forward(
         self,
-        x: Float[Tensor, "batch time inputs"] | Int[Tensor, "batch time"] | PackedSequence,
+        x: Float[Tensor, "batch *time inputs"] | Int[Tensor, "batch *time"] | PackedSequence,
         state: Any = None,
-        dt: Steps | None = None,
+        dt: Steps | Timing | None = None,
         lengths: Lengths | None = None,
+        *,
+        mask: Mask | None = None,
+        step: bool = False,
     ) -> tuple[Any, Any]:
         """Take in a sequence; give the answer at every sample, or one with `pool`, and the state after the last one.
 
@@ -233,22 +238,29 @@ class SequenceModel(Container):
         ----------
         x
             Samples, (batch, time, inputs), or tokens, (batch, time).
-        state, dt, lengths
-            As in `SequenceLayer`.
+        state, dt, lengths, mask, step
+            As in `SequenceLayer`; tokens take no mask.
         """
+        if self.tokens and mask is not None:
+            raise TypeError("mask was given with tokens, of which none can be held; use a token that means missing.")
         if isinstance(x, PackedSequence):
             if self.pool:
                 raise TypeError("x is a PackedSequence, but there is one answer per sequence; pass x and lengths.")
             x = x._replace(data=self._embedded(x.data, "(samples,)")) if self.tokens else x
-        else:
-            x = self._numbers_of(x)
-        return super().forward(x, state, dt, lengths)
+        elif self.tokens:
+            x = self._embedded(x, "(batch,)" if step else "(batch, time)")
+        return super().forward(x, state, dt, lengths, mask=mask, step=step)
 
     def step(
         self, x: Float[Tensor, "batch inputs"] | Int[Tensor, " batch"], state: Any, dt: Steps | None = None
     ) -> tuple[Float[Tensor, "batch outputs"], Any]:
         """Take in one sample or token per item; give the answer now, and the new state."""
-        return super().step(self._embedded(x, "(batch,)") if self.tokens else x, state, dt)
+        return self(x, state, dt, step=True)
+
+    def _streamed(self) -> Any:
+        if not self.tokens:
+            return self._single
+        return lambda x, state, steps: self._single(self.embedding(x), state, steps)
 
     def _numbers_of(self, x: Any) -> Any:
         return self._embedded(x, "(batch, time)") if self.tokens else x
@@ -262,17 +274,17 @@ class SequenceModel(Container):
                 f"x has shape {tuple(x.shape)}, expected tokens {axes}; pass x[None] for one sequence, and no one-hot "
                 "vectors (x.argmax(-1) takes them back)."
             )
-        if 0 in x.shape:
+        if 0 in x.shape[1:]:
             raise ValueError(f"x has shape {tuple(x.shape)} and holds nothing; pass at least one token.")
         on_device("x", x, self.device)
-        tokens = whole_numbers_up_to("x", x.flatten(), x.numel(), (self.tokens or 1) - 1, what="the tokens' numbers")
-        return self.embedding(tokens.view(x.shape))
+        tokens = whole_numbers_up_to("x", x, tuple(x.shape), (self.tokens or 1) - 1, what="the tokens' numbers")
+        return self.embedding(tokens)
 
-    def _parts(self) -> list[SequenceLayer]:
+    def _parts(self) -> list[nn.Module]:
         return [self.stack]
 
     def _start(self, batch: int, channels: int) -> Any:
-        layers = self.stack._start(batch, self.width)
+        layers = initial_state_of(self.stack, batch, self.width)
         if not self.pool:
             return layers
         place = {"dtype": self.dtype, "device": self.device}
@@ -281,15 +293,20 @@ class SequenceModel(Container):
     def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, Any]:
         inside = x if self.tokens else self.encoder(x)
         if not self.pool:
-            y, state = self.stack._roll(inside, state, timing)
+            y, state = advance(self.stack, inside, state, timing)
             return self._answer(self.norm(y)), state
         before = self._begin(x, state)
-        y, layers = self.stack._roll(inside, None if state is None else before.layers, timing)
+        y, layers = advance(self.stack, inside, None if state is None else before.layers, timing)
         batch, n_steps = y.shape[:2]
         seen = silent_in_padding(self.norm(y), timing.real)
         lengths = timing.lengths
         arrived = torch.full((batch,), n_steps, device=y.device) if lengths is None else lengths
-        if self.pool == "mean":
+        if self.pool == "mean" and timing.steps is not None:
+            # A sample counts for as long as it was held.
+            weight = timing.each(batch, n_steps).to(y).expand(batch, n_steps)
+            arrived = weight.sum(1)
+            total = before.seen + (weight[..., None] * seen).sum(1)
+        elif self.pool == "mean":
             total = before.seen + seen.sum(1)
         else:
             last = seen[:, -1] if lengths is None else pick(seen, (lengths - 1).clamp(min=0))
@@ -298,16 +315,21 @@ class SequenceModel(Container):
 
     def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, Any]:
         inside = x if self.tokens else self.encoder(x)
-        y, layers = self.stack._single(inside, state.layers if self.pool else state, steps)
+        y, layers = advance(self.stack, inside, state.layers if self.pool else state, Timing(steps), step=True)
         y = self.norm(y)
         if not self.pool:
             return self._answer(y), layers
+        if self.pool == "mean" and steps is not None:
+            weight = steps.to(y).expand(len(y))
+            return self._pooled(PooledState(layers, state.seen + weight[:, None] * y, state.samples + weight))
         total = state.seen + y if self.pool == "mean" else y
         return self._pooled(PooledState(layers, total, state.samples + 1))
 
     def _pooled(self, state: PooledState) -> tuple[Tensor, PooledState]:
-        seen = state.seen / state.samples.clamp(min=1)[:, None] if self.pool == "mean" else state.seen
-        return self._answer(seen), state
+        if self.pool != "mean":
+            return self._answer(state.seen), state
+        weight = torch.where(state.samples > 0, state.samples, 1.0)[:, None]
+        return self._answer(state.seen / weight), state
 
     def _answer(self, seen: Tensor) -> Tensor:
         return nn.functional.linear(seen, self.embedding.weight, self.bias) if self.tied else self.readout(seen)

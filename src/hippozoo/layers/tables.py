@@ -6,7 +6,7 @@ They are buffers that no `state_dict` holds. What moves a layer leaves them roun
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -68,16 +68,16 @@ class WithTables(nn.Module):
         self._filled_for = place.dtype
 
     def refresh_tables(self, device: torch.device | None = None) -> None:
-        """Compute tables anew that are elsewhere than `device`, or were converted behind the layer's back.
+        """Compute tables anew, here and inside, that are elsewhere than `device` or were converted unseen.
 
         Parts that learn nothing cannot tell by themselves where weights were put, and are told.
         """
         # In a graph that is being compiled nothing can be computed once and kept.
         if torch.compiler.is_compiling():
             return
-        for part in self.children():
-            if isinstance(part, WithTables) and part._parameter is None:
-                part.refresh_tables(device)
+        for part in nearest_with_tables(self):
+            parameter = part._parameter
+            part.refresh_tables(device if parameter is None else parameter.device)
         table = self._one_table
         if table is None:
             return
@@ -93,3 +93,12 @@ class WithTables(nn.Module):
         if after is not None and after is not before:
             self._fill_tables(torch.empty((), dtype=after.dtype, device=after.device))
         return self
+
+
+def nearest_with_tables(module: nn.Module) -> Iterator[WithTables]:
+    """The next modules inside that may have tables, through whatever has been put around them."""
+    for child in module.children():
+        if isinstance(child, WithTables):
+            yield child
+        else:
+            yield from nearest_with_tables(child)

@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from hippozoo.layers.arguments import finest_dtype
+
 __all__ = ["Lengths", "State", "Steps", "Timing"]
 
 # The state of a plain memory; a layer may keep any nest of tensors with the batch first.
@@ -29,6 +31,8 @@ class Timing(NamedTuple):
         Real samples of each item; None: all are real.
     real
         True at the samples before `lengths`.
+    given_lengths
+        `lengths` where the caller had them: on the host, if they were given as numbers.
 
     Examples
     --------
@@ -43,10 +47,12 @@ class Timing(NamedTuple):
     steps: Float[Tensor, "*steps"] | None = None
     lengths: Int[Tensor, " batch"] | None = None
     real: Bool[Tensor, "batch time"] | None = None
+    given_lengths: Int[Tensor, " batch"] | None = None
 
     def each(self, batch: int, n_steps: int, default: float = 1.0) -> Float[Tensor, "rows time"]:
         """The step of every sample, 0 in the padding; one row where all items share them."""
         steps = torch.tensor(default, dtype=torch.float64) if self.steps is None else self.steps
         if self.real is None:
             return steps.expand(batch if steps.ndim == 2 else 1, n_steps)
-        return torch.where(self.real, steps.to(self.real.device).expand(batch, n_steps), 0.0)
+        device = self.real.device
+        return torch.where(self.real, steps.to(device, finest_dtype(device)).expand(batch, n_steps), 0.0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import cast
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from hippozoo.discretise import Method
-from hippozoo.layers.derivatives import inside_torch_func
+from hippozoo.layers.derivatives import inside_torch_func, without_autocast
 from hippozoo.systems import HippoSystem
 
 Generator = Float[Tensor, "order_and_1 order_and_1"]
@@ -52,59 +53,74 @@ def updates(
     Steps are cut to `longest` (`hippozoo.discretise.longest_step`): rounding would grow with them, and nothing else.
     """
     rule = exponential if method == "zoh" else trapezoid
-    both = rule(steps.reshape(-1).clamp(max=longest), generator.to(steps.device), dtype)
+    both = rule(steps.reshape(-1).clamp(max=longest), generator, dtype, longest)
     both = both.view(*steps.shape, *both.shape[1:])
     return both[..., :-1, :-1], both[..., :-1, -1]
 
 
-def trapezoid(steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype) -> Float[Tensor, "steps n n"]:
+def trapezoid(
+    steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype, longest: float | None = None
+) -> Float[Tensor, "steps n n"]:
     """``(1 - h/2 G)^-1 (1 + h/2 G)``: holds the bilinear rule where `exponential` holds the exact one."""
+    generator = generator.to(steps)
     half = steps[:, None, None] / 2 * generator
     identity = torch.eye(len(generator), dtype=generator.dtype, device=generator.device)
     return torch.linalg.solve(identity - half, identity + half).to(dtype)
 
 
 def exponential(
-    steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype = torch.float64
+    steps: Float[Tensor, " steps"],
+    generator: Generator,
+    dtype: torch.dtype = torch.float64,
+    longest: float | None = None,
 ) -> Float[Tensor, "steps n n"]:
-    """``exp(h G)`` for every step h, computed in float64 and differentiable in the steps."""
+    """``exp(h G)`` for every step h, computed in float64 and differentiable in the steps.
+
+    No step is longer than `longest`; an accelerator, which nobody asks for the longest of its steps, needs to know.
+    """
     if steps.requires_grad:
-        return _Exponential.apply(steps, generator).to(dtype)  # pyright: ignore[reportOptionalMemberAccess]
-    return exponentials(steps, generator, dtype)
+        found = _Exponential.apply(steps, generator, longest)
+        return found.to(dtype)  # pyright: ignore[reportOptionalMemberAccess]
+    return exponentials(steps, generator, dtype, longest)
 
 
 class _Exponential(torch.autograd.Function):
     """Its own derivative but for a factor, so the backward pass needs no exponential of twice the size."""
 
     @staticmethod
-    def forward(steps: Tensor, generator: Tensor) -> Tensor:
-        return exponentials(steps, generator, torch.float64)
+    def forward(steps: Tensor, generator: Tensor, longest: float | None) -> Tensor:
+        return exponentials(steps, generator, steps.dtype, longest)
 
     @staticmethod
-    def setup_context(ctx, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(inputs[1], output)
+    def setup_context(ctx, inputs: tuple[Tensor, Tensor, float | None], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[1].to(output), output)
 
     @staticmethod
-    def backward(ctx, *gradients: Tensor) -> tuple[Tensor, None]:
+    @without_autocast
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor, None, None]:
         generator, output = ctx.saved_tensors
         # They commute; in this order nothing cancels, and after a long step, A_d = 0, the derivative is truly zero.
-        return (gradients[0] * (output @ generator)).sum((-2, -1)), None
+        return (gradients[0] * (output @ generator)).sum((-2, -1)), None, None
 
     @staticmethod
-    def vmap(info, in_dims, *args: Tensor) -> tuple[Tensor, int | None]:
+    def vmap(info, in_dims, *args: Any) -> tuple[Tensor, int | None]:
         # Many batches of steps are so many more steps.
-        steps, generator = args
+        steps, generator, longest = args
         if in_dims[0] is None:
-            return cast(Tensor, _Exponential.apply(steps, generator)), None
+            return cast(Tensor, _Exponential.apply(steps, generator, longest)), None
         steps = steps.movedim(in_dims[0], 0)
-        both = cast(Tensor, _Exponential.apply(steps.reshape(-1), generator))
+        both = cast(Tensor, _Exponential.apply(steps.reshape(-1), generator, longest))
         return both.view(*steps.shape, *both.shape[1:]), 0
 
 
 def exponentials(
-    steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype
+    steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype, longest: float | None = None
 ) -> Float[Tensor, "steps n n"]:
     """``exp(h G)`` for every step, each different one computed once."""
+    if steps.device.type != "cpu" and longest is not None and not torch.compiler.is_compiling():
+        # To look for equal steps, or for the longest, the host would have to wait.
+        return by_digits(steps, digit_tables(generator, longest, steps.device, steps.dtype), dtype)
+    generator = generator.to(steps)
     if len(steps) == 1 or torch.compiler.is_compiling():
         return _matrix_exponentials(steps[:, None, None] * generator).to(dtype)
     values, where = torch.unique(steps, return_inverse=True)
@@ -130,27 +146,53 @@ def exponentials_by_digits(
 
     About two products per step, where a matrix exponential takes twenty.
     """
-    n, longest = len(generator), float(steps.max())
+    return by_digits(steps, make_digit_tables(generator, float(steps.max())), dtype)
+
+
+class DigitTables(NamedTuple):
+    """Exponentials of the multiples of a few step sizes, and the series for what is left of a step."""
+
+    unit: float
+    base: int
+    tables: tuple[Float[Tensor, "base n n"], ...]
+    terms: Float[Tensor, "terms n n"]
+
+
+def make_digit_tables(generator: Generator, longest: float) -> DigitTables:
+    """For all steps up to the longest one."""
     norm = float(torch.linalg.matrix_norm(generator, 1))
     spans = max(2.0, longest * norm / SERIES_REACH)
     levels = math.ceil(math.log(spans, LARGEST_BASE))
     base = math.ceil(spans ** (1 / levels)) + 1
     unit = longest / (base**levels - 1)
     sizes = generator.new_tensor([unit * base**level for level in range(levels)])
-    tables = [powers(one, base) for one in _matrix_exponentials(sizes[:, None, None] * generator)]
-    terms = series_terms(generator)
+    tables = tuple(powers(one, base) for one in _matrix_exponentials(sizes[:, None, None] * generator))
+    return DigitTables(unit, base, tables, series_terms(generator))
+
+
+@lru_cache(maxsize=16)
+def digit_tables(generator: Generator, longest: float, device: torch.device, dtype: torch.dtype) -> DigitTables:
+    """Tables of a layer's generator, made once on the host, for an accelerator."""
+    found = make_digit_tables(generator.cpu().double(), longest)
+    moved = tuple(table.to(device, dtype) for table in found.tables)
+    return found._replace(tables=moved, terms=found.terms.to(device, dtype))
+
+
+def by_digits(steps: Float[Tensor, " steps"], made: DigitTables, dtype: torch.dtype) -> Float[Tensor, "steps n n"]:
+    """``exp(h G)`` for every step, by its digits."""
+    n = made.terms.shape[-1]
     exponents = torch.arange(SERIES_TERMS, device=steps.device)
     pieces = []
     for rest in steps.split(max(1, CACHED // n**2)):
         digits = []
         # The largest digit first: all of them in one number would need more bits than it has.
-        for level in reversed(range(levels)):
-            size = unit * base**level
-            digits.append((rest / size).floor().clamp(0, base - 1))
+        for level in reversed(range(len(made.tables))):
+            size = made.unit * made.base**level
+            digits.append((rest / size).floor().clamp(0, made.base - 1))
             rest = rest - digits[-1] * size
         # What rounding leaves of a long step must not leave the reach of the series.
-        result = torch.tensordot(rest.clamp(0.0, unit)[:, None] ** exponents, terms, 1)
-        for digit, table in zip(digits, reversed(tables), strict=True):
+        result = torch.tensordot(rest.clamp(0.0, made.unit)[:, None] ** exponents, made.terms, 1)
+        for digit, table in zip(digits, reversed(made.tables), strict=True):
             result = table[digit.long()] @ result
         pieces.append(result.to(dtype))
     return torch.cat(pieces)
@@ -175,7 +217,7 @@ def series_terms(generator: Generator) -> Float[Tensor, "terms n n"]:
 
 def one_where_all_are_equal(steps: Float[Tensor, "*steps"]) -> Float[Tensor, "*some"]:
     """A single step in place of many equal ones, where nobody asks for the gradient of each."""
-    if steps.ndim == 0 or steps.requires_grad or torch.compiler.is_compiling():
+    if steps.ndim == 0 or steps.requires_grad or steps.device.type != "cpu" or torch.compiler.is_compiling():
         return steps
     first = steps.flatten()[0]
     return first if bool((steps == first).all()) else steps
@@ -199,7 +241,7 @@ def roll_varying(
     stretch = min(n_steps, max(1, held))
 
     def one(x: Tensor, state: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
-        states, state = _roll_stretch(x, state, *update(steps))
+        states, state = roll_stretch(x, state, *update(steps))
         return read(states), state
 
     pieces = []
@@ -214,7 +256,7 @@ def roll_varying(
     return torch.cat(pieces, 1), state
 
 
-def _roll_stretch(
+def roll_stretch(
     x: Float[Tensor, "batch time channels"],
     state: Float[Tensor, "batch channels order"],
     A_d: Float[Tensor, "rows time order order"],

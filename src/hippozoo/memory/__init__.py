@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from hippozoo._lazy import fetched_from
+from hippozoo._internal.lazy import fetched_from
 from hippozoo.memory.constant_step import response
 from hippozoo.memory.memory import Memory
 from hippozoo.memory.missing import hold_missing

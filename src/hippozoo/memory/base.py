@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hippozoo._arguments import positive_number, real_array, shorten, whole_number
-from hippozoo._immutable import Immutable
+from hippozoo._internal.arguments import positive_number, real_array, shorten, whole_number
+from hippozoo._internal.immutable import Immutable
 from hippozoo.discretise import checked_steps
 from hippozoo.memory.missing import hold_missing
 from hippozoo.systems import HippoSystem
@@ -35,7 +35,7 @@ class PureMemory(Immutable, ABC):
     --------
     >>> from hippozoo.memory import Memory
     >>> from hippozoo.systems import LegT
-    >>> isinstance(Memory(LegT(order=4)), PureMemory)
+    >>> isinstance(Memory(LegT(order=4, timescale=1.0)), PureMemory)
     True
     """
 
@@ -89,7 +89,7 @@ class PureMemory(Immutable, ABC):
         --------
         >>> from hippozoo.memory import Memory
         >>> from hippozoo.systems import LegS
-        >>> Memory(LegS(order=4)).initial_state(channels=2).shape
+        >>> Memory(LegS(order=4, timescale=1.0)).initial_state(channels=2).shape
         (2, 4)
         """
         leading = () if channels is None else (whole_number("channels", channels),)

@@ -10,8 +10,8 @@ from typing import Any, overload
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hippozoo._arguments import positive_number, real_array, shorten, whole_number
-from hippozoo._immutable import read_only
+from hippozoo._internal.arguments import positive_number, real_array, shorten, whole_number
+from hippozoo._internal.immutable import read_only
 from hippozoo.memory.base import Signal, checked_durations, checked_sample, checked_signal
 from hippozoo.polynomials import Legendre, shifted_legendre, shifted_legendre_integrals
 

@@ -8,11 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo._internal.arguments import positive_number, shorten, whole_number
 from hippozoo.discretise import discretise, longest_step
 from hippozoo.layers import SequenceLayer, State, Timing
 from hippozoo.layers.blocks import BlockTables, block_tables, fixed_tables, levels_needed
 from hippozoo.layers.lag_functionals import functionals_of_states, lag_functionals
+from hippozoo.layers.uneven.rolling import Readout, goes_fast, roll_uneven
 from hippozoo.layers.updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
 from hippozoo.systems import HippoSystem
 
@@ -171,12 +172,36 @@ class LagLayer(SequenceLayer):
             tables = self._tables(steps, n_steps)
             found, state = lag_functionals(x, state, self.functionals, tables, BLOCK, timing.lengths)
         else:
-            each = timing.each(batch, n_steps)
-            found, state = roll_varying(x, self._begin(x, state), each, self._updates, self._read)
+            first, each = self._begin(x, state), timing.each(batch, n_steps).to(x.device)
+            fast = self._roll_uneven(x, first, each, timing.lengths)
+            found, state = roll_varying(x, first, each, self._updates, self._read) if fast is None else fast
         return self._joined(found), state
 
+    def _roll_uneven(
+        self, x: Tensor, state: Tensor, steps: Tensor, lengths: Tensor | None
+    ) -> tuple[Tensor, Tensor] | None:
+        """Window by window, and the taps, which count samples; None where plain torch is the only way."""
+        if not goes_fast(x):
+            return None
+        weight, begin = self.functionals, 0
+        total, states = x.new_zeros(*x.shape[:2], *weight.shape[:2]), []
+        for system, generator in zip(self.systems, self._generators, strict=True):
+            own, begin = slice(begin, begin + system.order), begin + system.order
+            scaled = steps.clamp(max=longest_step(system) * system.timescale) / system.timescale
+            readout = Readout("per_channel", weight[..., own].contiguous())
+            fast = roll_uneven(system, generator, x, state[..., own], scaled, readout)
+            assert fast is not None
+            total, states = total + fast[0], [*states, fast[1]]
+        samples = torch.cat([state[..., begin:].flip(-1).mT, x], 1)
+        for tap in range(self.taps):
+            total = total + samples[:, self.taps - tap : len(samples[0]) - tap, None] * weight[..., begin + tap]
+        seen = torch.full((len(x), 1), x.shape[1]) if lengths is None else lengths[:, None]
+        latest = seen + self.taps - 1 - torch.arange(self.taps)  # the newest first
+        states.append(samples.gather(1, latest[..., None].expand(-1, -1, x.shape[2])).mT)
+        return total, torch.cat(states, -1)
+
     def _single(self, x: Tensor, state: Tensor, steps: Tensor | None) -> tuple[Tensor, Tensor]:
-        A_d, b_d = (self.A_d, self.b_d) if steps is None else self._updates(steps)
+        A_d, b_d = (self.A_d, self.b_d) if steps is None else self._updates(steps.to(self.device))
         state = state @ A_d.mT + x[..., None] * (b_d if b_d.ndim == 1 else b_d[:, None])
         return self._joined(self._read(state)), state
 
@@ -206,14 +231,15 @@ class LagLayer(SequenceLayer):
         if dt is None:
             return BlockTables(self._within, self._carries)
         tables = block_tables(*self._updates(dt, torch.float64), min(BLOCK, n_steps), levels_needed(n_steps))
-        return BlockTables(*(table.to(self.dtype) for table in tables))
+        return BlockTables(*(table.to(self.device, self.dtype) for table in tables))
 
     def _updates(self, steps: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
         """A_d and b_d for other steps; a step of 0 leaves the state as it is."""
         dtype = dtype or self.dtype
-        steps = steps.to(self.device)
-        A_d = torch.zeros(*steps.shape, self.order, self.order, dtype=dtype, device=self.device)
-        b_d = torch.zeros(*steps.shape, self.order, dtype=dtype, device=self.device)
+        # A single number may have stayed on the host, and what follows from it is computed there.
+        place = {"dtype": dtype, "device": steps.device}
+        A_d = torch.zeros(*steps.shape, self.order, self.order, **place)
+        b_d = torch.zeros(*steps.shape, self.order, **place)
         begin = 0
         for system, generator in zip(self.systems, self._generators, strict=True):
             longest = longest_step(system)
@@ -223,7 +249,7 @@ class LagLayer(SequenceLayer):
             begin += system.order
         shift, newest = (part.to(A_d) for part in delay_line(self.taps))
         passes = (steps > 0).to(dtype)
-        stays = torch.eye(self.taps, dtype=dtype, device=self.device)
+        stays = torch.eye(self.taps, **place)
         A_d[..., begin:, begin:] = torch.where(passes[..., None, None] > 0, shift, stays)
         b_d[..., begin:] = passes[..., None] * newest
         return A_d, b_d

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from hippozoo._arguments import positive_number, shorten
-from hippozoo._deprecated import once_by_position
+from hippozoo._internal.arguments import positive_number, shorten, whole_number
 from hippozoo.discretise import Method, discretise, longest_step
-from hippozoo.layers import State, Stepper, Steps, Timing
-from hippozoo.layers.arguments import above_zero, steps_of_time
+from hippozoo.layers import State, Steps, Timing
+from hippozoo.layers.arguments import above_zero, finest_dtype, steps_of_time
 from hippozoo.layers.blocks import BlockTables, all_states, block_tables, fixed_tables, levels_needed, readouts
 from hippozoo.layers.lag_functionals import functionals_of_states, lag_functionals, shared_functional
 from hippozoo.layers.reading import ReadingLayer, Readout
+from hippozoo.layers.uneven import rolling
 from hippozoo.layers.updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
 from hippozoo.systems import HippoSystem
 
-__all__ = ["MemoryLayer", "Stepper"]
+__all__ = ["MemoryLayer"]
 
 
 class MemoryLayer(ReadingLayer):
@@ -28,9 +32,10 @@ class MemoryLayer(ReadingLayer):
     The state is explicit: it goes in and comes out, is never changed in place, and ``state.detach()`` cuts the
     gradient. A whole sequence, the same in chunks with the state handed on, and one `step` after another agree.
 
-    Every `dt` is taken exactly, and gradients flow to it. One per sample is slower, by far where all differ.
+    Every `dt` is taken exactly, and gradients flow to it. One per sample takes one to two and a half times as long as
+    equal steps (`python -m benchmarks uneven`); with gradients to the steps, and beyond order 32, more.
 
-    With a fixed timescale the layer works under ``torch.compile``, ``torch.export`` and ONNX (see `stepper`).
+    With a fixed timescale the layer works under ``torch.compile``, ``torch.export`` and ONNX (see `exportable`).
 
     Parameters
     ----------
@@ -93,7 +98,6 @@ class MemoryLayer(ReadingLayer):
     _within: Tensor
     _carries: Tensor
 
-    @once_by_position("system dt outputs channels trainable_timescale method bias")
     def __init__(
         self,
         system: HippoSystem,
@@ -142,7 +146,7 @@ class MemoryLayer(ReadingLayer):
         Examples
         --------
         >>> from hippozoo.systems import LegT
-        >>> A_d, b_d = MemoryLayer(LegT(order=3)).update_rule(torch.tensor([0.1, 0.2]))
+        >>> A_d, b_d = MemoryLayer(LegT(order=3, timescale=1.0)).update_rule(torch.tensor([0.1, 0.2]))
         >>> A_d.shape, b_d.shape
         (torch.Size([2, 3, 3]), torch.Size([2, 3]))
         """
@@ -153,6 +157,49 @@ class MemoryLayer(ReadingLayer):
         steps = steps_of_time("dt", self.dt if dt is None else dt, {"(steps)": shape})
         above_zero("dt", steps)
         return self._updates(steps)
+
+    @torch.no_grad()
+    def kernels(self, n_lags: int) -> Float[Tensor, "reads channels lags"]:
+        """What a sample of 1 adds to each read of its channel, the more samples ago the further along.
+
+        The reads are the outputs of a full readout, or the lag functionals before their linear map.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> layer = MemoryLayer(LegT(order=8, timescale=20.0), channels=3, readout="per_channel", reads=2)
+        >>> layer.kernels(30).shape
+        torch.Size([2, 3, 30])
+        """
+        n_lags, channels = whole_number("n_lags", n_lags), self.channels or 1
+        if self.read_by == "states":
+            raise ValueError("this layer gives its states and reads nothing; pass outputs=, or readout='per_channel'.")
+        if self.read_by == "full":
+            weight = self._weight_and_bias()[0].view(-1, channels, self.system.order)
+        else:
+            weight = self.functional.expand(self.reads, channels, -1)
+        A_d, b_d = (part.double().cpu() for part in self.update_rule())
+        within = block_tables(A_d, b_d, n_lags, 1).within[self.system.order]
+        return weight @ within.to(weight).mT
+
+    def reconstruct(
+        self, state: Float[Tensor, "*batch order"], lags: Float[np.ndarray, " lags"] | Sequence[float]
+    ) -> Float[Tensor, "*batch lags"]:
+        """What a state remembers of the signal at these lags; gradients flow to the state.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> layer = MemoryLayer(LegT(order=16, timescale=50.0))
+        >>> _, state = layer(torch.arange(100.0)[None, :, None])
+        >>> layer.reconstruct(state, [10.5]).round(decimals=1).tolist()
+        [[[89.0]]]
+        """
+        if not isinstance(state, Tensor) or state.ndim == 0 or state.shape[-1] != self.system.order:
+            given = tuple(state.shape) if isinstance(state, Tensor) else type(state).__name__
+            raise ValueError(f"state is {given}; pass a tensor with {self.system.order} coefficients on its last axis.")
+        system = replace(self.system, timescale=self.timescale)
+        return state @ torch.from_numpy(system.basis(np.asarray(lags, float))).to(state).mT
 
     def frozen(self) -> MemoryLayer:
         """A copy whose timescale is fixed at what has been learnt: it is faster, compiles and exports.
@@ -169,6 +216,12 @@ class MemoryLayer(ReadingLayer):
         copy.load_state_dict({name: value for name, value in self.state_dict().items() if name != "log_timescale"})
         return copy.train(self.training)
 
+    def _meaning(self) -> dict[str, str]:
+        found = super()._meaning()
+        if self.trainable_timescale:  # which the weights hold
+            found["system"] = repr(replace(self.system, timescale=1.0))
+        return found
+
     # -- the state in motion ---------------------------------------------------------------------------------
 
     def _start(self, batch: int, channels: int) -> State:
@@ -180,8 +233,21 @@ class MemoryLayer(ReadingLayer):
         if steps is None or steps.ndim == 0:
             y, state = self._roll_constant(x, state, steps, timing.lengths)
         else:
-            y, state = roll_varying(x, self._begin(x, state), timing.each(batch, n_steps), self._updates, self._read)
+            y, state = self._roll_uneven(x, self._begin(x, state), timing.each(batch, n_steps))
         return self._mapped(y), state
+
+    def _roll_uneven(self, x: Tensor, state: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
+        fast = None
+        if self.method == "zoh":
+            weight = self.functional if self._by_lag else None
+            if self.read_by == "full":
+                weight = self._weight_and_bias()[0].view(-1, x.shape[-1], self.system.order)
+            readout = rolling.Readout(self.read_by, weight)
+            fast = rolling.roll_uneven(self.system, self._generator, x, state, self._scaled(steps), readout)
+        if fast is None:
+            return roll_varying(x, state, steps, self._updates, self._read)
+        y, state = fast
+        return y.flatten(2) if self.read_by == "per_channel" else y, state
 
     def _roll_constant(
         self, x: Tensor, state: Tensor | None, dt: Tensor | None, lengths: Tensor | None
@@ -195,7 +261,7 @@ class MemoryLayer(ReadingLayer):
         if self.read_by == "per_channel":
             y, state = lag_functionals(x, state, self.functional, tables, self.block, lengths)
             return y.flatten(2), state
-        weight = self.readout.weight.view(-1, channels, self.system.order)
+        weight = self._weight_and_bias()[0].view(-1, channels, self.system.order)
         block = self.block
         if not torch.compiler.is_compiling():
             # Few samples do not repay the matrix of a long block; but a graph must not depend on the batch.
@@ -211,23 +277,50 @@ class MemoryLayer(ReadingLayer):
             return self.readout(state.flatten(1)), state
         return self._mapped(self._read(state[:, None])[:, 0]), state
 
+    def _streamed(self) -> Any:
+        A_T, b_d = (part.detach().clone() for part in (self.update_rule()[0].mT, self.update_rule()[1]))
+        full = self.read_by == "full"
+        linear = self._weight_and_bias() if full else None
+
+        def one(x: Tensor, state: Tensor, steps: Tensor | None) -> tuple[Tensor, Tensor]:
+            if steps is not None:
+                return self._single(x, state, steps)
+            state = torch.addcmul(state @ A_T, x[..., None], b_d)
+            if linear is not None:
+                return nn.functional.linear(state.flatten(1), *linear), state
+            return self._mapped(self._read(state[:, None])[:, 0]), state
+
+        return one
+
     # -- tables ----------------------------------------------------------------------------------------------
 
     @property
-    def _timescale(self) -> Tensor | float:
-        return self.log_timescale.double().exp() if self.trainable_timescale else self.system.timescale
+    def _features(self) -> int:
+        return self.system.order
 
-    def _updates(self, steps: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
+    @property
+    def _timescale(self) -> Tensor | float:
+        if not self.trainable_timescale:
+            return self.system.timescale
+        return self.log_timescale.to(finest_dtype(self.device)).exp()
+
+    def _scaled(self, steps: Tensor) -> Tensor:
+        """Steps in timescales; none is longer than there is anything to forget."""
         timescale = self._timescale
         # Cut before the division: a quotient that overflows has no gradient, not even zero.
         longest = self._longest * (timescale.detach() if isinstance(timescale, Tensor) else timescale)
-        steps = steps.to(self.device).clamp(max=longest) / timescale
-        return updates(steps, self._generator, self.method, dtype or self.dtype, longest=self._longest)
+        if steps.ndim or self.trainable_timescale:
+            steps = steps.to(self.device, finest_dtype(self.device))
+        return steps.clamp(max=longest) / timescale
+
+    def _updates(self, steps: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
+        rule = updates(self._scaled(steps), self._generator, self.method, dtype or self.dtype, longest=self._longest)
+        return rule if dtype else (rule[0].to(self.device), rule[1].to(self.device))
 
     def _read(self, states: Tensor) -> Tensor:
         """What is read of states at every sample, before the linear map of functionals and before its bias."""
         if self.read_by == "full":
-            return states.flatten(2) @ self.readout.weight.mT
+            return states.flatten(2) @ self._weight_and_bias()[0].mT
         if self.read_by == "shared":
             return states @ self.functional
         return functionals_of_states(states, self.functional).flatten(-2) if self._by_lag else states
@@ -239,8 +332,9 @@ class MemoryLayer(ReadingLayer):
             return BlockTables(self._within, self._carries)
         steps = torch.tensor(self.dt, dtype=torch.float64) if dt is None else dt
         block = self.block if n_steps > self.block else n_steps
-        tables = block_tables(*self._updates(steps, torch.float64), block, levels_needed(n_steps))
-        return BlockTables(*(table.to(self.dtype) for table in tables))
+        finest = finest_dtype(self.device) if self.trainable_timescale else torch.float64
+        tables = block_tables(*self._updates(steps, finest), block, levels_needed(n_steps))
+        return BlockTables(*(table.to(self.device, self.dtype) for table in tables))
 
     @property
     def _parameter(self) -> Tensor | None:

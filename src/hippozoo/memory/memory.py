@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hippozoo._arguments import real_array, shorten
+from hippozoo._internal.arguments import real_array, shorten
 from hippozoo.discretise import LONGEST_STEP, Method, discretise
 from hippozoo.memory.base import PureMemory, Signal
 from hippozoo.memory.constant_step import ConstantStep

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hippozoo._arguments import real_array
+from hippozoo._internal.arguments import real_array
 
 __all__ = ["hold_missing"]
 

@@ -12,13 +12,12 @@ from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
 
-from hippozoo._arguments import real_array, shorten, whole_number
+from hippozoo._internal.arguments import real_array, shorten, whole_number
 from hippozoo.discretise import checked_steps
 from hippozoo.memory.growing import GrowingMemory, GrowingState
 from hippozoo.memory.memory import Memory
-from hippozoo.plotting import axes_or_new, ink
+from hippozoo.plotting import Axes, axes_or_new, ink
 from hippozoo.systems import HippoSystem
 
 __all__ = ["plot_basis", "plot_memory", "plot_weight"]
@@ -144,7 +143,7 @@ def plot_basis(
     --------
     >>> from matplotlib.figure import Figure
     >>> from hippozoo.systems import LegT
-    >>> ax = plot_basis(LegT(order=8), 3, ax=Figure().subplots())
+    >>> ax = plot_basis(LegT(order=8, timescale=1.0), 3, ax=Figure().subplots())
     >>> [line.get_label() for line in ax.lines]
     ['n = 0', 'n = 1', 'n = 2']
     """
@@ -162,7 +161,9 @@ def plot_basis(
 def _system_of(memory: Any) -> HippoSystem:
     system = memory.system if isinstance(memory, Memory) else memory
     if not isinstance(system, HippoSystem):
-        raise TypeError(f"{shorten(memory)} is neither a system nor a Memory; pass one, for example LegT(order=8).")
+        raise TypeError(
+            f"{shorten(memory)} is neither a system nor a Memory; pass one, for example LegT(order=8, timescale=100.0)."
+        )
     return system
 
 

@@ -8,15 +8,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array, shorten, whole_number
+from hippozoo._internal.arguments import real_array, shorten, whole_number
 
-__all__ = ["PureMemory", "Stream"]
+__all__ = ["StreamedMemory", "Stream"]
 
 _ROOM = 2.0**-20  # below the largest float, for sums over some hundred coefficients
 
 
 @runtime_checkable
-class PureMemory(Protocol):
+class StreamedMemory(Protocol):
     """What a stream asks of a memory: a step, an exact step of any length, and a way to look back."""
 
     @property
@@ -53,7 +53,7 @@ class Stream:
     Parameters
     ----------
     memory
-        How to remember: a `Memory`, or any memory with its steps (`PureMemory`), the multiscale one for example.
+        How to remember: a `Memory`, or any memory with its steps (`StreamedMemory`), the multiscale one for example.
     channels
         Values are single numbers by default, vectors of this length otherwise.
 
@@ -78,8 +78,8 @@ class Stream:
     2.0
     """
 
-    def __init__(self, memory: PureMemory, channels: int | None = None) -> None:
-        if isinstance(memory, type) or not isinstance(memory, PureMemory):
+    def __init__(self, memory: StreamedMemory, channels: int | None = None) -> None:
+        if isinstance(memory, type) or not isinstance(memory, StreamedMemory):
             raise TypeError(f"memory={shorten(memory)} is not a Memory; pass Memory(system, dt=…).")
         self._memory = memory
         self._shape = () if channels is None else (whole_number("channels", channels),)
@@ -92,7 +92,7 @@ class Stream:
         self._advanced = False
 
     @property
-    def memory(self) -> PureMemory:
+    def memory(self) -> StreamedMemory:
         """How this stream remembers."""
         return self._memory
 

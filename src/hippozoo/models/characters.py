@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hippozoo._arguments import whole_number
+from hippozoo._internal.arguments import whole_number
 from hippozoo.layers import Factory, SequenceModel, parameter_count
 from hippozoo.memory.lags import LagLayer
 from hippozoo.systems import LegT

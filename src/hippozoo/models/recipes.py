@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any, cast
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.baselines import GRU, LSTM, S4D, DeltaNet, Mamba
 from hippozoo.layers import Block, Factory, SequenceLayer, SequenceModel
 from hippozoo.memory.lags import LagLayer
@@ -19,43 +21,46 @@ from hippozoo.zoo.volterra import VolterraLayer
 __all__ = ["RECIPES", "build_model", "recipe"]
 
 
-def memory(width: int, length: int) -> SequenceLayer:
+def memory(width: int, history: int) -> SequenceLayer:
     """The whole sequence in one window, a few lag functionals of each channel."""
-    return MemoryLayer(LegT(order(length), float(length)), channels=width, readout="per_channel", reads=2)
+    return MemoryLayer(LegT(order(history), float(history)), channels=width, readout="per_channel", reads=2)
 
 
-def lags(width: int, length: int) -> SequenceLayer:
+def lags(width: int, history: int) -> SequenceLayer:
     """Windows of a quarter of one another, the longest one finest, free recent samples, and a product of two reads."""
-    *shorter, whole = windows(length)
-    systems = [*(LegT(4, window) for window in shorter), LegT(order(length), whole)]
-    return LagLayer(systems, width, taps=min(4, length), products=1)
+    *shorter, whole = windows(history)
+    systems = [*(LegT(4, window) for window in shorter), LegT(order(history), whole)]
+    return LagLayer(systems, width, taps=min(4, history), products=1)
 
 
-def multiscale(width: int, length: int) -> SequenceLayer:
+def multiscale(width: int, history: int) -> SequenceLayer:
     """Windows from four samples to the whole sequence in one state, two functionals of each channel."""
-    bank = MultiscaleMemory(LegT(4, min(4.0, length / 2)), longest=float(length), scales=5)
+    bank = MultiscaleMemory(LegT(4, min(4.0, history / 2)), longest=float(history), scales=5)
     return MultiscaleLayer(bank, channels=width, readout="per_channel", reads=2)
 
 
-def salience(width: int, length: int) -> SequenceLayer:
+def salience(width: int, history: int) -> SequenceLayer:
     """A learnt clock beside lag functionals of a clock that goes evenly; alone it would be slow to learn."""
 
     def clock(width: int) -> SequenceLayer:
-        return SalienceLayer(LegT(order(length), float(length)), width, summary=0, hidden=16)
+        return SalienceLayer(LegT(order(history), float(history)), width, summary=0, hidden=16)
 
-    even = LagLayer(LegT(order(length), float(length)), width, taps=min(4, length))
+    even = LagLayer(LegT(order(history), float(history)), width, taps=min(4, history))
     return Block(width, even, beside=clock)
 
 
-def associative(width: int, length: int) -> SequenceLayer:
+def associative(width: int, history: int) -> SequenceLayer:
     """Values under addresses that depend on the last two samples."""
     return AssociativeMemory(width, width=min(16, width), system=LegT(8, 2.0), hidden=width)
 
 
-def volterra(width: int, length: int) -> SequenceLayer:
+def volterra(width: int, history: int) -> SequenceLayer:
     """Products of two functionals of all coefficients of all channels."""
-    return VolterraLayer(LegT(min(4, order(length)), float(length)), width, outputs=width, rank=1)
+    return VolterraLayer(LegT(min(4, order(history)), float(history)), width, outputs=width, rank=1)
 
+
+# Names of the constructors that are no options of `build_model`.
+TAKEN = {"inputs", "tokens", "outputs", "layers", "layer", "beside", "options"}
 
 #: What makes a layer for so many channels and sequences of about so many samples.
 RECIPES: dict[str, Callable[[int, int], SequenceLayer]] = {
@@ -65,23 +70,23 @@ RECIPES: dict[str, Callable[[int, int], SequenceLayer]] = {
     "salience": salience,
     "associative": associative,
     "volterra": volterra,
-    "gru": lambda width, length: GRU(width, width, width),
-    "lstm": lambda width, length: LSTM(width, width, width),
-    "mamba": lambda width, length: Mamba(width, width, width),
-    "s4d": lambda width, length: S4D(width, width, width),
-    "deltanet": lambda width, length: DeltaNet(width, width, width, heads=1),
+    "gru": lambda width, history: GRU(width, width, width),
+    "lstm": lambda width, history: LSTM(width, width, width),
+    "mamba": lambda width, history: Mamba(width, width, width),
+    "s4d": lambda width, history: S4D(width, width, width),
+    "deltanet": lambda width, history: DeltaNet(width, width, width, heads=1),
 }
 
 
-def recipe(name: str, length: int) -> Callable[[int], SequenceLayer]:
+def recipe(name: str, history: int) -> Callable[[int], SequenceLayer]:
     """What makes a layer of a kind for any width: a factory for `hippozoo.layers.Block` and the like.
 
     Parameters
     ----------
     name
         One of `RECIPES`.
-    length
-        Samples in a usual sequence, or as far back as it matters.
+    history
+        Samples in a usual sequence, or how many samples back it matters.
 
     Examples
     --------
@@ -92,14 +97,14 @@ def recipe(name: str, length: int) -> Callable[[int], SequenceLayer]:
     """
     if name not in RECIPES:
         raise ValueError(f"name={shorten(name)}; choose from {', '.join(RECIPES)}.")
-    length = whole_number("length", length)
-    return lambda width: RECIPES[name](width, length)
+    history = whole_number("history", history)
+    return lambda width: RECIPES[name](width, history)
 
 
 def build_model(
     names: str | Sequence[str],
     *,
-    length: int,
+    history: int,
     inputs: int | None = None,
     tokens: int | None = None,
     outputs: int | None = None,
@@ -113,7 +118,7 @@ def build_model(
     ----------
     names
         One of `RECIPES` for all layers, or one for each.
-    length
+    history
         Samples in a usual sequence.
     inputs, tokens, outputs, options
         Of `hippozoo.layers.SequenceModel` and its blocks, such as ``pool="last"`` or ``width=64``.
@@ -125,7 +130,7 @@ def build_model(
     Examples
     --------
     >>> from hippozoo.layers import parameter_count
-    >>> model = build_model("memory", length=64, inputs=1, outputs=10, params=17_000, pool="last")
+    >>> model = build_model("memory", history=64, inputs=1, outputs=10, params=17_000, pool="last")
     >>> parameter_count(model), model.width
     (16919, 37)
     """
@@ -133,19 +138,25 @@ def build_model(
         names = [names] * whole_number("layers", 2 if layers is None else layers)
     elif layers is not None and layers != len(names):
         raise ValueError(f"layers={layers}, but there are {len(names)} names; leave layers out.")
+    known = {*inspect.signature(SequenceModel).parameters, *inspect.signature(Block).parameters} - TAKEN
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, sorted(known), n=3)
+            hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+            raise TypeError(f"unknown option {name}={shorten(options[name])}; {hint}All: {', '.join(sorted(known))}.")
     arguments = {"inputs": inputs, "tokens": tokens, "outputs": outputs, **options}
-    arguments["layers"] = cast(list[Factory], [recipe(name, length) for name in names])
+    arguments["layers"] = cast(list[Factory], [recipe(name, history) for name in names])
     return SequenceModel(**arguments) if params is None else SequenceModel.match(params, **arguments)
 
 
-def order(length: int) -> int:
+def order(history: int) -> int:
     """Coefficients for a window of so many samples: enough to tell a quarter of them apart."""
-    return max(2, min(16, length))
+    return max(2, min(16, history))
 
 
-def windows(length: int) -> list[float]:
-    """The whole length, a quarter of it and so on, down to 8 samples or so; the longest comes last."""
-    found = [float(length)]
+def windows(history: int) -> list[float]:
+    """The whole history, a quarter of it and so on, down to 8 samples or so; the longest comes last."""
+    found = [float(history)]
     while found[-1] >= 32:
         found.append(found[-1] / 4)
     return found[::-1]

@@ -7,7 +7,7 @@ from typing import no_type_check
 
 from numpy import empty
 
-from hippozoo._compiled import compiled
+from hippozoo._internal.compiled import compiled
 
 _BLOCK = 512
 

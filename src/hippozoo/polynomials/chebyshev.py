@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from hippozoo._arguments import whole_number
-from hippozoo._immutable import read_only
+from hippozoo._internal.arguments import whole_number
+from hippozoo._internal.immutable import read_only
 from hippozoo.polynomials.family import End, OrthonormalFamily, Recurrence, checked_interval, orientation
 
 __all__ = ["Chebyshev"]

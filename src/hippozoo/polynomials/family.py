@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import eigh_tridiagonal
 
-from hippozoo._arguments import real_array, shorten, whole_number
-from hippozoo._immutable import Immutable
+from hippozoo._internal.arguments import real_array, shorten, whole_number
+from hippozoo._internal.immutable import Immutable
 from hippozoo.polynomials._kernels import three_term
 
 __all__ = ["End", "OrthonormalFamily", "Points", "Recurrence"]

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array
-from hippozoo._immutable import read_only
+from hippozoo._internal.arguments import real_array
+from hippozoo._internal.immutable import read_only
 from hippozoo.polynomials.family import OrthonormalFamily, Recurrence, checked_interval
 
 __all__ = ["Tabulated"]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array, whole_number
+from hippozoo._internal.arguments import real_array, whole_number
 from hippozoo.polynomials.family import End, checked_interval, orientation
 from hippozoo.polynomials.legendre import Legendre
 from hippozoo.polynomials.tabulated import Tabulated

@@ -6,7 +6,7 @@ process, whatever the partitions, the workers or the order in which they finish.
 
 from typing import TYPE_CHECKING
 
-from hippozoo._lazy import fetched_from
+from hippozoo._internal.lazy import fetched_from
 
 if TYPE_CHECKING:
     from hippozoo.scale.cluster import connect as connect

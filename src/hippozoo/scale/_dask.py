@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
+
+from hippozoo._internal.extras import needs
 
 __all__ = ["dask_module", "is_a"]
 
 
 def dask_module(name: str = "dask") -> Any:
     """A module of Dask, loaded when it is needed and not before."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ImportError(
-            f"hippozoo.scale runs on Dask, and {error.name or name} is not installed; pip install 'hippozoo[dask]'"
-        ) from error
+    return needs(name, extra="dask", feature="hippozoo.scale")
 
 
 def is_a(thing: Any, module: str, kind: str) -> bool:

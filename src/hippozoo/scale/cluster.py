@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from hippozoo import __version__
-from hippozoo._arguments import shorten
+from hippozoo._internal.arguments import shorten
 from hippozoo.scale._dask import dask_module
 
 __all__ = ["Died", "connect", "each_finished", "tell"]

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hippozoo._arguments import shorten
+from hippozoo._internal.arguments import shorten
 from hippozoo.scale._dask import dask_module, is_a
 from hippozoo.scale.folder import PARTITION_BYTES
+from hippozoo.scale.handover import cross_validated, pooled
 from hippozoo.scale.long_series import fit_long_series
-from hippozoo.scale.reading import Reading, SeriesRows
+from hippozoo.scale.reading import SeriesRows, TableLayout
 from hippozoo.scale.whole_series import half_of, tasks_of
-from hippozoo.zoo.forecasting import Forecaster, ForecasterState
-from hippozoo.zoo.forecasting.handover import cross_validated, pooled
+from hippozoo.zoo.forecasting import Forecaster, ForecasterLike, ForecasterState, StateLike
 
 __all__ = ["fit_forecaster", "normalised", "side_by_side"]
 
@@ -27,7 +27,7 @@ _HELD = 2**22
 
 
 def fit_forecaster(
-    forecaster: Forecaster,
+    forecaster: ForecasterLike[Any],
     series: Any,
     *,
     validate: Validate = "stretches",
@@ -36,7 +36,7 @@ def fit_forecaster(
     column: str | Sequence[str] | None = None,
     time: str | None = None,
     partition_bytes: int = PARTITION_BYTES,
-) -> ForecasterState:
+) -> Any:
     """What many series, or the chunks of a long one, have taught; computed at once, on the present Dask scheduler.
 
     *Many series*: equal to ``reduce(forecaster.merge, states)`` of the states of all series, to 1e-9, whatever the
@@ -45,13 +45,13 @@ def fit_forecaster(
 
     *One long series in chunks*, a Dask array ``(time,)``: equal to learning it in one go, to 1e-9. A first pass finds
     the present at the beginning of every chunk, by local passes and a prefix merge; a second one learns all chunks side
-    by side; then every stretch is validated in the order of time. With missing samples, a mixture or
+    by side; then every stretch is validated in the order of time. With missing samples, an ensemble or
     ``delay="endpoint"`` the state goes from chunk to chunk instead, one after the other.
 
     Parameters
     ----------
     forecaster
-        What to fit.
+        What to fit: a `Forecaster`, or an `EnsembleForecaster`; the state that is returned is one of its own.
     series
         As of `states`; an array is ``(time,)``, ``(series, time)`` or ``(series, time, channels)``. A series that lies
         in several partitions is brought together in one of them, and must fit into the memory of a worker.
@@ -77,14 +77,17 @@ def fit_forecaster(
     >>> bool(np.allclose(state.learnt[0][0].yx, here.learnt[0][0].yx, rtol=1e-9))
     True
     """
-    if not isinstance(forecaster, Forecaster):
-        raise TypeError(f"forecaster={shorten(forecaster)}: pass a Forecaster of hippozoo.zoo.forecasting.")
+    if not isinstance(forecaster, ForecasterLike):
+        raise TypeError(
+            f"forecaster={shorten(forecaster)}: pass a Forecaster of hippozoo.zoo.forecasting, or one made by "
+            f"hippozoo.ensemble.forecaster_for."
+        )
     if validate not in ("stretches", "series"):
         raise ValueError(f"validate={shorten(validate)} is unknown; pass 'stretches' or 'series'.")
-    if validate == "series" and (forecaster.mixture or forecaster.together == "joint"):
+    if validate == "series" and (not isinstance(forecaster, Forecaster) or forecaster.together == "joint"):
         raise ValueError(
-            "validate='series' is for one map shared by a panel; pass a forecaster without mixture=True and "
-            "together='joint', or validate='stretches'."
+            "validate='series' is for one map shared by a panel; pass a Forecaster without together='joint', or "
+            "validate='stretches'."
         )
     dask = dask_module()
     if is_a(series, "dask.array", "Array") and series.ndim == 1:
@@ -99,38 +102,41 @@ def fit_forecaster(
     halves = [one for one in found if one is not None]
     if not halves:
         raise ValueError("there is no series to fit to; pass at least one.")
-    return halves[0] if len(halves) == 1 else cross_validated(forecaster, *halves)
+    if len(halves) == 1 or not isinstance(forecaster, Forecaster):
+        return halves[0]
+    return cross_validated(forecaster, *halves)
 
 
-Halves = tuple[ForecasterState | None, ForecasterState | None]
+Halves = tuple[StateLike | None, StateLike | None]
 
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
     """Learn the series of a partition and merge them; two sums for a panel that is validated across series."""
 
-    forecaster: Forecaster
+    forecaster: ForecasterLike[Any]
     validate: Validate
     normalise: bool
 
-    def __call__(self, series: Iterator[SeriesRows], reading: Reading | None, number: int) -> Halves:
+    def __call__(self, series: Iterator[SeriesRows], reading: TableLayout | None, number: int) -> Halves:
         given = (normalised(one)[0] for one in series) if self.normalise else series
         if self.validate == "stretches":
             total: Halves = (None, None)
             for one in given:
                 total = _merged(self.forecaster, [total, (learnt_alone(self.forecaster, one, reading), None)])
             return total
-        total = (None, None)
-        for batch in side_by_side(given, self.forecaster):
+        total, forecaster = (None, None), self.forecaster
+        assert isinstance(forecaster, Forecaster)  # fit_forecaster has refused any other
+        for batch in side_by_side(given, forecaster):
             for half in (0, 1):
                 chosen = [one for one in batch if half_of(one) == half]
                 if chosen:
-                    state = _pooled(self.forecaster, chosen, reading)
+                    state = _pooled(forecaster, chosen, reading)
                     total = _merged(self.forecaster, [total, (state, None) if half == 0 else (None, state)])
         return total
 
 
-def learnt_alone(forecaster: Forecaster, series: SeriesRows, reading: Reading | None) -> ForecasterState:
+def learnt_alone(forecaster: ForecasterLike[Any], series: SeriesRows, reading: TableLayout | None) -> StateLike:
     """The state after one series."""
     single = series.values.shape[1] == 1
     values = series.values[:, 0] if single else series.values
@@ -142,7 +148,7 @@ def learnt_alone(forecaster: Forecaster, series: SeriesRows, reading: Reading | 
     )
 
 
-def _pooled(forecaster: Forecaster, series: list[SeriesRows], reading: Reading | None) -> ForecasterState:
+def _pooled(forecaster: Forecaster, series: list[SeriesRows], reading: TableLayout | None) -> ForecasterState:
     if any(one.values.shape[1] != 1 for one in series):
         raise ValueError("validate='series' takes series of one column; name it with column=.")
     values = np.concatenate([one.values for one in series], axis=1)
@@ -152,7 +158,7 @@ def _pooled(forecaster: Forecaster, series: list[SeriesRows], reading: Reading |
     return pooled(forecaster, values if mask is None else np.where(known, values, 0.0), mask, steps)
 
 
-def _steps(forecaster: Forecaster, series: SeriesRows, reading: Reading | None) -> np.ndarray | None:
+def _steps(forecaster: ForecasterLike[Any], series: SeriesRows, reading: TableLayout | None) -> np.ndarray | None:
     if series.ticks is None or reading is None:
         return None
     return np.append(reading.durations(series.name, series.ticks), float(forecaster.dt))
@@ -183,9 +189,9 @@ def normalised(series: SeriesRows) -> tuple[SeriesRows, np.ndarray, np.ndarray]:
     return SeriesRows(series.name, (series.values - mean) / size, series.ticks), mean, size
 
 
-def _merged(forecaster: Forecaster, results: Sequence[Halves]) -> Halves:
+def _merged(forecaster: ForecasterLike[Any], results: Sequence[Halves]) -> Halves:
     """Neighbours merged from the left, so that the present is that of the first."""
-    found: list[ForecasterState | None] = [None, None]
+    found: list[StateLike | None] = [None, None]
     for result in results:
         for half, state in enumerate(result):
             before = found[half]

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo._internal.extras import needs
 from hippozoo.tables import TableError
 
 __all__ = ["PARTITION_BYTES", "Folder", "Part", "open_folder"]
@@ -51,7 +52,7 @@ class Part:
 
     def frames(self, columns: list[str]) -> Iterator[Any]:
         """Its rows, batch by batch, in the order of the files."""
-        import pyarrow.parquet as parquet
+        parquet = needs("pyarrow.parquet", extra="dask", feature="a folder of Parquet files")
         from pyarrow.compute import greater_equal, less  # pyright: ignore[reportAttributeAccessIssue]
 
         for path, groups in self.files:
@@ -187,7 +188,7 @@ class Folder:
 
     def _sampled_cuts(self, id: str, count: int) -> list[Any]:
         """Names that cut the folder into parts of about one size, by the names in some of its row groups."""
-        import pyarrow.parquet as parquet
+        parquet = needs("pyarrow.parquet", extra="dask", feature="a folder of Parquet files")
 
         places = np.unique(np.linspace(0, len(self.groups) - 1, _SAMPLED).astype(int))
         names: set[Any] = set()
@@ -214,10 +215,7 @@ def open_folder(path: str | Path, id: str | None = None) -> Folder:
     >>> found.rows, len(found.parts("shop"))
     (3, 1)
     """
-    try:
-        import pyarrow.parquet as parquet
-    except ModuleNotFoundError:
-        raise ImportError("Parquet is read by pyarrow, which is not installed; pip install 'hippozoo[data]'") from None
+    parquet = needs("pyarrow.parquet", extra="dask", feature="a folder of Parquet files")
     path = Path(path)
     if not path.exists():
         raise TableError(f"{path}: there is no such folder; check the path.")
@@ -238,7 +236,7 @@ def open_folder(path: str | Path, id: str | None = None) -> Folder:
             opened = parquet.ParquetFile(file)
         except (OSError, ValueError) as error:
             raise TableError(
-                f"{file} is no Parquet file, or a damaged one ({shorten(' '.join(str(error).split()), 200)}); "
+                f"{file} is not a Parquet file, or is damaged ({shorten(' '.join(str(error).split()), 200)}); "
                 f"pass whole ones."
             ) from None
         frame = opened.schema_arrow.empty_table().to_pandas(ignore_metadata=True)

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo._arguments import shorten
+from hippozoo._internal.arguments import shorten
+from hippozoo._internal.extras import needs
 from hippozoo.memory import hold_missing
 from hippozoo.memory.base import PureMemory
 from hippozoo.scale._dask import dask_module
 from hippozoo.scale.folder import PARTITION_BYTES, Part, open_folder
 from hippozoo.scale.pieces import Piece, join, piece_of
-from hippozoo.scale.reading import Reading, SeriesRows
+from hippozoo.scale.reading import SeriesRows, TableLayout
 
 __all__ = ["PARTITION_BYTES", "FrameStates", "folder_states", "frame_states"]
 
@@ -45,14 +46,14 @@ def folder_states(
     """The states of a folder of Parquet files."""
     dd = dask_module("dask.dataframe")
     folder = open_folder(path, id)
-    work = FrameStates(memory, Reading.of_frame(folder.meta, id, column, time), weights)
+    work = FrameStates(memory, TableLayout.of_frame(folder.meta, id, column, time), weights)
     parts = folder.parts(id, partition_bytes)
     if parts is None:
         return frame_states(work, read_unsorted(folder.files, work.reading, partition_bytes))
     return dd.from_map(work.of_part, parts, meta=work.meta(folder.meta[id].dtype), enforce_metadata=False)
 
 
-def read_unsorted(files: Sequence[str], reading: Reading, partition_bytes: int) -> Any:
+def read_unsorted(files: Sequence[str], reading: TableLayout, partition_bytes: int) -> Any:
     """The rows of a folder as a Dask dataframe, in the order of its files."""
     dd = dask_module("dask.dataframe")
     return dd.read_parquet(
@@ -84,14 +85,14 @@ class FrameStates:
     """
 
     memory: PureMemory
-    reading: Reading
+    reading: TableLayout
     weights: np.ndarray | None = None
 
     # -- frames without rows ----------------------------------------------------------------------------------------
 
     def meta(self, names: Any) -> Any:
         """An empty frame of states."""
-        import pandas
+        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
 
         shape = self.memory.initial_state().shape
         end = shape if self.weights is None else self.weights.shape[len(shape) :]
@@ -102,7 +103,7 @@ class FrameStates:
 
     def pieces_meta(self, names: Any) -> Any:
         """An empty frame of pieces."""
-        import pandas
+        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
 
         empty = pandas.DataFrame({self.reading.id: pandas.Series([], dtype=names)})
         for name, kind in self._piece_columns().items():
@@ -126,7 +127,7 @@ class FrameStates:
 
     def of_part(self, part: Part) -> Any:
         """The states of a part of a folder, read batch by batch."""
-        import pandas
+        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
 
         found = [self.pieces(frame, number) for number, frame in enumerate(part.frames(self.reading.wanted))]
         return self.finish(pandas.concat(found, ignore_index=True) if found else self.pieces_meta(object))
@@ -154,7 +155,7 @@ class FrameStates:
 
     def finish(self, pieces: Any) -> Any:
         """The states of series all of whose pieces are here."""
-        import pandas
+        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
 
         reading, channels = self.reading, len(self.reading.columns)
         if not len(pieces):
@@ -191,7 +192,7 @@ class FrameStates:
     def _rows(
         self, names: np.ndarray, begin: dict[str, np.ndarray], last: np.ndarray, waiting: np.ndarray, states: np.ndarray
     ) -> Any:
-        import pandas
+        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
 
         numbers = {f"_last_{c}": last[:, c] for c in range(last.shape[1])}
         numbers |= {f"_waiting_{c}": waiting[:, c] for c in range(waiting.shape[1])}

@@ -9,8 +9,7 @@ import numpy as np
 
 from hippozoo.memory import Memory
 from hippozoo.scale._dask import dask_module
-from hippozoo.zoo.forecasting import Forecaster, ForecasterState
-from hippozoo.zoo.forecasting.handover import (
+from hippozoo.scale.handover import (
     continued,
     memories,
     nothing_learnt,
@@ -18,11 +17,12 @@ from hippozoo.zoo.forecasting.handover import (
     rows_before_handover,
     stretch_ends,
 )
+from hippozoo.zoo.forecasting import Forecaster, ForecasterLike, ForecasterState
 
 __all__ = ["fit_long_series"]
 
 
-def fit_long_series(forecaster: Forecaster, series: Any) -> ForecasterState:
+def fit_long_series(forecaster: ForecasterLike[Any], series: Any) -> Any:
     """The state after a Dask array ``(time,)``, as if it had been learnt in one go."""
     dask = dask_module()
     if series.dtype.kind not in "fiu" or not series.size:
@@ -33,7 +33,7 @@ def fit_long_series(forecaster: Forecaster, series: Any) -> ForecasterState:
     chunks = _at_least(series.chunks[0], least)
     series = series.rechunk((chunks,))
     blocks = list(series.to_delayed())
-    if not (forecaster.mixture or forecaster.delay == "endpoint" or len(chunks) == 1):
+    if isinstance(forecaster, Forecaster) and forecaster.delay != "endpoint" and len(chunks) > 1:
         starts = np.cumsum([0, *chunks[:-1]]).tolist()
         local = dask.delayed(_local)
         pieces = [local(forecaster, block, least, first=not start) for block, start in zip(blocks, starts, strict=True)]
@@ -146,7 +146,7 @@ def _learn(forecaster: Forecaster, state: ForecasterState, block: np.ndarray, cu
     return found
 
 
-def _hand_over(forecaster: Forecaster, state: ForecasterState, block: np.ndarray) -> ForecasterState:
+def _hand_over(forecaster: Any, state: Any, block: np.ndarray) -> Any:
     values = np.asarray(block, float)
     known = ~np.isnan(values)
     mask = None if known.all() else known

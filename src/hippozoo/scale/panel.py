@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo._arguments import shorten
-from hippozoo._files import CannotWriteError, make_folder, write_whole
+from hippozoo._internal.arguments import shorten
+from hippozoo._internal.extras import needs
+from hippozoo._internal.files import CannotWriteError, make_folder, write_whole
 from hippozoo.scale._dask import dask_module
 from hippozoo.scale.fit import normalised, side_by_side
 from hippozoo.scale.folder import PARTITION_BYTES
-from hippozoo.scale.reading import Reading, SeriesRows
+from hippozoo.scale.handover import with_learnt
+from hippozoo.scale.reading import SeriesRows, TableLayout
 from hippozoo.scale.whole_series import tasks_of
 from hippozoo.zoo.forecasting import Forecaster, ForecasterState
-from hippozoo.zoo.forecasting.handover import with_learnt
 
 __all__ = ["forecast_panel"]
 
@@ -48,7 +49,7 @@ def forecast_panel(
     Parameters
     ----------
     forecaster
-        The one that was fitted, without a mixture.
+        The one that was fitted.
     learnt
         What `fit_forecaster` has given.
     series
@@ -78,11 +79,13 @@ def forecast_panel(
     (4, 16, ['series', 'step', 'mean', 'lower_80'])
     """
     if not isinstance(forecaster, Forecaster) or not isinstance(learnt, ForecasterState):
-        raise TypeError(f"pass a Forecaster and the state that it has learnt; {shorten(learnt)} is none.")
-    if forecaster.mixture or forecaster.together == "joint" or len(learnt.learnt) != 1:
+        raise TypeError(
+            f"a panel is forecast by one map; pass a Forecaster and the state that it has learnt, not "
+            f"{shorten(forecaster)} and {shorten(learnt)}."
+        )
+    if forecaster.together == "joint" or len(learnt.learnt) != 1:
         raise ValueError(
-            "a panel is forecast by one map; pass a forecaster without mixture=True and together='joint', and a state "
-            "of one channel."
+            "a panel is forecast by one map; pass a Forecaster without together='joint', and a state of one channel."
         )
     for one in coverages:
         if not 0 < one < 1:
@@ -113,8 +116,8 @@ class _Forecast:
     normalise: bool
     id: str
 
-    def __call__(self, series: Iterator[SeriesRows], reading: Reading | None, number: int) -> int:
-        import pandas
+    def __call__(self, series: Iterator[SeriesRows], reading: TableLayout | None, number: int) -> int:
+        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
 
         found: list[tuple[Any, np.ndarray, np.ndarray | None]] = []
         sizes: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -154,7 +157,7 @@ class _Forecast:
         write_whole(Path(self.out) / _name(number), content.getvalue())
         return len(found)
 
-    def _numbers(self, series: list[SeriesRows], reading: Reading | None) -> np.ndarray:
+    def _numbers(self, series: list[SeriesRows], reading: TableLayout | None) -> np.ndarray:
         """(series, mean and ends of bands, steps)."""
         values = np.concatenate([one.values for one in series], axis=1)
         known = ~np.isnan(values)
@@ -169,7 +172,7 @@ class _Forecast:
         bands = [side for share in self.coverages for side in forecast.band(leads, share)]
         return np.stack([forecast.mean(leads), *bands], axis=1)
 
-    def _times(self, series: SeriesRows, reading: Reading | None, steps: int) -> np.ndarray | None:
+    def _times(self, series: SeriesRows, reading: TableLayout | None, steps: int) -> np.ndarray | None:
         if series.ticks is None or reading is None:
             return None
         ahead = np.arange(1, steps + 1) * float(self.forecaster.dt) / reading.tick

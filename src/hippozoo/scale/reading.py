@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo._arguments import shorten
+from hippozoo._internal.arguments import shorten
+from hippozoo._internal.extras import needs
 
-__all__ = ["Reading", "SeriesRows"]
+__all__ = ["TableLayout", "SeriesRows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class SeriesRows:
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableLayout:
     """How the rows of a table are read.
 
     Parameters
@@ -54,9 +55,9 @@ class Reading:
     dates: bool = False
 
     @classmethod
-    def of_frame(cls, meta: Any, id: str, column: str | Sequence[str] | None, time: str | None) -> Reading:
+    def of_frame(cls, meta: Any, id: str, column: str | Sequence[str] | None, time: str | None) -> TableLayout:
         """By the columns of a frame; an index may be the column of names."""
-        import pandas
+        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
 
         names = list(map(str, meta.columns))
         for name in (time, *([column] if isinstance(column, str) else column or ())):
@@ -98,7 +99,7 @@ class Reading:
 
         Series come in the order in which they first appear, and their rows in the order of the frame.
         """
-        import pandas
+        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
 
         if self.id not in frame.columns:
             frame = frame.reset_index()

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hippozoo._arguments import real_array, shorten
+from hippozoo._internal.arguments import real_array, shorten
 from hippozoo.memory.base import PureMemory
 from hippozoo.scale._dask import dask_module, is_a
 from hippozoo.scale.arrays import array_states
 from hippozoo.scale.frames import PARTITION_BYTES, FrameStates, folder_states, frame_states
-from hippozoo.scale.reading import Reading
+from hippozoo.scale.reading import TableLayout
 
 __all__ = ["states"]
 
@@ -102,7 +102,7 @@ def states(
     if id is None:
         raise ValueError("id=None: name the column that tells the series of a table apart.")
     if not isinstance(series, (str, Path)):
-        work = FrameStates(memory, Reading.of_frame(series._meta, id, column, time), matrix)
+        work = FrameStates(memory, TableLayout.of_frame(series._meta, id, column, time), matrix)
         return frame_states(work, series)
     return folder_states(memory, Path(series), id, column, time, matrix, partition_bytes)
 

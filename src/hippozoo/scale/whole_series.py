@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo._arguments import shorten
+from hippozoo._internal.arguments import shorten
 from hippozoo.scale._dask import dask_module, is_a
 from hippozoo.scale.folder import PARTITION_BYTES, Part, open_folder
 from hippozoo.scale.frames import read_unsorted
-from hippozoo.scale.reading import Reading, SeriesRows
+from hippozoo.scale.reading import SeriesRows, TableLayout
 
 __all__ = ["Work", "half_of", "tasks_of", "whole_rows"]
 
@@ -21,7 +21,7 @@ _PLACE = "_hippozoo_place"
 
 
 # What a task does with its series: given those, how they were read, and the number of the task.
-Work = Callable[[Iterator[SeriesRows], Reading | None, int], Any]
+Work = Callable[[Iterator[SeriesRows], TableLayout | None, int], Any]
 
 
 def tasks_of(
@@ -52,16 +52,16 @@ def tasks_of(
     if id is None:
         raise ValueError("id=None: name the column that tells the series of a table apart.")
     if not isinstance(series, (str, Path)):
-        return _of_table(work, series, Reading.of_frame(series._meta, id, column, time))
+        return _of_table(work, series, TableLayout.of_frame(series._meta, id, column, time))
     folder = open_folder(series, id)
-    reading = Reading.of_frame(folder.meta, id, column, time)
+    reading = TableLayout.of_frame(folder.meta, id, column, time)
     parts = folder.parts(id, partition_bytes)
     if parts is None:
         return _of_table(work, read_unsorted(folder.files, reading, partition_bytes), reading)
     return [dask.delayed(_of_part)(work, part, reading) for part in parts]
 
 
-def whole_rows(frames: Iterator[Any], reading: Reading, *, ordered: bool) -> Iterator[SeriesRows]:
+def whole_rows(frames: Iterator[Any], reading: TableLayout, *, ordered: bool) -> Iterator[SeriesRows]:
     """The series of frames that follow each other; where they are ordered by series, only one is held at a time."""
     waiting: dict[Any, list[SeriesRows]] = {}
     for frame in frames:
@@ -88,12 +88,12 @@ def _together(parts: list[SeriesRows]) -> SeriesRows:
     return SeriesRows(parts[0].name, np.concatenate([one.values for one in parts]), ticks)
 
 
-def _of_part(work: Work, part: Part, reading: Reading) -> Any:
+def _of_part(work: Work, part: Part, reading: TableLayout) -> Any:
     rows = whole_rows(part.frames(reading.wanted), reading, ordered=part.is_ordered())
     return work(rows, reading, part.number)
 
 
-def _of_table(work: Work, frame: Any, reading: Reading) -> list[Any]:
+def _of_table(work: Work, frame: Any, reading: TableLayout) -> list[Any]:
     dask = dask_module()
     indexed = reading.id not in map(str, frame.columns)
     if not (indexed and frame.known_divisions) and frame.npartitions > 1:
@@ -111,7 +111,7 @@ def _with_place(frame: Any, partition_info: Any = None) -> Any:
     return frame.assign(**{_PLACE: np.arange(len(frame), dtype=np.int64) + (number << 40)})
 
 
-def _of_frame(work: Work, frame: Any, reading: Reading, number: int) -> Any:
+def _of_frame(work: Work, frame: Any, reading: TableLayout, number: int) -> Any:
     if _PLACE in frame.columns:
         by = [_PLACE] if reading.time is None else [reading.time, _PLACE]
         frame = frame.sort_values(by)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo._immutable import Immutable
+from hippozoo._internal.immutable import Immutable
 from hippozoo.memory import Memory
 from hippozoo.suggestion.measure import Question, power_below
 from hippozoo.systems import HippoSystem

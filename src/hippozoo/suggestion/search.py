@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo._internal.arguments import positive_number, shorten, whole_number
 from hippozoo.memory.missing import hold_missing
 from hippozoo.suggestion.measure import Care, Question, slowest_period
 from hippozoo.suggestion.result import Suggestion, Trial

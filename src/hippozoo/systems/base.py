@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import expm
 
-from hippozoo._arguments import positive_number, real_array, whole_number
-from hippozoo._immutable import Immutable, read_only
+from hippozoo._internal.arguments import positive_number, real_array, whole_number
+from hippozoo._internal.immutable import Immutable, read_only
 
 __all__ = ["FORGOTTEN", "HippoSystem", "Semiseparable", "read_only"]
 
@@ -29,7 +29,7 @@ class Semiseparable:
     Examples
     --------
     >>> from hippozoo.systems import LegT
-    >>> system = LegT(order=5)
+    >>> system = LegT(order=5, timescale=1.0)
     >>> bool(np.allclose(system.structure.dense(), system.A))
     True
     """
@@ -72,7 +72,7 @@ class HippoSystem(Immutable, ABC):
     """
 
     order: int
-    timescale: float = 1.0
+    timescale: float
 
     def __post_init__(self) -> None:
         order = whole_number("order", self.order, why="a memory has at least one coefficient")

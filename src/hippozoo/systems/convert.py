@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import positive_number, real_array
+from hippozoo._internal.arguments import positive_number, real_array
 from hippozoo.systems.base import HippoSystem
 from hippozoo.systems.fout import FouT
 from hippozoo.systems.legs import LegS
@@ -35,7 +35,7 @@ def lmu_matrices(system: LegT) -> Matrices:
 
     Examples
     --------
-    >>> A, B = lmu_matrices(LegT(order=3))
+    >>> A, B = lmu_matrices(LegT(order=3, timescale=1.0))
     >>> A.round(12).tolist(), B.round(12).tolist()
     ([[-1.0, -1.0, -1.0], [3.0, -3.0, -3.0], [-5.0, 5.0, -5.0]], [1.0, -3.0, 5.0])
 
@@ -78,8 +78,8 @@ def s4_matrices(system: HippoSystem) -> Matrices:
 
     Examples
     --------
-    >>> A, B = s4_matrices(LegT(order=2))  # a window of 2, hence half of ours
-    >>> bool(np.allclose(A, LegT(order=2).A / 2))
+    >>> A, B = s4_matrices(LegT(order=2, timescale=1.0))  # a window of 2, hence half of ours
+    >>> bool(np.allclose(A, LegT(order=2, timescale=1.0).A / 2))
     True
 
     References
@@ -112,7 +112,7 @@ def to_s4(system: HippoSystem, state: Float[np.ndarray, "*batch order"]) -> Floa
 
     Examples
     --------
-    >>> to_s4(FouT(order=3), np.array([1.0, 2.0, 3.0])).tolist()
+    >>> to_s4(FouT(order=3, timescale=1.0), np.array([1.0, 2.0, 3.0])).tolist()
     [1.0, 0.0, 2.0, 3.0]
     """
     _s4_window(system)
@@ -125,7 +125,7 @@ def from_s4(system: HippoSystem, state: Float[np.ndarray, "*batch size"]) -> Flo
 
     Examples
     --------
-    >>> from_s4(FouT(order=3), np.array([1.0, 0.0, 2.0, 3.0])).tolist()
+    >>> from_s4(FouT(order=3, timescale=1.0), np.array([1.0, 0.0, 2.0, 3.0])).tolist()
     [1.0, 2.0, 3.0]
     """
     _s4_window(system)

@@ -36,7 +36,7 @@ class FouT(HippoSystem):
     --------
     A constant past fills the first coefficient and no other.
 
-    >>> system = FouT(order=5)
+    >>> system = FouT(order=5, timescale=1.0)
     >>> settled = np.linalg.solve(-system.A, system.b)
     >>> bool(np.allclose(settled, [1, 0, 0, 0, 0]))
     True

@@ -42,7 +42,7 @@ class LagT(HippoSystem):
     --------
     A constant past fills the first coefficient and no other.
 
-    >>> system = LagT(order=4)
+    >>> system = LagT(order=4, timescale=1.0)
     >>> settled = np.linalg.solve(-system.A, system.b)
     >>> bool(np.allclose(settled, [1, 0, 0, 0]))
     True

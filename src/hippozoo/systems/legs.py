@@ -41,7 +41,7 @@ class LegS(HippoSystem):
     --------
     A constant past fills the first coefficient and no other.
 
-    >>> system = LegS(order=4)
+    >>> system = LegS(order=4, timescale=1.0)
     >>> settled = np.linalg.solve(-system.A, system.b)
     >>> bool(np.allclose(settled, [1, 0, 0, 0]))
     True

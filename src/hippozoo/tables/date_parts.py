@@ -1,116 +1,121 @@
-"""Times whose year, month, day and hour stand in columns of their own, and columns that only count."""
+"""Times that stand in several columns: year, quarter, month, week, day and hour, or a date and a time of day."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["CLOCKS", "PARTS", "date_parts", "holds_hours", "joined_dates", "why_it_counts"]
+from hippozoo.tables.dates import is_time_of_day, time_reader
+from hippozoo.tables.numbers import Cells, is_missing, read_number
+
+__all__ = ["PARTS", "date_parts", "holds_hours", "join_parts"]
 
 # What each part may be called, and the whole numbers that it may hold.
 PARTS: dict[str, tuple[frozenset[str], int, int]] = {
     "year": (frozenset({"year", "yr", "yyyy", "jahr"}), 1600, 2400),
+    "quarter": (frozenset({"quarter", "qtr", "quartal"}), 1, 4),
+    "week": (frozenset({"week", "isoweek", "iso_week", "woche"}), 1, 53),
     "month": (frozenset({"month", "mon", "mo", "mm", "monat"}), 1, 12),
     "day": (frozenset({"day", "dd", "dom", "day_of_month", "tag"}), 1, 31),
     "hour": (frozenset({"hour", "hr", "hh", "stunde"}), 0, 23),
     "minute": (frozenset({"minute", "min", "mi"}), 0, 59),
     "second": (frozenset({"second", "sec", "ss"}), 0, 59),
 }
-_COUNTERS = frozenset({"index", "idx", "row", "rownum", "row_number", "id", "no", "nr", "number", "obs", "rownames"})
-# What a column of times may be called.
-CLOCKS = frozenset({"time", "times", "timestamp", "ts", "date", "datetime", "epoch", "unix", "unixtime", "unix_time"})
-_FEWEST = 8
+_CHAINS = (("year", "month", "day", "hour", "minute", "second"), ("year", "quarter"), ("year", "week"))
 
 
-def date_parts(pandas: Any, frame: Any, names: list[str]) -> dict[str, str]:
-    """The column of each part, from the year down to the finest that is there; empty without a year that rises.
+def date_parts(cells: Mapping[str, Cells], names: Sequence[str]) -> tuple[str, ...]:
+    """The columns from the year down to the finest part that is there; empty without a year, or where no row is a date.
 
     Examples
     --------
-    >>> import pandas
-    >>> frame = pandas.DataFrame({"YEAR": [2023, 2024], "Month": [12, 1], "load": [5, 6]})
-    >>> date_parts(pandas, frame, list(frame))
-    {'year': 'YEAR', 'month': 'Month'}
+    >>> date_parts({"YEAR": ["2023", "2024"], "Month": ["12", "Jan"], "load": [5, 6]}, ["YEAR", "Month", "load"])
+    ('YEAR', 'Month')
     """
-    found: dict[str, str] = {}
-    for part, (spellings, lowest, highest) in PARTS.items():
-        named = [name for name in names if name.strip().lower() in spellings]
-        if len(named) != 1 or not _whole_between(pandas, frame[named[0]], lowest, highest):
-            break  # hours without days would be no times
-        found[part] = named[0]
-    if not found or len(frame) < 2:
-        return {}
-    keys = np.column_stack([_numbers(pandas, frame[name]) for name in found.values()])
-    rising = all(tuple(a) < tuple(b) for a, b in zip(keys[:-1].tolist(), keys[1:].tolist(), strict=True))
-    return found if rising else {}
+    best: list[str] = []
+    for chain in _CHAINS:
+        found: list[str] = []
+        for part in chain:
+            named = [name for name in names if _part(name) == part]
+            if len(named) != 1 or not _holds(part, cells[named[0]]):
+                break  # hours without days would be no times
+            found += named
+        best = found if len(found) > len(best) else best
+    return tuple(best)
 
 
-def holds_hours(pandas: Any, name: str, cells: Any) -> bool:
-    """Whether a column is called hour and holds the hours of a day, which some count up to 24.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> holds_hours(pandas, "Hour", pandas.Series(["0", "1", "23"])), holds_hours(pandas, "x", pandas.Series([1]))
-    (True, False)
-    """
-    spellings, lowest, highest = PARTS["hour"]
-    return name.strip().lower() in spellings and _whole_between(pandas, cells, lowest, highest + 1)
-
-
-def joined_dates(pandas: Any, frame: Any, parts: Mapping[str, str]) -> Any:
-    """The parts of each row as one date in words, 2024-01-31 12:00:00."""
-    columns = {part: _numbers(pandas, frame[parts[part]]) for part in parts}
-    rows = len(frame)
-    whole = {part: columns.get(part, np.full(rows, 1.0 if part in ("month", "day") else 0.0)) for part in PARTS}
-
-    def word(row: int) -> str:
-        values = [whole[part][row] for part in PARTS]
-        if not all(np.isfinite(values)):
-            return "/".join(str(frame[name].iloc[row]) for name in parts.values())
-        year, month, day, hour, minute, second = (int(one) for one in values)
-        return f"{year:04d}-{month:02d}-{day:02d} {hour:02d}:{minute:02d}:{second:02d}"
-
-    return pandas.Series([word(row) for row in range(rows)], index=frame.index, dtype=str)
-
-
-def why_it_counts(pandas: Any, name: str, cells: Any) -> str:
-    """Why a column of numbers says where a row stands and nothing else; empty if it may be worth a forecast.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> why_it_counts(pandas, "YEAR", pandas.Series(range(1990, 2020)))
-    'it counts; name it with --column to forecast it'
-    >>> why_it_counts(pandas, "ts", pandas.Series(range(1_600_000_000, 1_600_000_600, 60)))
-    'it rises like a clock; --time ts reads it as the times, --column ts forecasts it'
-    >>> why_it_counts(pandas, "load", pandas.Series([3, 1, 4, 1, 5, 9, 2, 6]))
-    ''
-    """
-    values = _numbers(pandas, cells)
-    if len(values) < _FEWEST or not np.isfinite(values).all():
-        return ""
-    steps = np.diff(values)
+def _part(name: str) -> str:
     spelled = name.strip().lower()
-    if spelled in CLOCKS and (steps > 0).all():
-        return f"it rises like a clock; --time {name} reads it as the times, --column {name} forecasts it"
-    if (values != np.floor(values)).any():
-        return ""
-    is_part = any(
-        spelled in spellings and lo <= values.min() <= values.max() <= hi for spellings, lo, hi in PARTS.values()
-    )
-    by_ones = (np.abs(steps) == 1).all() and (steps == steps[0]).all()
-    calls_itself = spelled in _COUNTERS and (steps == steps[0]).all() and steps[0] != 0
-    return "it counts; name it with --column to forecast it" if is_part or by_ones or calls_itself else ""
+    return next((part for part, (spellings, _, _) in PARTS.items() if spelled in spellings), "")
 
 
-def _numbers(pandas: Any, cells: Any) -> np.ndarray:
-    return pandas.to_numeric(cells, errors="coerce").to_numpy(dtype=float)
+def _holds(part: str, cells: Cells) -> bool:
+    """Whether nearly all cells are this part of a date."""
+    if not len(cells):
+        return False
+    right = sum(_as_text(part, cell) is not None for cell in cells)
+    return len(cells) - right <= 0.1 * len(cells)
 
 
-def _whole_between(pandas: Any, cells: Any, lowest: int, highest: int) -> bool:
-    values = _numbers(pandas, cells)
-    known = np.isfinite(values).all() and (values == np.floor(values)).all()
-    return bool(len(values) and known and values.min() >= lowest and values.max() <= highest)
+def _as_text(part: str, cell: Any) -> str | None:
+    """A part of a date as it stands in one; None if it is none."""
+    number = read_number(cell)
+    _, lowest, highest = PARTS[part]
+    if number is not None:
+        return str(int(number)) if number == int(number) and lowest <= number <= highest else None
+    text = cell.strip() if isinstance(cell, str) else ""
+    if part == "month" and time_reader(dates=True)(f"{text} 2000") is not None:
+        return text
+    named = part in ("quarter", "week") and text[:1].upper() == part[0].upper()
+    return _as_text(part, text[1:]) if named and text[1:].isdecimal() else None
+
+
+def holds_hours(name: str, cells: Cells) -> bool:
+    """Whether a column holds times of day, or is called hour and holds the hours of a day.
+
+    Examples
+    --------
+    >>> holds_hours("Hour", ["0", "23"]), holds_hours("at", ["12:00", "13:00"]), holds_hours("x", ["1", "2"])
+    (True, True, False)
+    """
+    filled = [cell for cell in cells if not is_missing(cell)]
+    if not filled:
+        return False
+    return 2 * sum(map(is_time_of_day, filled)) > len(filled) or (_part(name) == "hour" and _holds("hour", cells))
+
+
+def join_parts(names: Sequence[str], cells: Sequence[Any]) -> str:
+    """The parts of one row as one date in words.
+
+    Examples
+    --------
+    >>> join_parts(["year", "month"], ["2024", "3"]), join_parts(["yr", "qtr"], [2024, "Q2"])
+    ('2024-03-01 00:00:00', '2024 Q2')
+    >>> join_parts(["date", "hour"], ["31.1.2024", "7"]), join_parts(["year", "day"], ["2024", "?"])
+    ('31.1.2024 07:00', '2024/?')
+    """
+    if _part(names[0]) != "year":
+        day, clock = str(cells[0]).strip(), str(cells[1]).strip()
+        if len(day) == 8 and day.isdecimal():
+            day = f"{day[:4]}-{day[4:6]}-{day[6:]}"
+        hour = None if is_time_of_day(clock) else _as_text("hour", cells[1])
+        return f"{day} {clock}" if hour is None else f"{day} {hour:0>2}:00"
+    found = {part: _as_text(part, cell) for name, cell in zip(names, cells, strict=True) if (part := _part(name))}
+    year = found["year"]
+    if year is None or None in found.values():
+        return "/".join(str(cell) for cell in cells)
+    if "quarter" in found or "week" in found:
+        return f"{year} Q{found['quarter']}" if "quarter" in found else f"{year}-W{found['week']:0>2}"
+    month, day, *clock = (found.get(part) or default for part, default in zip(_CHAINS[0][1:], "11000", strict=True))
+    written = ":".join(f"{one:0>2}" for one in clock)
+    return f"{year}-{month:0>2}-{day:0>2} {written}" if month.isdecimal() else f"{day} {month} {year} {written}"
+
+
+def whole_numbers(cells: Cells) -> np.ndarray | None:
+    """The cells as numbers if all of them are whole; else None."""
+    values = [read_number(cell) for cell in cells]
+    if not all(value is not None and value == np.floor(value) for value in values):
+        return None
+    return np.array(values, float)

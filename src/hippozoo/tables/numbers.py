@@ -1,179 +1,184 @@
-"""Cells as numbers: words for missing values, decimal marks, and the row where there is no number."""
+"""Cells as numbers: words for missing values, decimal marks, and the kind of trouble where there is no number."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from hippozoo._arguments import shorten
-from hippozoo.tables.problem import TableError
+__all__ = [
+    "ABSENT",
+    "LARGEST",
+    "SMALLEST",
+    "Cells",
+    "bounds",
+    "decimal_marks",
+    "is_missing",
+    "mark_in",
+    "read_column",
+    "read_number",
+    "read_value",
+    "with_point",
+]
 
-__all__ = ["MISSING", "Numbers", "decimal_mark", "filled_cells", "mark_in", "why_no_numbers", "with_point"]
-
+# A column: text of CSV, values of JSON and Parquet; columns of numbers in Parquet are arrays, NaN where missing.
+Cells = Sequence[Any] | np.ndarray
 # As spreadsheets, databases, R and Python write that there is no value; in any case.
 MISSING = frozenset({"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"})
-# Squares of larger ones, summed over a long table, leave the range of float64.
-_LARGEST = 1e140
+# Read as numbers, in any case.
+TRUTHS = {"true": 1.0, "false": 0.0}
+# In place of a cell whose column a row does not have.
+ABSENT = object()
+# Beyond it squares, and sums of them, leave the range of float64; below it numbers have lost digits.
+LARGEST, SMALLEST = 1e100, 2.2250738585072014e-308
 # Up to here float64 holds every whole number.
 _EXACT = 2**53
 _WHOLE = re.compile(r"[+-]?\d{1,400}")
-_WITH_COMMA = r"[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?"
-_WITH_POINT = r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:,\d{3})+"
-# So many filled cells say whether a column holds numbers.
-_LOOKED_AT = 50
+_WITH_COMMA = re.compile(r"[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?")
+_WITH_POINT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
 
 
-def _is_numeric(cells: Any) -> bool:
-    return cells.dtype.kind in "iufb"
+def is_missing(cell: Any) -> bool:
+    """Whether a cell says that there is no value."""
+    if isinstance(cell, str):
+        return cell.strip().lower() in MISSING
+    return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
-def _text(cells: Any) -> tuple[Any, Any]:
-    """Stripped text, and where a value is missing."""
-    text = cells.astype(str).str.strip()
-    return text, cells.isna() | text.str.lower().isin(MISSING)
+def read_number(cell: Any) -> float | None:
+    """The number that a cell is, finite or not; None if it is none."""
+    if isinstance(cell, (int, float)):
+        try:
+            return float(cell)
+        except OverflowError:
+            return math.inf
+    if not isinstance(cell, str) or "_" in cell:
+        return None
+    try:
+        return float(cell)
+    except ValueError:
+        return TRUTHS.get(cell.strip().lower())
 
 
-def filled_cells(cells: Any) -> Any:
-    """The first cells that are not empty, as text: enough to say what a column holds."""
-    text, missing = _text(cells)
-    return text[~missing].head(_LOOKED_AT)
+def read_value(cell: Any, marks: str = ".") -> tuple[float, str]:
+    """The number, and the kind of trouble with it, if any; NaN where it is missing or wrong.
+
+    Parameters
+    ----------
+    cell
+        Text, or a value of JSON.
+    marks
+        The decimal marks that numbers may have.
+
+    Examples
+    --------
+    >>> read_value("1.5"), read_value("1,5", ","), read_value("true"), read_value("1.5", ",")[1]
+    ((1.5, ''), (1.5, ''), (1.0, ''), 'other mark')
+    """
+    if type(cell) is str:
+        if marks != ".":
+            cell = cell.strip()
+            if "." not in marks and mark_in(cell) == ".":
+                return math.nan, "other mark"  # 1.234 may well be a thousand and more
+            cell = with_point(cell)
+        try:
+            number = float(cell)
+        except ValueError:
+            pass
+        else:
+            if (SMALLEST <= abs(number) < _EXACT or number == 0) and "_" not in cell:
+                return number, ""
+    if is_missing(cell):
+        return math.nan, ""
+    if cell is ABSENT:
+        return math.nan, "no such column"
+    number = read_number(cell)
+    if number is None:
+        return math.nan, "not a number"
+    if math.isnan(number):
+        return math.nan, ""
+    if abs(number) > LARGEST:
+        return math.nan, "too large"
+    if 0 < abs(number) < SMALLEST:
+        return 0.0, "too small"
+    whole = cell if isinstance(cell, int) else int(cell) if isinstance(cell, str) and _WHOLE.fullmatch(cell) else None
+    return number, "digits" if whole is not None and whole != int(number) else ""
 
 
-def why_no_numbers(pandas: Any, cells: Any, separator: str) -> str:
-    """Why a column's first rows are not numbers; empty where they are."""
-    if _is_numeric(cells):
-        return ""
-    if cells.dtype.kind in "mM":
-        return "it holds times"
-    filled = filled_cells(cells)
-    if not len(filled):
-        return f"it holds no value in its first {len(cells)} rows"
-    if separator != ",":
-        filled = filled.mask(filled.str.fullmatch(_WITH_COMMA), "0")
-    wrong = pandas.to_numeric(filled, errors="coerce").isna()
-    if not wrong.any():
-        return ""
-    return f"{shorten(str(cells[wrong.idxmax()]))} in row {int(wrong.idxmax()) + 1} is not a number"
+def bounds(kind: str, cell: Any) -> tuple[Any, ...]:
+    """What else is named in a sentence about a cell."""
+    found = {"too large": (LARGEST,), "too small": (SMALLEST,)}
+    return (int(read_number(cell) or 0),) if kind == "digits" else found.get(kind, ())
+
+
+def read_column(cells: Cells, marks: str = ".") -> tuple[np.ndarray, list[tuple[int, str]]]:
+    """As `read_value` of every cell, and faster; the places of troubles with their kinds.
+
+    Examples
+    --------
+    >>> values, troubles = read_column(["1", "", "x", "2.5"])
+    >>> values.tolist(), troubles
+    ([1.0, nan, nan, 2.5], [(2, 'not a number')])
+    """
+    if isinstance(cells, np.ndarray):
+        values, doubtful = cells, _doubtful(cells)
+    else:
+        try:
+            if "." not in marks or any(type(cell) is str and "_" in cell for cell in cells):
+                raise ValueError("one by one")
+            values = np.array([float(cell) if cell is not None and cell != "" else math.nan for cell in cells], float)
+        except (ValueError, TypeError, OverflowError):
+            read = [read_value(cell, marks) for cell in cells]
+            found = [(place, kind) for place, (_, kind) in enumerate(read) if kind]
+            return np.array([value for value, _ in read], float), found
+        doubtful = _doubtful(values) | (np.abs(values) >= _EXACT)
+    troubles = []
+    for place in np.flatnonzero(doubtful).tolist():
+        cell = float(cells[place]) if isinstance(cells, np.ndarray) else cells[place]
+        values[place], kind = read_value(cell, marks)
+        if kind:
+            troubles.append((place, kind))
+    return values, troubles
+
+
+def _doubtful(values: np.ndarray) -> np.ndarray:
+    return (np.abs(values) > LARGEST) | ((np.abs(values) < SMALLEST) & (values != 0))
 
 
 def mark_in(text: str) -> str:
     """The decimal mark of a number; empty if it has none, or is none."""
-    if re.fullmatch(_WITH_COMMA, text):
+    if _WITH_COMMA.fullmatch(text):
         return ","
-    return "." if re.fullmatch(_WITH_POINT, text) else ""
+    return "." if _WITH_POINT.fullmatch(text) else ""
 
 
 def with_point(text: str) -> str:
     """A number with a decimal comma, with a point in its place; anything else as it is."""
-    return text.replace(",", ".") if mark_in(text) == "," else text
+    return text.replace(",", ".") if "," in text and mark_in(text) == "," else text
 
 
-def decimal_mark(cells: Iterable[str], separator: str) -> str | None:
-    r"""The mark of the first number that has one; empty without any; None if its comma may as well separate thousands.
+def decimal_marks(cells: Iterable[str], separator: str) -> tuple[str, str]:
+    r"""The decimal marks that numbers may have, and a number whose comma may as well separate thousands.
+
+    The mark of the first number that has one is that of all. Tables with semicolons come from where the comma is
+    decimal; with tabs a comma may separate thousands.
 
     Examples
     --------
-    >>> decimal_mark(["5", "1,5"], ";"), decimal_mark(["5"], ";"), decimal_mark(["1,500", "2,250"], "\t")
-    (',', '', None)
+    >>> decimal_marks(["5", "1,5"], ";"), decimal_marks(["5"], ";"), decimal_marks(["1,500", "2,250"], "\t")
+    ((',', ''), (',.', ''), ('.', '1,500'))
     """
+    if separator == ",":
+        return ".", ""
     marked = [(cell, mark) for cell in cells if (mark := mark_in(cell))]
     if not marked:
-        return ""
-    first = marked[0][1]
-    # Tables with semicolons come from where the comma is decimal; those with tabs come from everywhere.
-    if first == "," and separator == "\t" and all(re.fullmatch(_THOUSANDS, one) for one, mark in marked if mark == ","):
-        return None
-    return first
-
-
-@dataclass
-class Numbers:
-    """Reads the cells of one file as numbers; all of them have the same decimal mark.
-
-    A decimal comma is understood where columns are separated by something else.
-    """
-
-    pandas: Any
-    path: Path
-    separator: str
-    named: bool = True  # whether the columns were chosen by name
-    mark: str = ""  # unknown until a number has one
-
-    def read(self, cells: Any, name: str, row: int) -> np.ndarray:
-        """Values, NaN where missing; `row` is the number of the first one."""
-        values, wrong = self.parse(cells, name, row)
-        if wrong.any():
-            at = int(wrong.argmax())
-            others = "" if self.named else ", or name the columns to forecast with --column"
-            raise TableError(
-                f"{self.path}, row {row + at}, column {name!r}: {shorten(cells.iloc[at])} is not a number; correct it, "
-                f"leave the cell empty if the value is missing, delete the row if it is no sample (a total, a unit)"
-                f"{others}."
-            )
-        self._check_size(values, name, row)
-        self.check_digits(cells, values, name, row)
-        return values
-
-    def parse(self, cells: Any, name: str, row: int) -> tuple[np.ndarray, np.ndarray]:
-        """Values, NaN where there is none, and where there is something else."""
-        if _is_numeric(cells):
-            return cells.to_numpy(dtype=float, na_value=np.nan), np.zeros(len(cells), bool)
-        text, missing = _text(cells)
-        if self.separator != ",":
-            text = self._with_points(text, name, row)
-        values = self.pandas.to_numeric(text.where(~missing), errors="coerce").to_numpy(dtype=float, copy=True)
-        known = ~np.isnan(values)
-        # pandas says what is a number, but rounds the last digits of long ones wrongly; Python does not.
-        values[known] = [float(cell) for cell in text.to_numpy(dtype=object)[known]]
-        return values, ~known & ~missing.to_numpy(dtype=bool)
-
-    def _with_points(self, text: Any, name: str, row: int) -> Any:
-        comma, point = text.str.fullmatch(_WITH_COMMA), text.str.fullmatch(_WITH_POINT)
-        marked = (comma | point).to_numpy(dtype=bool)
-        if not self.mark and marked.any():
-            mark = decimal_mark(text[marked], self.separator)
-            if mark is None:
-                at = int(marked.argmax())
-                raise TableError(
-                    f"{self.path}, row {row + at}, column {name!r}: the comma of {shorten(str(text.iloc[at]))} may "
-                    f"be a decimal comma or separate thousands; write numbers with a decimal point."
-                )
-            self.mark = mark
-        other = (point if self.mark == "," else comma).to_numpy(dtype=bool)
-        if other.any():
-            at = int(other.argmax())
-            found, before = ("point", "comma") if self.mark == "," else ("comma", "point")
-            raise TableError(
-                f"{self.path}, row {row + at}, column {name!r}: {shorten(str(text.iloc[at]))} has a {found}, but "
-                f"numbers before it have a decimal {before}; write all numbers alike, without separators of thousands."
-            )
-        return text.where(~comma, text.str.replace(",", ".", regex=False))
-
-    def _check_size(self, values: np.ndarray, name: str, row: int) -> None:
-        large = np.abs(values) > _LARGEST
-        if not large.any():
-            return
-        at = int(large.argmax())
-        place = f"{self.path}, row {row + at}, column {name!r}"
-        if np.isinf(values[at]):
-            raise TableError(f"{place} is infinite; correct it, or leave the cell empty.")
-        raise TableError(
-            f"{place}: {values[at]:g} is beyond {_LARGEST:g}, and squares of such numbers are infinite; correct it, or "
-            f"divide the column by a constant."
-        )
-
-    def check_digits(self, cells: Any, values: np.ndarray, name: str, row: int) -> None:
-        """Whole numbers that float64 does not have are not rounded without a word."""
-        for at in np.flatnonzero(np.abs(values) >= _EXACT).tolist():
-            text = str(cells.iloc[at]).strip()
-            if _WHOLE.fullmatch(text) and int(text) != int(values[at]):
-                raise TableError(
-                    f"{self.path}, row {row + at}, column {name!r}: {text[:60]} has more digits than a float64, "
-                    f"which would hold {int(values[at])}; subtract a constant from the column, or divide it by one."
-                )
+        return (",." if separator == ";" else "."), ""
+    first, mark = marked[0]
+    commas = [cell for cell, one in marked if one == ","]
+    if mark == "," and separator == "\t" and all(_THOUSANDS.fullmatch(one) for one in commas):
+        return ".", first
+    return mark, ""

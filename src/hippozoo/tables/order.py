@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Sequence
 
 import numpy as np
+
+from hippozoo.tables.stacked import panel_option
 
 __all__ = ["order_problem"]
 
@@ -13,9 +15,9 @@ _STACKED = "if the table stacks several series, "
 
 
 def order_problem(
-    times: np.ndarray, before: np.ndarray, *, wall_clock: bool = False, time_of_day: str = "", series: str = ""
-) -> tuple[int, str] | None:
-    """The first time that is not later than the one before it, and what to say of it; None where all rise.
+    times: np.ndarray, before: np.ndarray, *, wall_clock: bool = False, series: Sequence[str] = ()
+) -> tuple[int, str, str] | None:
+    """The first time that is not later than the one before it, the kind of trouble and what to do; None if all rise.
 
     Parameters
     ----------
@@ -25,16 +27,13 @@ def order_problem(
         The times of the last rows before these, at most two.
     wall_clock
         Whether they are dates that name no zone, which come again when clocks are put back.
-    time_of_day
-        A column that holds times of day or hours, if the table has one.
     series
-        A column that tells rows of the same time apart, if the table has one.
+        The columns that tell rows of the same time apart, if the table has such.
 
     Examples
     --------
-    >>> at, said = order_problem(np.array([5.0, 6.0, 1.0, 7.0]), before=np.array([4.0]))
-    >>> at, said[-36:]
-    (2, 'correct its time, or delete the row.')
+    >>> order_problem(np.array([5.0, 6.0, 1.0, 7.0]), before=np.array([4.0]))
+    (2, 'earlier time', 'the next row goes on after the one before; correct its time, or delete the row')
     """
     known = np.concatenate([before, times])
     steps = np.diff(known)
@@ -43,23 +42,21 @@ def order_problem(
         return None
     at = int(late[0])
     stacked = _STACKED + (
-        f"which {series!r} tells apart, pass --panel {shlex.quote(series)}"
+        f"which {', '.join(map(repr, series))} tells apart, pass {panel_option(series)}"
         if series
         else "name the column that tells them apart with --panel, or give each a column of its own"
     )
-    relation = "the same time as" if steps[at - 1] == 0 else "an earlier time than"
+    kind = "same time" if steps[at - 1] == 0 else "earlier time"
     if wall_clock and _clocks_put_back(known, late):
         advice = (
-            "; if clocks were put back here, write times with their offset, as 2024-10-27 02:00+02:00, or in UTC; "
+            "if clocks were put back here, write times with their offset, as 2024-10-27 02:00+02:00, or in UTC; "
             "else keep one row per time"
         )
-    elif steps[at - 1] == 0:
-        advice = f"; keep one row per time, or, {stacked}"
-        if time_of_day:
-            advice = f"; column {time_of_day!r} holds times of day: join the two into one column, as 2024-01-31 12:00"
+    elif kind == "same time":
+        advice = f"keep one row per time, or, {stacked}"
     else:
         advice = _advice_on_going_back(known, at, stacked)
-    return at - len(before), f"is {relation} the row before{advice}."
+    return at - len(before), kind, advice
 
 
 def _clocks_put_back(known: np.ndarray, late: np.ndarray) -> bool:
@@ -73,13 +70,13 @@ def _clocks_put_back(known: np.ndarray, late: np.ndarray) -> bool:
 def _advice_on_going_back(known: np.ndarray, at: int, stacked: str) -> str:
     after = known[at + 1 :]
     if (np.diff(known) < 0).all() and len(known) > 2:
-        return ": the rows run backwards; sort them by time, the oldest first"
+        return "the rows run backwards: sort them by time, the oldest first"
     if len(after) and after[0] > known[at - 1]:
         # A row before all others would be sorted to the front, and what follows it would be one long gap.
         advice = "correct its time, or delete the row"
         if known[at] > known[0]:
             advice = "correct its time, or sort the rows by time if it came late"
-        return f", and the next row goes on after that one; {advice}"
+        return f"the next row goes on after the one before; {advice}"
     if at > 1 and known[at] > known[at - 2] and len(after) and after.max() < known[at - 1]:
-        return ", and so are all after it; correct the time of the row before, or delete that row"
-    return f"; sort the rows by time, or, {stacked}"
+        return "so are all after it: correct the time of the row before, or delete that row"
+    return f"sort the rows by time, or, {stacked}"

@@ -1,28 +1,31 @@
-"""A table that stacks several series, told apart by a column of names, as one column for each."""
+"""A table that stacks several series, told apart by columns of names, as one column for each."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from hippozoo._arguments import shorten
-from hippozoo.tables.csv_file import open_csv
-from hippozoo.tables.numbers import Numbers, why_no_numbers
-from hippozoo.tables.parquet_file import open_parquet
-from hippozoo.tables.problem import TableError
-from hippozoo.tables.table import CHUNK_ROWS, import_pandas
-from hippozoo.tables.times import holds_dates, times_for
-from hippozoo.tables.truths import as_numbers, holds_truths
+from hippozoo._internal.arguments import shorten
+from hippozoo.tables.schema import series_label
+from hippozoo.tables.table import CHUNK_ROWS, Rows, Table, open_table, read_rows
+from hippozoo.tables.trouble import Place, TableError, Trouble
 
-__all__ = ["spread_panel"]
+__all__ = ["read_panel", "shared_by_row"]
 
 
-def spread_panel(
-    path: str | Path, series: str, column: str | None, time: str | None, wide: Path
-) -> tuple[tuple[str, ...], str | None]:
-    r"""Write a stacked table as a wide CSV file; give the names of its series, and the column of times.
+def read_panel(
+    path: str | Path,
+    series: Sequence[str],
+    column: str | None = None,
+    time: str | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    *,
+    find_time: bool = True,
+    inputs: Sequence[str] = (),
+) -> Table:
+    r"""A stacked table as a wide one, with a column for each series.
 
     With times, a row of the wide table is a time; without, series are aligned at their ends.
 
@@ -31,91 +34,135 @@ def spread_panel(
     path
         The stacked table, as of `read_table`.
     series
-        The column that names the series of each row.
+        The columns that name the series of each row.
     column
         The column of numbers; None if there is only one.
     time
         The column of times; None for the column of dates, if there is one.
-    wide
-        The file to write.
+    chunk_rows
+        Rows per chunk.
+    find_time
+        Whether to look for a column of times where none is named.
+    inputs
+        Further columns of numbers, in which all series agree; they stand after the series in each row.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     path, wide = Path(folder) / "stacked.csv", Path(folder) / "wide.csv"
+    ...     path = Path(folder) / "stacked.csv"
     ...     _ = path.write_text("shop,sold\na,1\na,2\nb,7\n")
-    ...     found = spread_panel(path, "shop", None, None, wide)
-    ...     print(wide.read_text().split())
-    ['a,b', '1.0,', '2.0,7.0']
-    >>> found
-    (('a', 'b'), None)
+    ...     table = read_panel(path, ["shop"])
+    ...     rows, _ = next(table.chunks)
+    >>> table.columns, rows.values.tolist()
+    (('a', 'b'), [[1.0, nan], [2.0, 7.0]])
     """
-    pandas, path = import_pandas(), Path(path)
-    if not path.is_file():
-        raise TableError(f"{path}: there is no such file; check the path.")
-    if path.suffix.lower() in (".parquet", ".pq"):
-        separator, frames = ",", open_parquet(path, CHUNK_ROWS)
-    else:
-        separator, frames = open_csv(pandas, path, CHUNK_ROWS, [])
-    parts = [frame for frame, _ in frames]
-    if not parts:
-        raise TableError(f"{path} has a header and no rows; pass a table with rows.")
-    frame = pandas.concat(parts, ignore_index=True)
-    names = [str(name) for name in frame.columns]
-    for name in (series, column, time):
-        if name is not None and name not in names:
-            raise TableError(f"{path} has no column {name!r}; it has {', '.join(map(repr, names[:20]))}.")
-    frame = as_numbers(frame, [name for name in names if name != series and holds_truths(frame[name])])
-    numbers = Numbers(pandas, path, separator)
-    rest = [name for name in names if name not in (series, column)]
-    if time is None:
-        dates = [name for name in rest if holds_dates(pandas, path, name, frame[name], numbers)]
-        time = dates[0] if len(dates) == 1 else None
-    if column is None:
-        fitting = [n for n in rest if n != time and not why_no_numbers(pandas, frame[n], separator)]
-        if len(fitting) != 1:
-            raise TableError(
-                f"{path} has {len(fitting)} columns of numbers beside {series!r}"
-                f"{': ' + ', '.join(map(repr, fitting[:20])) if fitting else ''}; name one with --column."
-            )
-        column = fitting[0]
-    labels = frame[series].astype(str).str.strip()
-    if (labels == "").any() or frame[series].isna().any():
-        row = int(((labels == "") | frame[series].isna()).to_numpy().argmax()) + 1
-        raise TableError(f"{path}, row {row}, column {series!r} is empty; name the series of every row.")
-    values = numbers.read(frame[column], column, 1)
-    return _spread(pandas, path, labels, values, None if time is None else frame[time], time, numbers, wide)
+    source, size = str(path), Path(path).stat().st_size if Path(path).exists() else 0
+    chosen = [] if column is None else [column, *inputs]
+    found, pieces = open_table(path, chosen, time, chunk_rows, find_time=find_time, source=source, series=series)
+    targets = [name for name in found.schema.columns if name not in inputs]
+    if len(targets) != 1:
+        names = ", ".join(map(repr, targets[:20]))
+        more = (f"{', '.join(map(repr, series))}: {names}",)
+        raise TableError(Trouble("panel numbers", Place(source), len(targets), more=more))
+    if inputs and column is None:
+        chosen = [*targets, *inputs]
+        found, pieces = open_table(path, chosen, time, chunk_rows, find_time=find_time, source=source, series=series)
+    schema = found.schema
+    labels: list[str] = []
+    parts: list[Rows] = []
+    row = 1
+    for cells, _ in pieces:
+        part = read_rows(schema, cells, row, source)
+        named = [series_label(one) for one in zip(*(cells[name] for name in series), strict=True)]
+        if not all(named):
+            place = Place(source, row=row + named.index(""), column=series[0])
+            raise TableError(Trouble("no series", place))
+        labels += named
+        parts.append(part)
+        row += len(named)
+    order = {name: k for k, name in enumerate(dict.fromkeys(labels))}
+    place = np.array([order[name] for name in labels])
+    times = None if schema.time is None else np.concatenate([one.times for one in parts if one.times is not None])
+    offsets = np.concatenate([one.offsets for one in parts if one.offsets is not None]) if schema.zoned else None
+    wide = _spread(place, np.concatenate([one.values for one in parts]), times, offsets, labels, source, inputs)
+    total = len(wide.values)
+    chunks = (
+        (
+            Rows(
+                k + 1,
+                None if wide.times is None else wide.times[k : k + chunk_rows],
+                wide.values[k : k + chunk_rows],
+                None if wide.offsets is None else wide.offsets[k : k + chunk_rows],
+            ),
+            size * min(k + chunk_rows, total) // total,
+        )
+        for k in range(0, total, chunk_rows)
+    )
+    return Table(tuple(order), schema.dates, size, chunks, found.left_out, schema.time, found.notes)
 
 
 def _spread(
-    pandas: Any,
-    path: Path,
-    labels: Any,
+    series: np.ndarray,
     values: np.ndarray,
-    cells: Any,
-    time: str | None,
-    numbers: Numbers,
-    wide: Path,
-) -> tuple[tuple[str, ...], str | None]:
-    tall = pandas.DataFrame({"label": labels, "value": values})
-    if cells is None:
-        tall["place"] = tall.groupby("label").cumcount(ascending=False) * -1
+    times: np.ndarray | None,
+    offsets: np.ndarray | None,
+    labels: Sequence[str],
+    source: str,
+    inputs: Sequence[str],
+) -> Rows:
+    """One row for each time, or counted from the end of each series; one column for each series, then the inputs."""
+    count = int(series.max()) + 1
+    if times is None:
+        lengths = np.bincount(series, minlength=count)
+        seen = np.zeros(count, int)
+        rows = np.empty(len(series), int)
+        for k, one in enumerate(series.tolist()):
+            rows[k] = lengths.max() - lengths[one] + seen[one]
+            seen[one] += 1
+        clock = None
     else:
-        tall["place"] = times_for(pandas, path, str(time), cells, numbers).read(cells, 1)[0]
-        twice = tall.duplicated(["label", "place"]).to_numpy()
-        if twice.any():
-            at = int(twice.argmax())
+        clock, rows = np.unique(times, return_inverse=True)
+    cell = rows * count + series
+    _, first = np.unique(cell, return_index=True)
+    if len(first) < len(cell):
+        again = int(np.setdiff1d(np.arange(len(cell)), first)[0])
+        when = (
+            "" if times is None else np.datetime64(int(times[again]), "s") if abs(times[again]) > 1e8 else times[again]
+        )
+        raise TableError(
+            Trouble("series again", Place(source, row=again + 1), str(when), more=(shorten(labels[again]),))
+        )
+    wide = np.full((int(rows.max()) + 1, count), np.nan)
+    wide[rows, series] = values[:, 0]
+    if inputs:
+        shared, wrong = shared_by_row(rows, values[:, 1:])
+        if wrong is not None:
+            at, column = wrong
             raise TableError(
-                f"{path}, row {at + 1}: series {shorten(str(labels.iloc[at]))} has had a row at "
-                f"{shorten(str(cells.iloc[at]))} before; keep one row per series and time."
+                Trouble(
+                    "series differ", Place(source, row=at + 1, column=inputs[column]), f"{values[at, 1 + column]:g}"
+                )
             )
-    order = tuple(dict.fromkeys(labels.tolist()))
-    spread = tall.pivot(index="place", columns="label", values="value").sort_index()[list(order)]
-    if cells is not None:
-        words = dict(zip(tall["place"].tolist(), cells.astype(str).tolist(), strict=True))
-        while time in order:
-            time = f"{time} "
-        spread.insert(0, time, [words[place] for place in spread.index])
-    spread.to_csv(wide, index=False)
-    return order, time
+        wide = np.concatenate([wide, shared], axis=1)
+    zones = None
+    if offsets is not None and clock is not None:
+        zones = np.empty(len(clock))
+        zones[rows] = offsets
+    return Rows(1, clock, wide, zones)
+
+
+def shared_by_row(rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple[int, int] | None]:
+    """Values of each row, in which all that share it agree; and the place of the first that does not.
+
+    Examples
+    --------
+    >>> shared_by_row(np.array([0, 0, 1]), np.array([[5.0], [np.nan], [6.0]]))[0].tolist()
+    [[5.0], [6.0]]
+    """
+    found = np.full((int(rows.max()) + 1, values.shape[1]), np.nan)
+    known = np.isfinite(values)
+    for column in range(values.shape[1]):
+        found[rows[known[:, column]], column] = values[known[:, column], column]
+    wrong = np.argwhere(known & (found[rows] != values))
+    return found, (int(wrong[0, 0]), int(wrong[0, 1])) if len(wrong) else None

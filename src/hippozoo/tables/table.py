@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import shorten
-from hippozoo.tables.csv_file import open_csv
-from hippozoo.tables.date_parts import date_parts, holds_hours, joined_dates, why_it_counts
-from hippozoo.tables.headless import looks_like_a_row
-from hippozoo.tables.numbers import Numbers, why_no_numbers
+from hippozoo._internal.arguments import shorten
+from hippozoo.tables.date_parts import join_parts
+from hippozoo.tables.infer import LOOKED_AT, Inferred, infer
+from hippozoo.tables.numbers import Cells, read_column
 from hippozoo.tables.order import order_problem
-from hippozoo.tables.parquet_file import NAMELESS_INDEX, open_parquet
-from hippozoo.tables.problem import TableError
-from hippozoo.tables.time_column import time_column
-from hippozoo.tables.times import Times, holds_dates, holds_times_of_day, times_for
-from hippozoo.tables.truths import all_as_numbers, as_numbers, holds_truths
+from hippozoo.tables.parquet_file import open_parquet
+from hippozoo.tables.records import Form
+from hippozoo.tables.schema import Schema, cell_trouble, time_trouble
+from hippozoo.tables.stacked import stacked_series
+from hippozoo.tables.text_file import open_text
+from hippozoo.tables.trouble import KINDS, Place, TableError, Trouble
 
-__all__ = ["CHUNK_ROWS", "Rows", "Table", "import_pandas", "read_table"]
+__all__ = ["CHUNK_ROWS", "Rows", "Table", "open_table", "read_rows", "read_table"]
 
 CHUNK_ROWS = 65_536
-_SUFFIXES = {".csv": "csv", ".txt": "csv", ".tsv": "csv", ".gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_TEXT = frozenset({".csv", ".txt", ".tsv", ".dat", ".log", ".jsonl", ".ndjson", ".json", ".gz", ""})
+_PARQUET = frozenset({".parquet", ".pq"})
+
+Piece = tuple[dict[str, Cells], int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +79,7 @@ class Table:
     time
         The column of times, if there is one.
     notes
-        What was skipped, and what looks wrong; complete once all chunks were read.
+        What was skipped, and what looks wrong, lost times first; complete once all chunks were read.
 
     Examples
     --------
@@ -88,9 +91,9 @@ class Table:
     dates: bool
     size: int
     chunks: Iterator[tuple[Rows, int]]
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, Trouble] = field(default_factory=dict)
     time: str | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: list[Trouble] = field(default_factory=list)
 
 
 def read_table(
@@ -100,25 +103,28 @@ def read_table(
     chunk_rows: int = CHUNK_ROWS,
     *,
     find_time: bool = False,
+    name: str = "",
 ) -> Table:
     r"""Open a table; its chunks come with the number of bytes read so far, and a file may be larger than memory.
 
     Parameters
     ----------
     path
-        A .csv (also .tsv, .csv.gz) or .parquet file, with a header. Columns are separated by commas, semicolons or
-        tabs; with the latter two, numbers may have a decimal comma.
+        A CSV file (also .tsv, .csv.gz), a .jsonl file of one object in each line, or a .parquet file. Columns of CSV
+        are separated by commas, semicolons, tabs or bars; but for the first, numbers may have a decimal comma.
     columns
         The columns of numbers; by default every column but the time whose first rows are numbers and do not only
         count, as an index or a year does.
     time
-        The column of times, if there is one: numbers, or dates as 2024-01-31 12:00, 20240131 or 31.1.2024. Dates such
-        as 1/2/2024 are refused unless the rows say which number is the day.
+        The column of times, if there is one: numbers, or dates as 2024-01-31 12:00, 20240131, 31.1.2024, 1998 Q1 or
+        2024-W05. Dates such as 1/2/2024 are refused unless the rows say which number is the day.
     chunk_rows
         Rows per chunk.
     find_time
         Where no `time` is named, take the column of dates for it, if the table has one and no other like it; or join
-        columns called year, month, day, hour, minute and second, as far as they are there.
+        columns called year, quarter, month, day, hour and so on, as far as they are there.
+    name
+        What to call the table in messages; its path if left out.
 
     Examples
     --------
@@ -131,174 +137,153 @@ def read_table(
     >>> table.columns, rows.values[:, 0].tolist(), np.diff(rows.times).tolist()
     (('load',), [5.0, nan, 7.0], [3600.0, 3600.0])
     """
-    pandas = import_pandas()
+    source = name or str(path)
+    found, pieces = open_table(path, columns, time, chunk_rows, find_time=find_time, source=source)
+    schema = found.schema
+    chunks = _chunks(pieces, schema, source, named=bool(columns), found=time is None and find_time)
+    size = Path(path).stat().st_size
+    return Table(schema.columns, schema.dates, size, chunks, found.left_out, schema.time, found.notes)
+
+
+def open_table(
+    path: str | Path,
+    columns: Sequence[str] = (),
+    time: str | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    *,
+    find_time: bool = False,
+    source: str = "",
+    series: Sequence[str] = (),
+) -> tuple[Inferred, Iterator[Piece]]:
+    """How a table is read, and its cells in pieces; arguments as of `read_table` and `infer`."""
     path = Path(path)
+    source = source or str(path)
     if not path.is_file():
-        raise TableError(f"{path}: there is no such file; check the path.")
+        raise TableError(Trouble("no file", Place(source)))
     if path.stat().st_size == 0:
-        raise TableError(f"{path} is empty; pass a table with a header and rows.")
-    kind = _SUFFIXES.get(path.suffix.lower())
-    if kind is None:
-        raise TableError(f"{path}: files ending in {path.suffix!r} are not read; pass a .csv or .parquet file.")
-    notes: list[str] = []
-    if kind == "csv":
-        separator, frames = open_csv(pandas, path, chunk_rows, notes)
+        raise TableError(Trouble("empty file", Place(source)))
+    suffix, skipped = path.suffix.lower(), []
+    if suffix in _PARQUET:
+        form, pieces = Form("parquet"), open_parquet(path, chunk_rows, source)
+    elif suffix in _TEXT:
+        named = [*columns, *series, *([time] if time else [])]
+        form, pieces = open_text(path, chunk_rows, named, source, skipped)
     else:
-        separator, frames = ",", open_parquet(path, chunk_rows)
-    first, progress = next(frames, (None, 0))
-    if first is None or not len(first):
-        raise TableError(f"{path} has a header and no rows; pass a table with rows.")
-    names = [str(name) for name in first.columns]
-    for name in (*columns, *([time] if time else [])):
-        if name not in names:
-            uncut = _uncut(names, kind)
-            raise TableError(f"{path} has no column {name!r}; it has {', '.join(map(repr, names[:20]))}.{uncut}")
-    numbers = Numbers(pandas, path, separator, named=bool(columns))
-    truths = [name for name in names if name != time and holds_truths(first[name])]
-    if truths:
-        first, frames = as_numbers(first, truths), all_as_numbers(frames, truths)
-    found, parts = time is None and find_time, {}
-    if found:
-        free = [name for name in names if name not in columns]
-        time = time_column(pandas, path, first, free, numbers)
-        parts = date_parts(pandas, first, free) if time is None else {}
-        if parts:
-            time = " ".join(parts.values())
-            first, frames = _with_times(pandas, first, time, parts), _all_with_times(pandas, frames, time, parts)
-    # Who names columns by their numbers knows that these are names.
-    headed_by_date = time is not None and holds_dates(pandas, path, time, pandas.Series([time]), numbers)
-    if headed_by_date or (kind == "csv" and not columns and looks_like_a_row(pandas, first, names, separator)):
-        more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-        notes.append(
-            f"the first line, {', '.join(map(repr, names[:20]))}{more}, was taken for the header; is it a row? Then "
-            f"write a line with names above it"
-        )
-    left_out = {} if columns else _without_numbers(pandas, first, [name for name in names if name != time], separator)
-    left_out |= {} if columns else dict.fromkeys(parts.values(), f"it is part of the times, {time!r}")
-    chosen = tuple(columns) or tuple(name for name in names if name != time and name not in left_out)
-    if not chosen:
-        raise TableError(
-            f"{path} has no column of numbers under its header {', '.join(map(repr, names[:20]))}: "
-            f"{'; '.join(f'{name!r}: {why}' for name, why in list(left_out.items())[:5])}. Correct these cells, delete "
-            f"rows that are no samples (units), or correct the header if it is none.{_uncut(names, kind)}"
-        )
-    notes.extend(f"{name!r} holds True and False, which are read as 1 and 0" for name in truths if name in chosen)
-    with _told_how_found(time if found else None):
-        times = None if time is None else times_for(pandas, path, time, first[time], numbers)
-    chunks = _chunks(first, progress, frames, chosen, numbers, times, found)
-    return Table(chosen, times is not None and times.dates, path.stat().st_size, chunks, left_out, time, notes)
+        raise TableError(Trouble("ending", Place(source), repr(path.suffix)))
+    first: list[Piece] = []
+    rows = 0
+    for piece in pieces:
+        first.append(piece)
+        rows += _length(piece[0])
+        if rows >= LOOKED_AT:
+            break
+    if not rows:
+        raise TableError(Trouble("no rows", Place(source)))
+    found = infer(
+        _together([cells for cells, _ in first]), form, source, columns, time, find_time=find_time, series=series
+    )
+    # What is skipped at the end of the file is known at its end.
+    skipped[:0] = found.notes
+    return found._replace(notes=skipped), chain(first, pieces)
+
+
+def _length(cells: Mapping[str, Cells]) -> int:
+    return len(next(iter(cells.values()))) if cells else 0
+
+
+def _together(pieces: Sequence[Mapping[str, Cells]]) -> Mapping[str, Cells]:
+    if len(pieces) == 1:
+        return pieces[0]
+    return {name: [cell for piece in pieces for cell in piece[name]] for name in pieces[0]}
+
+
+def read_rows(schema: Schema, cells: Mapping[str, Cells], row: int, source: str, *, named: bool = True) -> Rows:
+    """A piece of a table as numbers; the first cell that is wrong is refused with its row.
+
+    Parameters
+    ----------
+    schema
+        How it is read.
+    cells
+        The piece.
+    row
+        The number of its first row.
+    source
+        For messages.
+    named
+        Whether the columns were named; else that is part of the advice.
+    """
+    times, offsets = _times(schema, cells, row, source)
+    values = np.empty((_length(cells), len(schema.columns)))
+    for c, name in enumerate(schema.columns):
+        values[:, c], troubles = read_column(cells[name], schema.marks)
+        if troubles:
+            at, kind = troubles[0]
+            trouble = cell_trouble(kind, Place(source, row=row + at, column=name), cells[name][at])
+            if kind == "not a number" and not named:
+                trouble = trouble._replace(advice=f"{KINDS[kind][2]}, or name the columns to forecast with --column")
+            raise TableError(trouble)
+    return Rows(row, times, values, offsets)
+
+
+def _times(
+    schema: Schema, cells: Mapping[str, Cells], row: int, source: str
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    if schema.times is None:
+        return None, None
+    written: Sequence[Any] = _time_cells(schema, cells)
+    read = schema.times.reader()
+    moments = [read(cell) for cell in written]
+    for at, (cell, moment) in enumerate(zip(written, moments, strict=True)):
+        trouble = time_trouble(schema, cell, moment, Place(source, row=row + at))
+        if trouble is not None:
+            raise TableError(trouble)
+    known = [moment for moment in moments if moment is not None]
+    times = np.array([moment[0] for moment in known], float)
+    if not schema.dates:
+        _, troubles = read_column(written, ",.")
+        if troubles:
+            at, kind = troubles[0]
+            raise TableError(cell_trouble(kind, Place(source, row=row + at, column=schema.time or ""), written[at]))
+    return times, np.array([moment[1] for moment in known], float) if schema.zoned else None
+
+
+def _time_cells(schema: Schema, cells: Mapping[str, Cells]) -> Sequence[Any]:
+    """What stands for the time of each row."""
+    if not schema.parts:
+        return list(cells[schema.time or ""])
+    return [join_parts(schema.parts, one) for one in zip(*(cells[name] for name in schema.parts), strict=True)]
 
 
 def _chunks(
-    frame: Any,
-    done: int,
-    frames: Iterator[tuple[Any, int]],
-    columns: tuple[str, ...],
-    numbers: Numbers,
-    times: Times | None,
-    found: bool,
+    pieces: Iterator[Piece], schema: Schema, source: str, *, named: bool, found: bool
 ) -> Iterator[tuple[Rows, int]]:
     row, before = 1, np.empty(0)
-    while frame is not None:
-        moments = offsets = None
-        if times is not None:
-            with _told_how_found(times.name if found else None):
-                moments, offsets = times.read(frame[times.name], row)
-                wall_clock = times.dates and offsets is None
-                problem = order_problem(moments, before, wall_clock=wall_clock)
-                if problem:
-                    # What else may tell the rows apart is looked for only where it is needed.
-                    others = [name for name in map(str, frame) if name != times.name]
-                    clock, series = _clock(numbers.pandas, frame, others), _series(frame, times.name, others, numbers)
-                    problem = (
-                        order_problem(moments, before, wall_clock=wall_clock, time_of_day=clock, series=series)
-                        or problem
-                    )
-                    at, said = problem
-                    cell = shorten(str(frame[times.name].iloc[at]))
-                    raise TableError(f"{numbers.path}, row {row + at}, column {times.name!r}: {cell} {said}")
-            before = np.concatenate([before, moments])[-2:]
-        values = np.column_stack([numbers.read(frame[name], name, row) for name in columns])
-        yield Rows(row, moments, values, offsets), done
-        row += len(frame)
-        frame, done = next(frames, (None, 0))
+    for cells, done in pieces:
+        try:
+            rows = read_rows(schema, cells, row, source, named=named)
+            if rows.times is not None:
+                _demand_order(rows, before, schema, cells, source)
+                before = np.concatenate([before, rows.times])[-2:]
+        except TableError as error:
+            if not found or error.trouble is None or error.trouble.place.column != schema.time:
+                raise
+            said = error.trouble.advice or KINDS[error.trouble.kind][2]
+            more = "--time names another column of times, and --no-time takes the rows as even steps"
+            raise TableError(error.trouble._replace(advice=f"{said}; {more}")) from None
+        yield rows, done
+        row += len(rows.values)
 
 
-def _clock(pandas: Any, frame: Any, names: list[str]) -> str:
-    """A column of times of day, or of hours; empty without one."""
-    found = (n for n in names if holds_times_of_day(frame[n]) or holds_hours(pandas, n, frame[n]))
-    return next(found, "")
-
-
-def _series(frame: Any, time: str, names: list[str], numbers: Numbers) -> str:
-    """A column that names the series of each row: few names that come again, and each only once at a time."""
-    fitting = [
-        name
-        for name in names
-        if 1 < frame[name].nunique() <= len(frame) / 2 and not frame.duplicated([time, name]).any()
-    ]
-    # Names are words more often than numbers, and measured numbers may differ at every time by chance.
-    words = [name for name in fitting if why_no_numbers(numbers.pandas, frame[name], numbers.separator)]
-    return next(iter(words or [name for name in fitting if _are_whole(numbers.pandas, frame[name])]), "")
-
-
-def _are_whole(pandas: Any, cells: Any) -> bool:
-    values = pandas.to_numeric(cells, errors="coerce").to_numpy(dtype=float)
-    return bool((values == np.floor(values)).all())
-
-
-def _with_times(pandas: Any, frame: Any, name: str, parts: Mapping[str, str]) -> Any:
-    return frame.assign(**{name: joined_dates(pandas, frame, parts)})
-
-
-def _all_with_times(
-    pandas: Any, frames: Iterator[tuple[Any, int]], name: str, parts: Mapping[str, str]
-) -> Iterator[tuple[Any, int]]:
-    for frame, done in frames:
-        yield _with_times(pandas, frame, name, parts), done
-
-
-def import_pandas() -> Any:
-    """The library pandas, or a sentence on how to get it."""
-    try:
-        import pandas
-    except ModuleNotFoundError:
-        raise ImportError("tables are read by pandas, which is not installed; pip install 'hippozoo[data]'") from None
-    return pandas
-
-
-@contextmanager
-def _told_how_found(name: str | None) -> Iterator[None]:
-    """Add to what is wrong with a column of times that nobody named it, and how to go on without it."""
-    try:
-        yield
-    except TableError as error:
-        if name is None:
-            raise
-        raise TableError(
-            f"{error} Column {name!r} was taken for the times because it holds dates; --time names another, and "
-            f"--no-time takes the rows as even steps."
-        ) from None
-
-
-def _uncut(names: list[str], kind: str) -> str:
-    told = " Columns are cut at commas, semicolons or tabs, and its header has none of them."
-    return told if kind == "csv" and len(names) == 1 and len(names[0].split()) > 1 else ""
-
-
-def _without_numbers(pandas: Any, frame: Any, names: list[str], separator: str) -> dict[str, str]:
-    reasons = {
-        name: "it is an index of pandas; name it with --column to forecast it"
-        if name.startswith(NAMELESS_INDEX) or _counts_rows(name, frame[name])
-        else why_no_numbers(pandas, frame[name], separator) or why_it_counts(pandas, name, frame[name])
-        for name in names
-    }
-    if len(reasons) and all(reasons.values()):
-        # Where nothing else is left, what counts is all there is to forecast.
-        reasons = {name: why_no_numbers(pandas, frame[name], separator) for name in names}
-    return {name: why for name, why in reasons.items() if why}
-
-
-def _counts_rows(name: str, cells: Any) -> bool:
-    """Whether it is what pandas writes into a CSV file before the first column, without a name: 0, 1, 2."""
-    return name == "Unnamed: 0" and cells.astype(str).str.strip().tolist() == list(map(str, range(len(cells))))
+def _demand_order(rows: Rows, before: np.ndarray, schema: Schema, cells: Mapping[str, Cells], source: str) -> None:
+    assert rows.times is not None
+    wall_clock = schema.dates and rows.offsets is None
+    problem = order_problem(rows.times, before, wall_clock=wall_clock)
+    if problem is None:
+        return
+    # What else may tell the rows apart is looked for only where it is needed.
+    names = [name for name in cells if name not in (schema.time, *schema.parts)]
+    series = stacked_series(rows.times.tolist(), cells, names)
+    at, kind, advice = order_problem(rows.times, before, wall_clock=wall_clock, series=series) or problem
+    given = shorten(str(_time_cells(schema, cells)[at]))
+    raise TableError(Trouble(kind, Place(source, row=rows.first + at, column=schema.time or ""), given, advice))

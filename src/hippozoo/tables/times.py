@@ -1,230 +1,265 @@
-"""Cells as times: numbers, or dates whose order of day and month is certain."""
+"""Which column holds the times, and how they are written, from the first rows."""
 
 from __future__ import annotations
 
-import re
-import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hippozoo._arguments import shorten
-from hippozoo.tables.numbers import Numbers, filled_cells, why_no_numbers
-from hippozoo.tables.problem import TableError
+from hippozoo._internal.arguments import shorten
+from hippozoo.tables.date_parts import date_parts, holds_hours, join_parts
+from hippozoo.tables.dates import CLOCKS, Moment, date_format, time_reader
+from hippozoo.tables.numbers import LARGEST, Cells, is_missing, read_number, with_point
+from hippozoo.tables.trouble import Place, TableError, Trouble
 
-__all__ = [
-    "Kind",
-    "Times",
-    "holds_dates",
-    "holds_times_of_day",
-    "is_short_date",
-    "is_time_of_day",
-    "may_be_date",
-    "times_for",
-    "year_first",
-]
+__all__ = ["Found", "Times", "find_times", "moments_of"]
 
-Kind = Literal["numbers", "digits", "dates", "day first", "month first"]
-
-# Dates written as one whole number, by their length; ten digits would be seconds since 1970 as often as hours.
-_DIGITS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
-_SENSIBLE = (1800, 2200)
-# 31.1.2024, 01/31/24 and their like; what follows is the time of day.
-_SHORT = re.compile(r"^(\d{1,2})(\.\s?|[/ -])(\d{1,2})(?:\.\s?|[/ -])(\d{4}|\d{2})(?!\d)(.*)$")
-_SHORT_ANYWHERE = r"\b\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})\b"
-_CLOCK = re.compile(r"^\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s*[apAP][mM])?$")
-_YEAR = r"(?<!\d)(?:1[89]|20|21)\d\d"
-_NO_SAMPLE = "delete the row if it is no sample (blank, a total, a unit)"
-# A moment up to its time of day, and the zone after it.
-_ZONED = r"(?i)^(.*\d:\d\d[\d:.,]*(?:\s*[ap]m)?)\s*(?:Z|UTC|GMT|(?:UTC|GMT)?[+-]\d\d(?::?\d\d)?)$"
+# Columns that are called so hold the times if they rise; others of CLOCKS if they rise evenly, or count from 1970.
+_TIME_NAMES = frozenset({"time", "times", "timestamp", "date", "datetime", "when", "ts"})
+_LIKE_CLOCKS = CLOCKS | {"t"}
+# A column of dates is that of the times if no larger share of its first rows, or no more than one, is no date.
+_OTHERS = 0.1
+# So many rows with the same step are a clock; so many seconds after 1970 (in 1973) are one however they rise.
+_EVEN, _EPOCH = 8, 1e8
+_UNREAD = {
+    "date?": "{0} is a time of day without a date",
+    "day?": "{0} does not say which number is the day",
+    "year?": "{0} does not say which number is the year",
+    "": "{0} is no number and no date",
+    "empty": "its first {1} rows hold no time",
+}
 
 
 @dataclass(frozen=True)
 class Times:
-    """Reads the times of one column in the same way in every chunk."""
+    """The times of a source.
 
-    pandas: Any
-    path: Path
-    name: str
-    numbers: Numbers
-    kind: Kind
-    digits: str = ""
-    zoned: bool = False
+    Parameters
+    ----------
+    column
+        Its name; of several columns, all names.
+    dates, written
+        As of `time_reader`.
+    parts
+        The columns that make a time together, if they are several.
+    zoned
+        Whether dates name their zone; None where nobody knows.
+
+    Examples
+    --------
+    >>> Times("when", dates=True).columns
+    ('when',)
+    """
+
+    column: str
+    dates: bool
+    written: str = ""
+    parts: tuple[str, ...] = ()
+    zoned: bool | None = None
 
     @property
-    def dates(self) -> bool:
-        """Whether times are dates, and not plain numbers."""
-        return self.kind != "numbers"
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read for it."""
+        return self.parts or (self.column,)
 
-    def read(self, cells: Any, row: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """Seconds since 1970 (or plain numbers), and how many seconds local time is ahead of them, if it says so."""
-        if self.kind == "numbers":
-            numbers, _ = self.numbers.parse(cells, self.name, row)
-            why = f"is not a number like those before; correct the time of this row, or {_NO_SAMPLE}."
-            self._refuse(~np.isfinite(numbers), cells, row, why)
-            self.numbers.check_digits(cells, numbers, self.name, row)
-            return numbers, None
-        if cells.dtype.kind == "M":
-            moments = cells.dt.tz_convert("UTC") if cells.dt.tz is not None else cells
-            local = cells.dt.tz_localize(None) if cells.dt.tz is not None else None
+    def reader(self) -> Callable[[Any], Moment | None]:
+        """A function from a cell, or from a joined one, to its time."""
+        return time_reader(self.dates, self.written)
+
+
+class Found(NamedTuple):
+    """The times, if there are any, and what a person should know about the choice."""
+
+    times: Times | None
+    notes: list[Trouble]
+
+
+def moments_of(times: Times, cells: Mapping[str, Cells]) -> list[Moment | None]:
+    """The time of each row; None where there is none."""
+    read = times.reader()
+    if not times.parts:
+        return [read(cell) for cell in cells[times.column]]
+    rows = zip(*(cells[name] for name in times.parts), strict=True)
+    return [read(join_parts(times.parts, row)) for row in rows]
+
+
+def find_times(
+    cells: Mapping[str, Cells],
+    free: Sequence[str],
+    named: str | None,
+    source: str,
+    *,
+    stream: bool,
+    whole: Mapping[str, Cells] | None = None,
+) -> Found:
+    """The column of the times and how they are written; None where rows have to be counted.
+
+    It is the one that was named; or the one that holds dates in nearly all rows, and rises if any does; or one that is
+    called and rises like a clock; or several that hold year, month and so on.
+
+    Parameters
+    ----------
+    cells
+        The first rows.
+    free
+        Columns that may hold the times.
+    named
+        The column that does, if somebody has said so.
+    source
+        For messages.
+    stream
+        Whether it goes on after these rows: then times that cannot be read in a column that is called like a clock are
+        refused, since all that follows would be numbered.
+    whole
+        More rows, to be asked where the first ones do not say which number is the day.
+
+    Examples
+    --------
+    >>> found = find_times({"day": ["1.2.2024", "2.2.2024"], "x": ["1", "2"]}, ["day", "x"], None, "a", stream=False)
+    >>> found.times.column, found.times.written
+    ('day', 'day first')
+    """
+    whole = cells if whole is None else whole
+    if named is not None:
+        found = _read_as_times(named, cells[named], whole[named], named=True)
+        if isinstance(found, Times):
+            return Found(found, [])
+        raise TableError(_unread(found, named, cells[named], source, ""))
+    dated, unread, notes = _dated(cells, whole, free)
+    chosen = _choose(dated, cells, source, stream)
+    if chosen is not None:
+        return Found(_joined_with_hours(chosen, cells, free) or chosen, [])
+    parts = date_parts(cells, free)
+    if parts:
+        joined = Times(" ".join(parts), dates=True, parts=parts, zoned=False)
+        if _share_rising(joined, cells) == 1.0:
+            return Found(joined, [])
+    clock = _clock(cells, free, notes)
+    if clock is not None:
+        return Found(clock, notes)
+    no_time = "" if stream else "; --no-time takes the rows as even steps"
+    for name, why in unread.items():
+        like_clock = name.strip().lower() in _LIKE_CLOCKS
+        if like_clock and (stream or why in ("day?", "year?")):
+            raise TableError(_unread(why, name, cells[name], source, no_time))
+        if like_clock or why:
+            lost = _unread(why, name, cells[name], source, "").more[0]
+            notes.append(Trouble("times lost", Place(column=name), name, more=(lost,)))
+    return Found(None, notes)
+
+
+def _unread(why: str, name: str, cells: Cells, source: str, no_time: str) -> Trouble:
+    filled = next((cell for cell in cells if not is_missing(cell)), "")
+    said = _UNREAD[why].format(shorten(filled), len(cells))
+    return Trouble("times unread", Place(source, column=name), name, more=(said, no_time))
+
+
+def _read_as_times(name: str, cells: Cells, whole: Cells, *, named: bool = False) -> Times | str:
+    """The times of a column, if it holds dates, or numbers and was named; else why not, as of `date_format`."""
+    filled = [cell for cell in cells if not is_missing(cell)]
+    if not filled:
+        return "empty"
+    written = date_format(name, filled)
+    if written in ("day?", "year?") and len(whole) > len(cells):
+        written = date_format(name, [cell for cell in whole if not is_missing(cell)])
+    if written is not None and not written.endswith("?"):
+        read = time_reader(dates=True, written=written)
+        zones = [moment[1] is not None for cell in filled if (moment := read(cell)) is not None]
+        zoned = 2 * sum(zones) > len(zones) or (2 * sum(zones) == len(zones) and bool(zones) and zones[0])
+        return Times(name, dates=True, written=written, zoned=zoned)
+    numbers = sum(read_number(with_point(cell) if isinstance(cell, str) else cell) is not None for cell in filled)
+    if named and 2 * numbers > len(filled):
+        return Times(name, dates=False)
+    return written or "" if not 2 * numbers > len(filled) else "numbers"
+
+
+def _dated(
+    cells: Mapping[str, Cells], whole: Mapping[str, Cells], free: Sequence[str]
+) -> tuple[list[Times], dict[str, str], list[Trouble]]:
+    """Columns of dates; those that may hold times and cannot be read, and why; what a person should know of others."""
+    dated: list[Times] = []
+    unread: dict[str, str] = {}
+    notes: list[Trouble] = []
+    for name in free:
+        found, rows = _read_as_times(name, cells[name], whole[name]), len(cells[name])
+        if isinstance(found, str):
+            if found not in ("", "numbers", "empty") or (found != "numbers" and name.strip().lower() in _LIKE_CLOCKS):
+                unread[name] = found
+            continue
+        count = sum(moment is not None for moment in moments_of(found, cells))
+        if rows - count > max(1, _OTHERS * rows) or 2 * count <= rows:
+            why = f"it holds dates in {count} of its first {rows} rows"
+        elif rows > 1 and len({str(cell) for cell in whole[name]}) == 1:
+            why = "it holds the same date in all of its first rows"  # as that of an export
         else:
-            text = _plain(cells)
-            bare = text.str.extract(_ZONED, expand=False)
-            zoned = bare.notna().to_numpy()
-            said = "has no time zone, and row 1 has one" if self.zoned else "has a time zone, and row 1 has none"
-            self._refuse(zoned != self.zoned, cells, row, f"{said}; write all times alike.")
-            moments = self.parse(text)
-            local = self.parse(bare) if self.zoned else None
-        why = f"is not a date, or not written like those before; write it as 2024-01-31 12:00, or {_NO_SAMPLE}."
-        self._refuse(moments.isna().to_numpy(), cells, row, why)
-        seconds = _seconds(moments)
-        return seconds, None if local is None else np.rint(_seconds(local) - seconds)
-
-    def parse(self, text: Any) -> Any:
-        """Moments in UTC, NaT where there is none."""
-        read = self.pandas.to_datetime
-        if self.kind == "digits":
-            return read(text, errors="coerce", utc=True, format=self.digits)
-        if self.kind != "dates":
-            kind = self.kind
-            text = text.map(lambda one: year_first(one, kind), na_action="ignore")
-        moments = read(text, errors="coerce", utc=True, format="ISO8601")
-        if not moments.isna().any():
-            return moments
-        with warnings.catch_warnings():
-            # Where no common format is found pandas says so and tries each cell by itself, which is what is wanted.
-            warnings.simplefilter("ignore", UserWarning)
-            guessed = read(text, errors="coerce", utc=True)
-        # Of 1/2/2024 pandas takes the first number for the month, whatever was meant.
-        guessed = guessed.where(~text.str.contains(_SHORT_ANYWHERE, na=False))
-        return guessed if guessed.isna().sum() < moments.isna().sum() else moments
-
-    def _refuse(self, wrong: np.ndarray, cells: Any, row: int, why: str) -> None:
-        if wrong.any():
-            at = int(wrong.argmax())
-            cell = cells.iloc[at]
-            shown = shorten(cell if isinstance(cell, str) else str(cell))
-            raise TableError(f"{self.path}, row {row + at}, column {self.name!r}: {shown} {why}")
+            dated.append(found)
+            continue
+        notes.append(Trouble("times lost", Place(column=name), name, more=(why,)))
+    return dated, unread, notes
 
 
-def _seconds(moments: Any) -> np.ndarray:
-    # Microseconds, because float64 holds no more of a date of our time.
-    return moments.dt.as_unit("us").astype("int64").to_numpy() / 1e6
+def _choose(dated: Sequence[Times], cells: Mapping[str, Cells], source: str, stream: bool) -> Times | None:
+    """The column of dates that rises; of several, the one that is called like a clock."""
+    rising = {times: _share_rising(times, cells) for times in dated}
+    # Whole numbers that may be dates and do not rise are numbers.
+    known = [
+        times for times in dated if not times.written.startswith("%") or _share_rising(times, cells, least=0.0) > 0.5
+    ]
+    if len(known) <= 1:
+        return known[0] if known else None
+    for least in (1.0, 0.5):
+        best = [times for times in known if rising[times] >= least]
+        called = [times for times in best if times.column.strip().lower() in _TIME_NAMES]
+        for some in (best, called):
+            if len(some) == 1:
+                return some[0]
+        if best:
+            break
+    said = "hold dates that rise" if best else "hold dates, and none rises from row to row"
+    names = ", ".join(repr(times.column) for times in (best or known)[:20])
+    no_time = "" if stream else ", or pass --no-time to take the rows as even steps"
+    raise TableError(Trouble("two times", Place(source), names, more=(said, no_time)))
 
 
-def _plain(cells: Any) -> Any:
-    """Text without what surrounds it; whole numbers without a point."""
-    if cells.dtype.kind == "f":
-        whole = np.isfinite(cells).all() and (cells == np.floor(cells)).all()
-        cells = cells.astype("int64") if whole else cells
-    return cells.astype(str).str.strip()
+def _share_rising(times: Times, cells: Mapping[str, Cells], least: float = 1e-300) -> float:
+    """The share of rows that come after the one before by this much at least."""
+    moments = np.array([moment[0] for moment in moments_of(times, cells) if moment is not None])
+    return float((np.diff(moments) >= least).mean()) if len(moments) > 1 else 1.0
 
 
-def times_for(pandas: Any, path: Path, name: str, cells: Any, numbers: Numbers) -> Times:
-    """The reader that fits a column, by its cells in the first chunk."""
-    if cells.dtype.kind == "M":
-        return Times(pandas, path, name, numbers, "dates")
-    text = _plain(cells)
-    begin = str(text.iloc[0])
-    if not why_no_numbers(pandas, cells, numbers.separator):
-        digits = _digits(pandas, text)
-        return Times(pandas, path, name, numbers, "digits" if digits else "numbers", digits)
-    place = f"{path}, row 1, column {name!r}: {shorten(begin)}"
-    if is_time_of_day(begin):
-        raise TableError(
-            f"{place} is a time of day without a date; write it as 2024-01-31 12:00, or name another column by --time."
-        )
-    kind = _order(text, place) if _SHORT.match(begin) else "dates"
-    return Times(pandas, path, name, numbers, kind, zoned=bool(re.match(_ZONED, begin)))
+def _joined_with_hours(times: Times, cells: Mapping[str, Cells], free: Sequence[str]) -> Times | None:
+    """Dates that come several times, joined with the one column of times of day or hours, if they rise together."""
+    share = _share_rising(times, cells)
+    clocks = [name for name in free if name != times.column and holds_hours(name, cells[name])] if share < 1.0 else []
+    if len(clocks) != 1:
+        return None
+    written = "" if times.written.startswith("%") else times.written
+    joined = Times(f"{times.column} {clocks[0]}", True, written, (times.column, clocks[0]), times.zoned)
+    return joined if _share_rising(joined, cells) > max(share, 0.5) else None
 
 
-def holds_dates(pandas: Any, path: Path, name: str, cells: Any, numbers: Numbers) -> bool:
-    """Whether most cells of a column are dates; its readers say what is wrong with the others."""
-    if cells.dtype.kind == "M":
-        return True
-    if not why_no_numbers(pandas, cells, numbers.separator):
-        # A few rows first: most columns of numbers are none of days.
-        return all(_digits(pandas, _plain(part)) for part in (cells.head(9), cells))
-    text = filled_cells(cells)
-    if not len(text):
-        return False
-    short = text.map(is_short_date).astype(bool)
-    # Without a year pandas makes dates of much that is none.
-    moments = Times(pandas, path, name, numbers, "dates").parse(text)
-    return bool((short | (moments.notna() & text.str.contains(_YEAR))).mean() > 0.5)
-
-
-def may_be_date(text: str) -> bool:
-    """Whether it is worth looking closer at a cell: it has a year, or small numbers as a date has them.
-
-    Examples
-    --------
-    >>> [may_be_date(text) for text in ("31.1.2024", "31-Jan-2024", "20240131", "pump 7", "10-20-30")]
-    [True, True, True, False, False]
-    """
-    return is_short_date(text) or bool(re.search(_YEAR, text))
-
-
-def year_first(text: str, kind: Kind) -> str:
-    """A short date whose order is known, as ISO 8601 has it; empty if it is none.
-
-    Examples
-    --------
-    >>> year_first("31.1.2024 12:00", "day first"), year_first("1/31/69", "month first")
-    ('2024-01-31 12:00', '1969-01-31')
-    """
-    found = _SHORT.match(text)
-    if found is None:
-        return ""
-    day, _, month, year, clock = found.groups()
-    if kind == "month first":
-        day, month = month, day
-    if len(year) == 2:
-        year = f"{'20' if year < '69' else '19'}{year}"  # as in POSIX
-    return f"{year}-{month:0>2}-{day:0>2}{clock}"
-
-
-def is_short_date(text: str) -> bool:
-    """Whether it begins like 31.1.2024 or 1/31/24."""
-    found = _SHORT.match(text)
-    if found is None:
-        return False
-    small = sorted((int(found[1]), int(found[3])))
-    sensible = small[0] <= 12 and small[1] <= 31
-    return sensible and (len(found[4]) == 4 or found[2] in ("/", "."))  # 10-20-30 may be anything
-
-
-def holds_times_of_day(cells: Any) -> bool:
-    """Whether most cells of a column are times of day without a date."""
-    text = filled_cells(cells)
-    return bool(len(text) and text.map(is_time_of_day).mean() > 0.5)
-
-
-def is_time_of_day(text: str) -> bool:
-    """Whether it is a time of day without a date."""
-    return _CLOCK.match(text) is not None
-
-
-def _digits(pandas: Any, text: Any) -> str:
-    """The format of whole numbers if every one is a date that may well be meant; else none."""
-    length = len(str(text.iloc[0]))
-    if length not in _DIGITS or not text.str.fullmatch(rf"\d{{{length}}}", na=False).all():
-        return ""
-    moments = pandas.to_datetime(text, errors="coerce", format=_DIGITS[length])
-    sensible = moments.notna().all() and moments.dt.year.between(*_SENSIBLE).all()
-    return _DIGITS[length] if sensible else ""
-
-
-def _order(text: Any, place: str) -> Kind:
-    """Which of two small numbers is the day; a guess would be wrong without a sign of it."""
-    parts = text.str.extract(_SHORT).dropna()
-    first, second = (parts[column].astype(int).gt(12).any() for column in (0, 2))
-    long_years = (parts[3].str.len() == 4).all()
-    if second and not first:
-        return "month first"
-    if not second and long_years and (first or parts[1].iloc[0].startswith(".")):
-        return "day first"
-    why = "does not say which number is the day" if long_years else "does not say which number is the year"
-    raise TableError(f"{place} {why}; write dates as 2024-01-31.")
+def _clock(cells: Mapping[str, Cells], free: Sequence[str], notes: list[Trouble]) -> Times | None:
+    """The first column of numbers that is called like a clock and rises like one."""
+    for name in free:
+        if name.strip().lower() not in _LIKE_CLOCKS:
+            continue
+        rows = len(cells[name])
+        found = (read_number(with_point(one) if isinstance(one, str) else one) for one in cells[name])
+        values = np.array([value for value in found if value is not None and abs(value) <= LARGEST])
+        called = name.strip().lower() in _TIME_NAMES
+        if len(values) < (1 if called else 3) or rows - len(values) > max(1, _OTHERS * rows):
+            continue
+        steps = np.diff(values)
+        back = int((steps < 0).sum())
+        if called and (not len(steps) or (back <= max(1, _OTHERS * rows) and 2 * back < len(steps) and steps.any())):
+            return Times(name, dates=False)
+        if (steps <= 0).any():
+            continue
+        even = len(values) >= _EVEN and np.ptp(steps) <= 1e-6 * steps.max()
+        if even or values[0] >= _EPOCH:
+            notes.append(Trouble("taken for times", Place(column=name), name))
+            return Times(name, dates=False)
+        notes.append(Trouble("may be times", Place(column=name), name, more=(len(values),)))
+    return None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from hippozoo._arguments import whole_number
+from hippozoo._internal.arguments import whole_number
 
 __all__ = [
     "Recall",
@@ -203,10 +203,12 @@ def copy_last_accuracy(pairs: int = 5, n_keys: int = 12, n_values: int = 12) -> 
 def keyed_recall(
     episodes: int, rng: np.random.Generator, pairs: int = 8, length: int = 64, vocabulary: int = 512
 ) -> Recall:
-    """Multi-query recall as zoology has it: pairs first, then every key once among noise, its value asked for there.
+    """Multi-query recall: pairs first, then every key once among noise, its value asked for there.
 
     Keys are the first half of the vocabulary, values the second. In an episode no key comes twice among the pairs. The
-    noise is any token but its keys, so that nothing is written anew.
+    noise is any token but its keys, so that nothing is written anew. After zoology's task, from which it differs: there
+    queries come soon rather than anywhere, values do not repeat, and the noise may hold the episode's keys (see
+    `hippozoo.tasks.zoology.zoology_recall`).
 
     Parameters
     ----------

@@ -95,12 +95,31 @@ DATA_SETS = (
         files=("wiki.train.raw", "wiki.valid.raw", "wiki.test.raw"),
     ),
     DataSet(
+        folder="mnist",
+        what="handwritten digits, 60,000 images to learn from and 10,000 to report, 28 by 28, four gzipped idx files",
+        origin="LeCun, Bottou, Bengio and Haffner (1998), Gradient-based learning applied to document recognition, "
+        "Proceedings of the IEEE 86(11); published by its authors as the MNIST Database",
+        files=(
+            "train-images-idx3-ubyte.gz",
+            "train-labels-idx1-ubyte.gz",
+            "t10k-images-idx3-ubyte.gz",
+            "t10k-labels-idx1-ubyte.gz",
+        ),
+    ),
+    DataSet(
         folder="nab",
         what="the Numenta Anomaly Benchmark 1.1: streams with labelled anomalies, one folder per kind, and "
         "windows.json with first and last time of each labelled window by file",
         origin="Lavin and Ahmad (2015), Evaluating Real-time Anomaly Detection Algorithms: the Numenta Anomaly "
         "Benchmark, IEEE ICMLA; published by Numenta",
         files=("windows.json",),
+    ),
+    DataSet(
+        folder="recordings",
+        what="the Free Spoken Digit Dataset: 3,000 recordings of ten digits by six speakers at 8 kHz, "
+        "fsdd/recordings/{digit}_{speaker}_{index}.wav",
+        origin="Jackson et al. (2018), Free Spoken Digit Dataset, version 1.0.8; published by its authors",
+        files=("0_george_0.wav",),
     ),
 )
 

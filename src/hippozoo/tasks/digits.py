@@ -8,7 +8,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from jaxtyping import Float, Int
 
-from hippozoo._arguments import shorten
+from hippozoo._internal.arguments import shorten
+from hippozoo._internal.extras import needs
 
 __all__ = ["Digits", "View", "load_digits"]
 
@@ -63,13 +64,7 @@ def load_digits(view: View = "pixels", seed: int = 0) -> tuple[Digits, Digits, D
     """
     if view not in get_args(View):
         raise ValueError(f"view={shorten(view)}; choose from 'pixels', 'rows'.")
-    try:
-        from sklearn.datasets import load_digits as from_sklearn
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "the digits come with scikit-learn, which is not here; install hippozoo with the extra [sklearn]."
-        ) from error
-    found: Any = from_sklearn()
+    found: Any = needs("sklearn.datasets", extra="sklearn", feature="load_digits").load_digits()
     images = (found.data / 16.0 - 0.3).astype(np.float32).reshape(-1, *((64, 1) if view == "pixels" else (8, 8)))
     order = np.random.default_rng(0).permutation(len(images))
     order, to_report = order[:-HELD_OUT], order[-HELD_OUT:]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo._internal.arguments import positive_number, shorten, whole_number
+from hippozoo._internal.extras import needs
 from hippozoo.tasks.data_files import data_file
 
 __all__ = ["Ecg", "heart_rate", "load_ecg"]
@@ -71,10 +72,7 @@ def load_ecg(record: str = "100", data: str | Path | None = None) -> Ecg:
     if not isinstance(record, str) or not record or Path(record).name != record:
         raise ValueError(f"record={shorten(record)}; pass the name of a record, for example '100'.")
     files = {ending: data_file(f"ecg/{record}.{ending}", data) for ending in ("hea", "dat", "atr")}
-    try:
-        import wfdb
-    except ImportError:
-        raise ImportError("records of PhysioNet are read by wfdb; pip install 'hippozoo[data]'.") from None
+    wfdb = needs("wfdb", extra="data", feature="reading records of PhysioNet")
     stem = str(files["hea"].with_suffix(""))
     try:
         found: Any = wfdb.rdrecord(stem)

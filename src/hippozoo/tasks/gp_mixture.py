@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import solve_toeplitz
 
-from hippozoo._arguments import real_array, whole_number
+from hippozoo._internal.arguments import real_array, whole_number
 
 __all__ = ["GaussianMixture"]
 

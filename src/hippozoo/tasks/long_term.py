@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.tasks.data_files import data_file
 
 __all__ = ["PUBLISHED", "LongTermData", "load_long_term", "split_series"]

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import shorten
+from hippozoo._internal.arguments import shorten
 from hippozoo.tasks.data_files import data_file
 
 __all__ = ["FREQUENCIES", "PUBLISHED", "Frequency", "Series", "load_m4", "mase", "msis", "naive2", "smape"]

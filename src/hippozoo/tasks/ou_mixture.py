@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.signal import lfilter
 
-from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo._internal.arguments import positive_number, shorten, whole_number
 
 __all__ = ["ou_mixture"]
 

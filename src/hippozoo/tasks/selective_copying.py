@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from hippozoo._arguments import whole_number
-from hippozoo._immutable import read_only
+from hippozoo._internal.arguments import whole_number
+from hippozoo._internal.immutable import read_only
 
 __all__ = ["Episodes", "SelectiveCopying"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int, UInt8
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.tasks.data_files import MissingDataError, data_file
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "decode",
     "encode",
     "in_unknown",
+    "load_split",
     "load_wikitext",
     "outside_alphabet",
     "streams",
@@ -170,9 +171,7 @@ def load_wikitext(version: str = "tokens", data: str | Path | None = None) -> Wi
     ----------
     Merity et al. (2017), Pointer Sentinel Mixture Models.
     """
-    if version not in _FOLDERS:
-        raise ValueError(f"version={shorten(version)}; choose from {', '.join(map(repr, _FOLDERS))}.")
-    names = {split: f"{_FOLDERS[version]}/wiki.{split}.{version}" for split in SPLITS}
+    names = {split: _file_name(split, version) for split in SPLITS}
     found: dict[str, Path] = {}
     missing: dict[str, MissingDataError] = {}
     for split, name in names.items():
@@ -186,6 +185,35 @@ def load_wikitext(version: str = "tokens", data: str | Path | None = None) -> Wi
         there = f"\nFound: {', '.join(here)}." if here else ""
         raise MissingDataError(f"{first}{there}\nAll three splits are needed; missing: {', '.join(missing)}.")
     return WikiText(version, *(_read(found[split]) for split in SPLITS))
+
+
+def load_split(split: str, version: str = "tokens", data: str | Path | None = None) -> Split:
+    r"""Read one split of WikiText-2, where not all three are there or wanted.
+
+    Parameters
+    ----------
+    split
+        One of `SPLITS`.
+    version, data
+        As in `load_wikitext`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "wiki.test.raw").write_text("a cat\n", encoding="utf-8")
+    ...     decode(load_split("test", "raw", folder).codes)
+    'a cat\n'
+    """
+    if split not in SPLITS:
+        raise ValueError(f"split={shorten(split)}; choose from {', '.join(map(repr, SPLITS))}.")
+    return _read(data_file(_file_name(split, version), data))
+
+
+def _file_name(split: str, version: str) -> str:
+    if version not in _FOLDERS:
+        raise ValueError(f"version={shorten(version)}; choose from {', '.join(map(repr, _FOLDERS))}.")
+    return f"{_FOLDERS[version]}/wiki.{split}.{version}"
 
 
 def _read(path: Path) -> Split:

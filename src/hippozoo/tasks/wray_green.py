@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy import fft, signal
 
-from hippozoo._arguments import positive_number, whole_number
+from hippozoo._internal.arguments import positive_number, whole_number
 
 __all__ = ["WrayGreen", "band_limited_noise", "true_kernel", "wray_green"]
 
-# The paper's constants. Lags are counted in samples (docs/errata.md, 4).
+# The paper's constants. Lags are counted in samples (docs/studies/errata.md, 4).
 A, M, K = 2.0, 0.3, 0.08
 GAIN = 0.004
 LAGS = 50

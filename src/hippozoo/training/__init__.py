@@ -39,8 +39,12 @@ same numbers, and two runs of one seed on one machine are equal to the last bit:
                 checkpoint=context.scratch and context.scratch / "run.safetensors")
 
 Killed, the unit goes on from the last checkpoint (every 20 s); units run side by side with ``--jobs 2``, one torch
-thread each, and land as one JSON line each in ``units.jsonl`` (see `hippozoo.experiments`).
+thread each, and land as one JSON line each in ``units.jsonl`` (see `hippozoo_studies`).
 """
+
+from hippozoo._internal.extras import needs
+
+needs("torch", extra="torch", feature="hippozoo.training")
 
 from hippozoo.training.loop import detached, train, train_online
 from hippozoo.training.plan import Plan, Schedule

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from hippozoo import checkpoint as checkpoints
-from hippozoo._arguments import shorten, whole_number
-from hippozoo._nests import map_leaves
+from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo._internal.nests import map_leaves
 from hippozoo.checkpoint.nest import encode
 from hippozoo.training.plan import Plan
 from hippozoo.training.progress import OnProgress, Pace
@@ -269,13 +269,16 @@ class _Run:
         value.backward()
         limit = math.inf if plan.clip is None else plan.clip
         norm = nn.utils.clip_grad_norm_(parameters, limit)
-        # Before the optimiser moves: weights that are not finite would never recover.
-        if not math.isfinite(value.item()) or not math.isfinite(norm.item()):
+        # Before the optimiser moves: weights that are not finite would never recover. One look, for which an
+        # accelerator has to be waited for once.
+        wide = torch.promote_types(value.dtype, norm.dtype)
+        found, size = torch.stack([value.detach().to(wide), norm.to(wide)]).tolist()
+        if not math.isfinite(found) or not math.isfinite(size):
             self.ending = "diverged"
             return
         self.optimiser.step()
         self.state = detached(state)
-        self.sum += value.detach().double()
+        self.sum += found
         self.summed += 1
         self.step += 1
 

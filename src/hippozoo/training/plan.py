@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from hippozoo._arguments import positive_number, shorten, whole_number
+from hippozoo._internal.arguments import positive_number, shorten, whole_number
 
 __all__ = ["Plan", "Schedule"]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from hippozoo._arguments import positive_number
+from hippozoo._internal.arguments import positive_number
 from hippozoo.training.trained import Trained
 
 __all__ = ["RateChoice", "best_rate", "choose_rate"]

@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from hippozoo._files import CannotWriteError, demand_writable
+from hippozoo._internal.files import CannotWriteError, demand_writable
 from hippozoo.training.plan import Plan
 
 # What a checkpoint of the first version holds; later ones hold `description`, too.

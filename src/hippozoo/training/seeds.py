@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from hippozoo._arguments import whole_number
+from hippozoo._internal.arguments import whole_number
 
 __all__ = ["Epochs", "seeded", "step_rng"]
 

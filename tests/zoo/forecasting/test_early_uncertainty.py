@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from hippozoo.systems import LegT
-from hippozoo.zoo.forecasting import Forecaster, forecaster_for
+from hippozoo.zoo.forecasting import Forecaster, forecaster_with_candidates
 from short_series import HORIZON, SERIES, autoregressions, lines, noises, walks, waves
 
 
@@ -22,7 +22,7 @@ def covered(forecaster, series, coverage=0.95):
 @pytest.mark.parametrize("kind", [noises, autoregressions, walks, waves, lines])
 def test_a_band_of_95_percent_holds_most_of_what_comes_long_before_it_is_validated(rng, kind, horizons):
     series = kind(rng, int(horizons * HORIZON) + HORIZON)
-    state, held, width = covered(forecaster_for(float(HORIZON), mixture=False), series)
+    state, held, width = covered(forecaster_with_candidates(float(HORIZON)), series)
     assert not state.validation.weight.any()
     assert held > 0.85
     # Nobody needs a forecaster for a band of many times all that was ever seen.
@@ -44,7 +44,7 @@ def test_every_kind_of_forecaster_is_careful(rng, together, anchor):
 
 
 def test_one_pair_gives_a_band_that_is_narrow_nowhere(rng):
-    forecaster = forecaster_for(29.0, mixture=False)
+    forecaster = forecaster_with_candidates(29.0)
     state = forecaster.learn(forecaster.initial_state(), rng.normal(size=30))
     forecast = forecaster.forecast(state)
     spread = np.sqrt(forecast.variance(forecast.leads()))
@@ -77,7 +77,7 @@ def test_many_short_series_tell_more_than_caution(rng):
 
 
 def test_once_validated_a_band_is_that_of_the_errors_found(rng):
-    forecaster = forecaster_for(float(HORIZON), mixture=False)
+    forecaster = forecaster_with_candidates(float(HORIZON))
     state = forecaster.learn(forecaster.initial_state(), walks(rng, 6 * HORIZON)[:, 0])
     place = forecaster.candidates.index(forecaster.chosen(state)[0])
     assert_allclose(

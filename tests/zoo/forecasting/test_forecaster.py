@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from hippozoo.checkpoint import load_state, save_state
 from hippozoo.discretise import zero_order_hold
 from hippozoo.systems import LegS, LegT
-from hippozoo.zoo.forecasting import Candidate, DelayLine, Forecaster, Moments, explain, forecaster_for
+from hippozoo.zoo.forecasting import Candidate, DelayLine, Forecaster, Moments, explain, forecaster_with_candidates
 from hippozoo.zoo.forecasting.state import ForecasterState
 from oracles import delayed_value, forecast_pairs
 
@@ -235,7 +235,7 @@ STANDSTILL = {
     "differences": Forecaster(LegT(32, 64.0), horizon=12.0, ridge=1e-4, anchor="last"),
     "around zero": Forecaster(LegT(32, 64.0), horizon=12.0, ridge=1e-4, anchor="last", intercept=False),
     "forgetting": Forecaster(LegT(32, 64.0), horizon=12.0, ridge=1e-4, forgetting=100.0),
-    "candidates": forecaster_for(12.0, mixture=False),
+    "candidates": forecaster_with_candidates(12.0),
 }
 
 
@@ -267,13 +267,14 @@ def test_a_channel_that_stood_still_disturbs_no_joint_forecast(rng, anchor, rank
         at_zero = forecaster.learn(at_zero, np.column_stack([waves, walk])[begin:end])
         there = forecaster.learn(there, np.column_stack([waves + 1e6, walk])[begin:end])
         expected, found = forecaster.forecast(at_zero), forecaster.forecast(there)
-        assert_allclose(found.samples() - [[1e6], [0.0]], expected.samples(), atol=1e-4)
+        # A level of 1e6 leaves ten digits, and a ridge of 1e-4 may magnify what is lost; processors round differently.
+        assert_allclose(found.samples() - [[1e6], [0.0]], expected.samples(), atol=5e-3)
         assert_allclose(found.variance(4.0), expected.variance(4.0), rtol=1e-4, atol=1e-9)
 
 
 @pytest.mark.parametrize("level", [0.0, 10.0, 1e6, -3e-5])
 def test_as_long_as_a_signal_stands_still_the_first_candidate_is_used(level):
-    forecaster = forecaster_for(12.0, mixture=False)
+    forecaster = forecaster_with_candidates(12.0)
     state = learn(forecaster, np.full(600, level))
     assert forecaster.chosen(state) == forecaster.candidates[:1]
     assert_allclose(forecaster.forecast(state).band(6.0), level, rtol=1e-9)

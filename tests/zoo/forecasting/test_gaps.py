@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from hippozoo.systems import LegS, LegT
-from hippozoo.zoo.forecasting import Forecaster, forecaster_for, gaps
+from hippozoo.zoo.forecasting import Forecaster, forecaster_with_candidates, gaps
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def learn(forecaster, signal, state=None):
 @pytest.mark.parametrize("gap", [500, 9_000, 200_000])
 @pytest.mark.parametrize("level", [1.0, 110.0])
 def test_a_stray_sample_long_ago_changes_no_forecast(wave, gap, level):
-    forecaster = forecaster_for(24.0, season=24.0, mixture=False)
+    forecaster = forecaster_with_candidates(24.0, season=24.0)
     alone = learn(forecaster, wave)
     after_gap = learn(forecaster, np.concatenate([[level], np.full(gap, np.nan), wave]))
     expected, found = forecaster.forecast(alone), forecaster.forecast(after_gap)
@@ -34,7 +34,7 @@ def test_a_stray_sample_long_ago_changes_no_forecast(wave, gap, level):
 
 
 def test_a_few_samples_long_ago_change_little(wave):
-    forecaster = forecaster_for(24.0, season=24.0, mixture=False)
+    forecaster = forecaster_with_candidates(24.0, season=24.0)
     alone = learn(forecaster, wave)
     after_gap = learn(forecaster, np.concatenate([wave[:50], np.full(9000, np.nan), wave]))
     assert_allclose(forecaster.forecast(after_gap).samples(), forecaster.forecast(alone).samples(), atol=1.0)
@@ -102,8 +102,8 @@ def test_a_gap_is_crossed_in_one_step(wave, monkeypatch):
     crossed = []
     before = gaps.cross_gap
     monkeypatch.setattr(
-        "hippozoo.zoo.forecasting.forecaster.cross_gap",
+        "hippozoo.zoo.forecasting.one_pass.cross_gap",
         lambda state, recent, pasts, duration: crossed.append(duration) or before(state, recent, pasts, duration),
     )
-    learn(forecaster_for(24.0, mixture=False), np.concatenate([wave[:100], np.full(500_000, np.nan), wave]))
+    learn(forecaster_with_candidates(24.0), np.concatenate([wave[:100], np.full(500_000, np.nan), wave]))
     assert_allclose(crossed, [500_000 - 25])

@@ -1,13 +1,11 @@
 """Forecasts before any could be compared with what came: near the simple ones, unless the past says clearly more."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hippozoo.systems import LegS, LegT
-from hippozoo.zoo.forecasting import Forecaster, Moments, explain, forecaster_for, reduced_rank
+from hippozoo.zoo.forecasting import Forecaster, Moments, explain, forecaster_with_candidates, reduced_rank
 from hippozoo.zoo.forecasting.small_sample import SmallSampleShrinkage
 from short_series import HORIZON, autoregressions, lines, noises, walks, waves
 
@@ -26,7 +24,7 @@ def error_beside_simple_forecasts(forecaster, series):
 @pytest.mark.parametrize(("kind", "most"), [(noises, 1.25), (autoregressions, 1.6), (walks, 2.0)])
 def test_what_cannot_be_foreseen_is_forecast_almost_as_well_as_without_learning(rng, kind, most, horizons):
     series = kind(rng, int(horizons * HORIZON) + HORIZON)
-    assert error_beside_simple_forecasts(forecaster_for(float(HORIZON), mixture=False), series) < most
+    assert error_beside_simple_forecasts(forecaster_with_candidates(float(HORIZON)), series) < most
 
 
 @pytest.mark.parametrize(
@@ -34,7 +32,7 @@ def test_what_cannot_be_foreseen_is_forecast_almost_as_well_as_without_learning(
 )
 def test_what_repeats_or_goes_straight_on_is_believed_early(rng, kind, horizons, most):
     series = kind(rng, int(horizons * HORIZON) + HORIZON)
-    assert error_beside_simple_forecasts(forecaster_for(float(HORIZON), mixture=False), series) < most
+    assert error_beside_simple_forecasts(forecaster_with_candidates(float(HORIZON)), series) < most
 
 
 @pytest.mark.parametrize("together", ["independent", "shared", "joint"])
@@ -128,7 +126,7 @@ def test_forecast_replay_and_explanation_use_the_map_that_is_shown(rng, anchor):
 
 
 def test_learning_in_pieces_and_merging_either_way_forecast_the_same(rng):
-    forecaster = forecaster_for(float(HORIZON), mixture=False)
+    forecaster = forecaster_with_candidates(float(HORIZON))
     one, two = walks(rng, 60)[:, :2].T
     whole = forecaster.learn(forecaster.initial_state(), one)
     pieces = forecaster.learn(forecaster.learn(forecaster.initial_state(), one[:23]), one[23:])
@@ -164,17 +162,3 @@ def test_once_validated_nothing_is_held_back(rng, together):
         assert_allclose(shown.residual, moments.errors_of(shown.forecast_map, shown.intercept) / moments.weight)
         # The mean of what was learnt is forecast without any error: no level is held back.
         assert_allclose(shown.forecast_map @ moments.mean_x + shown.intercept, moments.mean_y, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("module", "old", "new"),
-    [
-        ("few_futures", "HeldBack", "small_sample.SmallSampleShrinkage"),
-        ("unvalidated", "Caution", "early_uncertainty.EarlyUncertainty"),
-    ],
-)
-def test_old_names_are_found_under_the_new_ones_with_a_warning(module, old, new):
-    home, _, name = new.partition(".")
-    wanted = getattr(import_module(f"hippozoo.zoo.forecasting.{home}"), name)
-    with pytest.warns(DeprecationWarning, match=new):
-        assert getattr(import_module(f"hippozoo.zoo.forecasting.{module}"), old) is wanted

@@ -10,7 +10,13 @@ from hippozoo.zoo.salience import lag_table
 from hippozoo.zoo.salience._lookup import cubics, read, states_at
 from oracles import roll_held
 
-SYSTEMS = [LegT(12), LegS(12), LagT(6), FouT(9), LegT(40)]
+SYSTEMS = [
+    LegT(12, timescale=1.0),
+    LegS(12, timescale=1.0),
+    LagT(6, timescale=1.0),
+    FouT(9, timescale=1.0),
+    LegT(40, timescale=1.0),
+]
 
 
 def torch_table(table):
@@ -70,11 +76,11 @@ def test_any_state_is_the_memory_of_its_staircase(system, rng):
 
 
 def test_ill_conditioned_cells_are_refused():
-    assert lag_table(LagT(20), 1e-6).staircase is None
+    assert lag_table(LagT(20, timescale=1.0), 1e-6).staircase is None
 
 
 def test_slopes_are_exact_enough_for_gradients():
-    system = LegT(40)
+    system = LegT(40, timescale=1.0)
     table = lag_table(system, 1e-9)
     (values, slopes), _ = torch_table(table)
     weight = torch.from_numpy(np.random.default_rng(0).normal(size=40))
@@ -87,7 +93,7 @@ def test_slopes_are_exact_enough_for_gradients():
 
 
 def test_what_is_read_has_second_derivatives(rng):
-    table = lag_table(LegT(12), 1e-9)
+    table = lag_table(LegT(12, timescale=1.0), 1e-9)
     (values, slopes), rule = torch_table(table)
     # Within a cell: from cell to cell the second derivative of a cubic jumps.
     lags = (table.root_step * (rng.choice(200, 6) + rng.uniform(0.2, 0.8, 6))) ** 2
@@ -105,7 +111,7 @@ def test_what_is_read_has_second_derivatives(rng):
 
 
 def test_where_time_stands_still_second_derivatives_are_numbers():
-    table = lag_table(LegT(6), 1e-6)
+    table = lag_table(LegT(6, timescale=1.0), 1e-6)
     (values, slopes), _ = torch_table(table)
     cubic = cubics(values, slopes, torch.ones(6, dtype=torch.float64))
     lags = torch.tensor([-1.0, 0.0, 1e9], dtype=torch.float64, requires_grad=True)

@@ -75,7 +75,7 @@ def test_the_output_is_the_integral_of_its_functional(system, rng):
 
 
 def test_the_warped_clock_runs_at_the_salience(rng):
-    seen = some_trace(LegT(4), rng)
+    seen = some_trace(LegT(4, timescale=1.0), rng)
     assert_allclose(np.diff(seen.warped_time) / np.diff(seen.times), seen.salience)
     middle = (seen.times[1:] + seen.times[:-1]) / 2
     assert_allclose(seen.warp(middle), (seen.warped_time[1:] + seen.warped_time[:-1]) / 2)
@@ -114,7 +114,7 @@ def test_attributions_add_up_to_the_output(per_channel, rng):
 
 
 def test_copies_compute_their_clock_anew(rng):
-    seen = some_trace(LegT(4), rng)
+    seen = some_trace(LegT(4, timescale=1.0), rng)
     again = copy.deepcopy(seen)
     with pytest.raises(ValueError, match="read-only"):
         seen.warped_time[0] = 1.0

@@ -10,7 +10,7 @@ from hippozoo.systems import FouT, LagT, LegS, LegT
 from hippozoo.zoo.salience._stepwise import tables_for, updates_at
 from hippozoo.zoo.salience.update_table import update_table
 
-SYSTEMS = [LegT(12), LegS(12), LagT(7), FouT(9)]
+SYSTEMS = [LegT(12, timescale=1.0), LegS(12, timescale=1.0), LagT(7, timescale=1.0), FouT(9, timescale=1.0)]
 
 
 def by_definition(system, step):
@@ -30,11 +30,11 @@ def test_any_step_is_a_matrix_exponential(system, dtype):
 
 
 def test_a_table_that_would_not_fit_is_none():
-    assert update_table(LegT(256), 2.0, 1e-10) is None
+    assert update_table(LegT(256, timescale=1.0), 2.0, 1e-10) is None
 
 
 def test_updates_are_differentiable_as_often_as_one_likes():
-    tables = tables_for(LegT(5), 0.5, torch.float64)
+    tables = tables_for(LegT(5, timescale=1.0), 0.5, torch.float64)
     steps = torch.tensor([0.01, 0.2, 0.43], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda h: updates_at(h, tables), steps, atol=1e-6)
     assert torch.autograd.gradgradcheck(lambda h: updates_at(h, tables), steps, atol=1e-5)

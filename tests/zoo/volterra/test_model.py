@@ -163,7 +163,7 @@ def test_a_run_away_names_the_sample_of_the_whole_array(rng, monkeypatch):
     monkeypatch.setattr(model_module, "_BLOCK", 16)
     model = VolterraModel(MEMORY, learner=SGD(rate=30.0))
     signal = np.concatenate([np.zeros(40), 3 * rng.normal(size=400)])
-    with pytest.raises(DivergenceError, match="learning diverged at sample") as caught:
+    with pytest.raises(DivergenceError, match="diverged at sample") as caught:
         model.learn(model.initial_state(), signal, signal**2)
     assert caught.value.sample >= 40
     assert f"sample {caught.value.sample}" in str(caught.value)

@@ -4,6 +4,10 @@ A short HiPPO memory of the input says where to write, where to read and when; a
 written. See docs/associative.md.
 """
 
+from hippozoo._internal.extras import needs
+
+needs("torch", extra="torch", feature="hippozoo.zoo.associative")
+
 from hippozoo.zoo.associative.bank import PolynomialBank
 from hippozoo.zoo.associative.capacity import (
     CapacityCurve,

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.layers.arguments import finite_values, on_device, real_tensor, within
 from hippozoo.layers.delta_rule import delta_rule, read_at, written
 from hippozoo.layers.tables import WithTables

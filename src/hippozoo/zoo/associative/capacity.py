@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, cast, get_args
 import numpy as np
 from jaxtyping import Float, Int
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.polynomials import Chebyshev, Legendre, OrthonormalFamily
 from hippozoo.zoo.associative.interference import recall_error, recall_matrix
 

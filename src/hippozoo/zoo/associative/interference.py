@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import solve_triangular
 
-from hippozoo._arguments import real_array
+from hippozoo._internal.arguments import real_array
 from hippozoo.polynomials import OrthonormalFamily
 
 __all__ = ["interference_matrix", "recall_error", "recall_matrix"]

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from hippozoo._arguments import shorten, whole_number
-from hippozoo._deprecated import once_by_position
+from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.layers import Lengths, SequenceLayer, Steps, Timing
 from hippozoo.layers.arguments import silent_in_padding
+from hippozoo.layers.linear import weight_and_bias
 from hippozoo.memory import MemoryLayer
 from hippozoo.polynomials import OrthonormalFamily
 from hippozoo.systems import HippoSystem, LegT
@@ -127,7 +127,6 @@ class AssociativeMemory(SequenceLayer):
 
     matched = "width"
 
-    @once_by_position("channels outputs width system family dt hidden epsilon start generator")
     def __init__(
         self,
         channels: int,
@@ -239,17 +238,21 @@ class AssociativeMemory(SequenceLayer):
         """What the functionals say at every sample; only steps of different length need the states themselves."""
         memory = self.memory
         if timing.steps is not None:
-            states, last = memory(projected, state, timing.steps, timing.lengths)
+            states, last = memory(projected, state, timing)
             return answers_of_states(states, *self._functionals()), last
         tables = memory.tables(projected.shape[1])
         return answers_of_samples(projected, state, tables, memory.block, *self._functionals(), timing.lengths)
 
     def _functionals(self) -> tuple[Tensor, Tensor]:
-        joint = self.addresses.weight.unflatten(-1, (self.width, self.system.order))
+        joint = self._addressing()[0].unflatten(-1, (self.width, self.system.order))
         return joint, torch.stack([self.write_gate.lag_functional, self.output_gate.lag_functional])
 
+    def _addressing(self) -> tuple[Tensor, Tensor | None]:
+        return weight_and_bias(self.addresses, self.width * self.system.order, self.write_gate.lag_functional)
+
     def _signals(self, answers: Answers, projected: Tensor) -> Signals:
-        addresses = torch.sigmoid(answers.joint + self.addresses.bias)
+        bias = self._addressing()[1]
+        addresses = torch.sigmoid(answers.joint if bias is None else answers.joint + bias)
         if self.dimensions == 1:
             write_address, read_address = addresses.unbind(-1)
         else:
@@ -270,7 +273,7 @@ class AssociativeMemory(SequenceLayer):
 
     def _single(self, x: Tensor, state: AssociativeState, steps: Tensor | None) -> tuple[Tensor, AssociativeState]:
         projected = self.project(x)
-        states, memory = self.memory.step(projected, state.memory, steps)
+        states, memory = self.memory(projected, state.memory, Timing(steps), step=True)
         signals = self._signals(answers_of_states(states, *self._functionals()), projected)
         bank = self.bank._write(state.bank, signals.write_address, signals.value, signals.write_gate)
         reads = self.bank._read(bank, signals.read_address)

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
 
-from hippozoo.plotting import axes_or_new, ink
+from hippozoo.plotting import Axes, axes_or_new, ink
 from hippozoo.polynomials import OrthonormalFamily
 from hippozoo.zoo.associative.capacity import CapacityCurve
 
@@ -90,8 +89,9 @@ def plot_addresses(
     for number, (name, addresses) in enumerate(write.items()):
         wrote, seen = (np.full(len(found), number) for found in (addresses, read.get(name, np.empty(0))))
         labels = ("written", "read") if number == 0 else (None, None)
-        ax.plot(wrote - 0.13, addresses, "_", color="C0", markersize=7, alpha=0.6, label=labels[0])
-        ax.plot(seen + 0.13, read.get(name, np.empty(0)), "_", color="C1", markersize=7, alpha=0.6, label=labels[1])
+        mark = {"markersize": 11, "markeredgewidth": 2.6, "alpha": 0.8}
+        ax.plot(wrote - 0.16, addresses, "_", color="C0", label=labels[0], **mark)
+        ax.plot(seen + 0.16, read.get(name, np.empty(0)), "_", color="C1", label=labels[1], **mark)
     ax.set_xticks(range(len(write)), list(write))
     ax.set(ylabel="address", ylim=(0, 1))
     ax.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))

@@ -8,9 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils.rnn import PackedSequence
 
-from hippozoo._arguments import whole_number
-from hippozoo.layers import SequenceLayer, Timing
+from hippozoo._internal.arguments import whole_number
+from hippozoo.layers import Lengths, Mask, SequenceLayer, Steps, Timing
 from hippozoo.layers.delta_rule import along_a_path, read_at, written
 
 __all__ = ["Recall", "RecallState"]
@@ -52,6 +53,9 @@ class Recall(SequenceLayer):
     Each value is written under the address of the moment before it, by the delta rule: what was stored there is
     replaced, as far as the write gate says. Then the bank is read at the address of the present moment, which gives an
     average of the values that followed moments like this one. `carriers` says which.
+
+    These addresses are products of learnt contexts. They are not the points of a polynomial basis that
+    `AssociativeMemory` has, and the paper has no such bank.
 
     In a `hippozoo.layers.Stack` a moment is what the blocks below make of the past, a context; and the values are the
     samples that entered the stack. Alone, the layer takes its own samples for both. All that is recurrent is one
@@ -130,6 +134,20 @@ class Recall(SequenceLayer):
         return self._enter(self._carriers, x, state, None, None)
 
     # -- the contract ----------------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch *time channels"] | PackedSequence,
+        state: RecallState | None = None,
+        dt: Steps | Timing | None = None,
+        lengths: Lengths | None = None,
+        *,
+        first: Float[Tensor, "batch *time channels"] | None = None,
+        mask: Mask | None = None,
+        step: bool = False,
+    ) -> tuple[Any, RecallState]:
+        """As every `SequenceLayer`; `first` are the values to store, which a stack gives: what entered it."""
+        return self._call(x, state, dt, lengths, step, first, mask=mask)
 
     def _start(self, batch: int, channels: int) -> RecallState:
         place = {"dtype": self.dtype, "device": self.device}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from hippozoo._arguments import whole_number
+from hippozoo._internal.arguments import whole_number
+from hippozoo.layers import calls_inside
 from hippozoo.zoo.associative.layer import AssociativeMemory, AssociativeState
 
 __all__ = ["AssociativeTrace", "bank_functions", "trace"]
@@ -54,7 +55,7 @@ class AssociativeTrace(NamedTuple):
 
 
 def trace(
-    layer: AssociativeMemory,
+    layer: Any,
     x: Float[Tensor, "time channels"],
     state: AssociativeState | None = None,
     dt: float | Float[Tensor, " time"] | None = None,
@@ -64,7 +65,7 @@ def trace(
     Parameters
     ----------
     layer
-        The layer.
+        The layer; or a model with one inside, the first of which is traced.
     x
         One sequence, (time, channels).
     state
@@ -88,6 +89,9 @@ def trace(
     if not isinstance(x, Tensor) or x.ndim != 2:
         given = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
         raise ValueError(f"x is {given}; pass one sequence, a tensor of shape (time, channels).")
+    if not isinstance(layer, AssociativeMemory):
+        call = calls_inside(layer, AssociativeMemory, x[None], state, dt)[0]
+        layer, x, state, dt = call.layer, call.x[0], call.state, call.timing.steps
     with torch.no_grad():
         signals = layer.signals(x[None], state, dt)
         bank = layer.bank.initial_state(1) if state is None else state.bank

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from hippozoo.systems import HippoSystem
 from hippozoo.zoo.forecasting.early_uncertainty import EarlyUncertainty
 from hippozoo.zoo.forecasting.grouping import Together, channel_scales, group_rows
 from hippozoo.zoo.forecasting.moments import Moments
@@ -18,7 +19,7 @@ from hippozoo.zoo.forecasting.state import ForecasterState
 
 __all__ = ["Anchor", "Candidate", "Solver", "without_level"]
 
-Anchor = Literal["none", "last", "season"]
+Anchor = Literal["none", "last"]
 
 
 @dataclass(frozen=True)
@@ -86,17 +87,10 @@ class Solver:
         side_by_side = channels if self.together == "joint" else 1
         # A constant fills the first coefficient.
         simple = [np.outer(np.eye(self.future_order)[0], row) for row in self._simple(candidate)]
-        return self.held_back.solve(
-            moments,
-            [np.kron(np.eye(side_by_side), one) for one in simple],
-            candidate.rank,
-            candidate.ridge,
-            metric,
-            self.intercept,
-            scale,
-            channels=side_by_side,
-            sharing=channels if self.together == "shared" else 1,
-        )
+        simple = [np.kron(np.eye(side_by_side), one) for one in simple]
+        how = candidate.rank, candidate.ridge, metric, self.intercept, scale
+        sharing = channels if self.together == "shared" else 1
+        return self.held_back.solve(moments, simple, *how, channels=side_by_side, sharing=sharing)
 
     def maps(self, state: ForecasterState, chosen: tuple[Candidate, ...]) -> tuple[ForecastMap, ...]:
         """The map of each group by its candidate."""
@@ -187,18 +181,10 @@ class Solver:
             level = state.held[c] if candidate.anchor == "last" else 0.0
             past = without_level(state.aligned[candidate.history][c][None], np.array([level]))[0]
             levels = [level + row @ past for row in simple]
-            yield (
-                c,
-                self.caution.covariance(
-                    moments,
-                    residual,
-                    fitted.freedom,
-                    simple,
-                    [coefficients[c] - level * first for level in levels],
-                    None if scored is None else (scored, weight),
-                    sharing=state.channels if self.together == "shared" else 1,
-                ),
-            )
+            departures = [coefficients[c] - level * first for level in levels]
+            kept = None if scored is None else (scored, weight)
+            sharing = state.channels if self.together == "shared" else 1
+            yield c, self.caution.covariance(moments, residual, fitted.freedom, simple, departures, kept, sharing)
 
     def apply(
         self,
@@ -218,6 +204,18 @@ class Solver:
             answers[:, group] = found.reshape(time, -1, self.future_order)
             answers[:, group, 0] += levels
         return answers
+
+    def made_by(
+        self, chosen: tuple[Candidate, ...], histories: tuple[HippoSystem, ...], channels: int
+    ) -> tuple[dict[str, float], ...]:
+        """The one map that each channel is forecast by, in words."""
+        found = []
+        for c in range(channels):
+            one = chosen[min(c, len(chosen) - 1)]
+            base = {"last": "last value", "none": "mean"}[one.anchor]
+            whose = " of all channels" if self.together == "joint" else ""
+            found.append({f"one map of {histories[one.history].timescale:g}{whose} on {base}": 1.0})
+        return tuple(found)
 
     def _simple(self, candidate: Candidate) -> list[Float[np.ndarray, " inputs"]]:
         """To go on with the last value, or with the mean of the last horizon: rows that read them from a past."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array, whole_number
+from hippozoo._internal.arguments import real_array, whole_number
 from hippozoo.discretise import zero_order_hold
+from hippozoo.forecasts.leads import lead_basis
 from hippozoo.memory import response
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.forecasting.candidates import Candidate
 from hippozoo.zoo.forecasting.forecaster import Forecaster
-from hippozoo.zoo.forecasting.future import lead_basis
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap
 from hippozoo.zoo.forecasting.state import ForecasterState
@@ -145,7 +145,7 @@ def explain(
     number = whole_number("channel", channel, minimum=0)
     if number >= state.channels:
         raise ValueError(f"channel={number}, but there are {state.channels}, counted from 0; pass one of them.")
-    group = number if forecaster.together == "independent" or forecaster.mixture else 0
+    group = number if forecaster.together == "independent" else 0
     chosen = (forecaster.chosen(state) if candidate is None else (candidate,) * state.channels)[group]
     fitted = forecaster.maps(state, candidate)[group]
     moments: Moments = forecaster.moments(state, chosen)[group]

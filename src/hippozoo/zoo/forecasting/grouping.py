@@ -11,7 +11,7 @@ from hippozoo.zoo.forecasting.moments import Moments
 
 __all__ = ["Together", "channel_scales", "group_count", "group_pairs", "group_rows"]
 
-Together = Literal["independent", "shared", "joint", "panel"]
+Together = Literal["independent", "shared", "joint"]
 
 
 def group_count(together: Together, channels: int) -> int:

@@ -54,15 +54,8 @@ class Moments:
     @staticmethod
     def empty(inputs: int, outputs: int, signals: int = 1) -> Moments:
         """Nothing seen yet; x and y are made of equal parts, one for each of `signals`."""
-        return Moments(
-            0.0,
-            np.zeros(inputs),
-            np.zeros(outputs),
-            np.zeros((inputs, inputs)),
-            np.zeros((outputs, inputs)),
-            np.zeros((outputs, outputs)),
-            np.zeros(signals),
-        )
+        xx, yx, yy = [np.zeros(shape) for shape in ((inputs, inputs), (outputs, inputs), (outputs, outputs))]
+        return Moments(0.0, np.zeros(inputs), np.zeros(outputs), xx, yx, yy, np.zeros(signals))
 
     def add(
         self,
@@ -95,16 +88,8 @@ class Moments:
             both -= mean
             both *= np.sqrt(weights)[:, None]
         products = both.T @ both
-        block = Moments(
-            total,
-            mean[:inputs],
-            mean[inputs:],
-            products[:inputs, :inputs],
-            products[inputs:, :inputs],
-            products[inputs:, inputs:],
-            level_squares,
-        )
-        return self.merge(block)
+        parts = products[:inputs, :inputs], products[inputs:, :inputs], products[inputs:, inputs:]
+        return self.merge(Moments(total, mean[:inputs], mean[inputs:], *parts, level_squares))
 
     def merge(self, other: Moments) -> Moments:
         """The moments of both sets of pairs together."""
@@ -115,28 +100,19 @@ class Moments:
         total = self.weight + other.weight
         share = other.weight / total
         dx, dy = other.mean_x - self.mean_x, other.mean_y - self.mean_y
-        between = self.weight * share
-        return Moments(
-            total,
-            self.mean_x + share * dx,
-            self.mean_y + share * dy,
-            self.xx + other.xx + between * np.outer(dx, dx),
-            self.yx + other.yx + between * np.outer(dy, dx),
-            self.yy + other.yy + between * np.outer(dy, dy),
-            self.level_squares + other.level_squares,
-        )
+        between = [self.weight * share * np.outer(a, b) for a, b in ((dx, dx), (dy, dx), (dy, dy))]
+        xx, yx, yy = [a + b + c for a, b, c in zip(self._products, other._products, between, strict=True)]
+        means = self.mean_x + share * dx, self.mean_y + share * dy
+        return Moments(total, *means, xx, yx, yy, self.level_squares + other.level_squares)
 
     def faded(self, factor: float) -> Moments:
         """The same means and covariances with `factor` of the weight: how drifting data are forgotten."""
-        return Moments(
-            self.weight * factor,
-            self.mean_x,
-            self.mean_y,
-            self.xx * factor,
-            self.yx * factor,
-            self.yy * factor,
-            self.level_squares * factor,
-        )
+        xx, yx, yy = [one * factor for one in self._products]
+        return Moments(self.weight * factor, self.mean_x, self.mean_y, xx, yx, yy, self.level_squares * factor)
+
+    @property
+    def _products(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.xx, self.yx, self.yy
 
     def part(self, inputs: slice, outputs: slice) -> Moments:
         """The moments of some numbers of x and y; levels are left out.
@@ -148,26 +124,18 @@ class Moments:
         >>> bool(np.allclose(part.yx, Moments.empty(2, 1).add(x[:, :2], y[:, 1:]).yx))
         True
         """
-        return Moments(
-            self.weight,
-            self.mean_x[inputs],
-            self.mean_y[outputs],
-            self.xx[inputs, inputs],
-            self.yx[outputs, inputs],
-            self.yy[outputs, outputs],
-            np.zeros(1),
-        )
+        products = self.xx[inputs, inputs], self.yx[outputs, inputs], self.yy[outputs, outputs]
+        return Moments(self.weight, self.mean_x[inputs], self.mean_y[outputs], *products, np.zeros(1))
 
     def covariances(self, centred: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """``cov_xx, cov_yx, cov_yy``; around zero in place of the means where `centred` is False."""
         if not self.weight:
             return self.xx, self.yx, self.yy
-        xx, yx, yy = self.xx / self.weight, self.yx / self.weight, self.yy / self.weight
+        products = [one / self.weight for one in self._products]
         if not centred:
-            xx = xx + np.outer(self.mean_x, self.mean_x)
-            yx = yx + np.outer(self.mean_y, self.mean_x)
-            yy = yy + np.outer(self.mean_y, self.mean_y)
-        return xx, yx, yy
+            x, y = self.mean_x, self.mean_y
+            products = [one + np.outer(a, b) for one, a, b in zip(products, (x, y, y), (x, x, y), strict=True)]
+        return products[0], products[1], products[2]
 
     @property
     def rounding(self) -> Float[np.ndarray, " signals"]:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
+from hippozoo.forecasts.leads import cell_count
 from hippozoo.memory import Memory
-from hippozoo.zoo.forecasting.detail import cell_count, probe_rows
-from hippozoo.zoo.forecasting.state import ForecasterState
+from hippozoo.zoo.forecasting.state import Detail, ForecasterState
 
-__all__ = ["Pairs", "move", "observed_time"]
+__all__ = ["Pairs", "missed_detail", "move", "observed_time"]
+
+# How many times per horizon the detail is measured: neighbouring windows say nearly the same.
+_PROBES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +113,34 @@ def move(
         line=line,
     )
     levels = delayed_values if one_to_one else delayed_values[out.ends]
-    probes = probe_rows(state.time + elapsed, steps, horizon, recent.dt)
+    probes = _probe_rows(state.time + elapsed, steps, horizon, recent.dt)
     leads = (np.arange(cell_count(horizon, recent.dt)) + 0.5) * recent.dt
     readings = futures[probes] @ recent.system.basis(np.maximum(horizon - leads, 0.0)).T
     weights = begun * out.covered * (steps / recent.dt)[:, None]
     return moved, Pairs(tuple(x), futures, levels, weights, out.covered, probes, readings, elapsed[probes])
+
+
+def _probe_rows(clock: Float[np.ndarray, " time"], steps: Float[np.ndarray, " time"], horizon: float, dt: float):
+    """The rows at which the detail is measured: fixed by the clock, however the stream is cut into pieces."""
+    stride = max(1, round(cell_count(horizon, dt) / _PROBES)) * dt
+    # Half a step off the samples, so that rounding of the clock decides nothing.
+    return np.flatnonzero(np.floor((clock - dt / 2) / stride) > np.floor((clock - steps - dt / 2) / stride))
+
+
+def missed_detail(
+    content: Float[np.ndarray, "pieces channels"],
+    lengths: Float[np.ndarray, " pieces"],
+    begins: Float[np.ndarray, " probes"],
+    dt: float,
+    readings: Float[np.ndarray, "probes channels cells"],
+    weights: Float[np.ndarray, "probes channels"],
+) -> Detail:
+    """Compare readings of windows that begin at `begins` with the held signal itself, in the middle of each cell.
+
+    `content` and `lengths` are the pieces of the signal; time counts from the beginning of the first.
+    """
+    edges = np.cumsum(lengths)
+    middles = begins[:, None] + (np.arange(readings.shape[2]) + 0.5) * dt
+    place = np.minimum(np.searchsorted(edges, middles, side="right"), len(edges) - 1)
+    missed = content[place].transpose(0, 2, 1) - readings
+    return Detail(np.einsum("pc,pck->ck", weights, missed**2), weights.sum(axis=0))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array, shorten, whole_number
+from hippozoo._internal.arguments import real_array, shorten, whole_number
+from hippozoo.forecasts.leads import lead_basis
+from hippozoo.systems import LegT
 from hippozoo.zoo.forecasting.moments import Moments
 
-__all__ = ["ForecastMap", "reduced_rank"]
+__all__ = ["ForecastMap", "future_metric", "reduced_rank"]
 
 # Directions of x whose variance is below this share of the largest are rounding, not signal.
 _ROUNDING = 1e-13
@@ -161,3 +164,40 @@ def _roots(metric: np.ndarray | None, outputs: int) -> tuple[np.ndarray, np.ndar
     kept = values > 1e-13 * values[-1]
     root = np.sqrt(np.where(kept, values, 0.0))
     return (axes * root) @ axes.T, (axes * np.where(kept, 1 / np.where(kept, root, 1.0), 0.0)) @ axes.T
+
+
+def future_metric(
+    future: LegT, weight: Callable[[np.ndarray], np.ndarray], panels: int = 64
+) -> Float[np.ndarray, "order order"]:
+    r"""W: the weighted squared error over the horizon as a quadratic form of coefficients.
+
+    :math:`W_{ij} = \int_0^H w(\ell)\, \phi_i(\ell)\, \phi_j(\ell)\, d\ell`. For w = 1 this is H times the identity,
+    since the basis is orthonormal under the weight 1/H (erratum 15).
+
+    Parameters
+    ----------
+    future
+        System 1: its timescale is the horizon.
+    weight
+        w(lead): takes an array of leads, gives as many numbers >= 0.
+    panels
+        The integral is taken over this many pieces of the horizon, so that a weight may jump.
+
+    Examples
+    --------
+    >>> W = future_metric(LegT(order=3, timescale=8.0), lambda lead: np.ones_like(lead))
+    >>> bool(np.allclose(W, 8.0 * np.eye(3)))
+    True
+    """
+    node, mass = np.polynomial.legendre.leggauss(16 + future.order // 8)
+    width = future.timescale / panels
+    leads = (width * (np.arange(panels)[:, None] + (node + 1) / 2)).ravel()
+    values = real_array("weight(lead)", weight(leads))
+    if values.shape != leads.shape:
+        raise ValueError(
+            f"weight(lead) has shape {values.shape} for leads of shape {leads.shape}; return one number each."
+        )
+    if values.min() < 0 or not values.any():
+        raise ValueError("weight(lead) must be >= 0 everywhere and > 0 somewhere: it says how much an error counts.")
+    basis = lead_basis(future, leads)
+    return (basis * (values * np.tile(mass * width / 2, panels))[:, None]).T @ basis

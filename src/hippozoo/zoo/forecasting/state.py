@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hippozoo.zoo.forecasting._kernels import AGE, BEGUN, HELD, PAIRS, SILENT
 from hippozoo.zoo.forecasting.delay import DelayLine
-from hippozoo.zoo.forecasting.detail import Detail
-from hippozoo.zoo.forecasting.mixture import Mixture
 from hippozoo.zoo.forecasting.moments import Moments
 
-__all__ = ["ForecasterState", "Validation"]
+__all__ = ["Detail", "ForecasterState", "Validation"]
 
 Learnt = tuple[tuple[Moments, ...], ...]
-# Where a mixture keeps what a state says of its channels, and whether it is a time, which it counts in cells.
-_READ_OFF = {"begun": (BEGUN, False), "age": (AGE, True), "silent": (SILENT, True), "held": (HELD, False)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +42,33 @@ class Validation:
     learnt_before: Learnt
     errors: Float[np.ndarray, "groups candidates outputs outputs"]
     weight: Float[np.ndarray, " groups"]
+
+
+@dataclass(frozen=True, eq=False)
+class Detail:
+    """Squared differences between samples and System 1's reading of them, for each cell of the horizon.
+
+    What System 1 is too coarse to hold belongs to the uncertainty of a sample, though not to that of the curve.
+
+    Parameters
+    ----------
+    squares
+        Weighted sums, (channels, cells); the first cell is the first sample after the past.
+    weight
+        Of each channel.
+    """
+
+    squares: Float[np.ndarray, "channels cells"]
+    weight: Float[np.ndarray, " channels"]
+
+    @property
+    def variance(self) -> Float[np.ndarray, "channels cells"]:
+        """Mean squared differences; 0 where nothing was measured."""
+        return self.squares / np.where(self.weight > 0, self.weight, 1.0)[:, None]
+
+    def merge(self, other: Detail, kept: float = 1.0) -> Detail:
+        """Both together, `kept` being how much of this one counts."""
+        return Detail(self.squares * kept + other.squares, self.weight * kept + other.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +103,6 @@ class ForecasterState:
         How forecasts did on data they were not learnt from.
     detail
         What System 1 is too coarse to hold of the samples.
-    mixture
-        All that a forecaster with ``mixture=True`` carries along; of the above it keeps up the clock, the last values
-        and System 3. None for any other.
     """
 
     single: bool
@@ -101,38 +119,13 @@ class ForecasterState:
     learnt: Learnt
     validation: Validation
     detail: Detail
-    mixture: Mixture | None = None
-
-    def moved(self, mixture: Mixture, time: float, seen: float, dt: float) -> ForecasterState:
-        """The state of a mixture that has gone on; `replace` would cost more than the sample itself."""
-        found = object.__new__(ForecasterState)
-        held = found.__dict__
-        held.update(self.__dict__)
-        held["time"], held["seen"], held["mixture"], held["_dt"] = time, seen, mixture, dt
-        for name in _READ_OFF:
-            held.pop(name, None)
-        return found
-
-    def __getattr__(self, name: str) -> Any:
-        """What a mixture says of its channels, read off when it is asked for."""
-        if name not in _READ_OFF or "_dt" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        place, timed = _READ_OFF[name]
-        assert self.mixture is not None
-        found = self.mixture.live[:, place]
-        found = found > 0 if name == "begun" else found * self.__dict__["_dt"] if timed else found
-        self.__dict__[name] = found
-        return found
 
     @property
     def channels(self) -> int:
         """How many signals are forecast."""
-        return len(self.held if self.mixture is None else self.mixture.live)
+        return len(self.held)
 
     @property
     def pairs(self) -> float:
         """How many pairs of a past and its future were learnt from, counted by their weight."""
-        if self.mixture is not None:
-            # Those that are complete; they are summed up when maps are renewed.
-            return float(self.mixture.live[:, PAIRS].sum())
         return sum(group[0].weight for group in self.learnt)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from hippozoo._lazy import fetched_from
+from hippozoo._internal.lazy import fetched_from
 from hippozoo.zoo.multiscale.coverage import Coverage
 from hippozoo.zoo.multiscale.memory import MultiscaleMemory
 from hippozoo.zoo.multiscale.smallest import scales_needed, smallest_memory

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._immutable import Immutable
+from hippozoo._internal.immutable import Immutable
 from hippozoo.discretise import zero_order_hold
 from hippozoo.memory.varying_step import ExactStep
 from hippozoo.systems import HippoSystem

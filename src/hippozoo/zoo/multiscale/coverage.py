@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import exp1
 
-from hippozoo._immutable import Immutable
+from hippozoo._internal.immutable import Immutable
 from hippozoo.memory.varying_step import ExactStep
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.multiscale.constructions import Construction

@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from hippozoo._arguments import shorten
-from hippozoo._deprecated import once_by_position
+from hippozoo._internal.arguments import shorten
 from hippozoo.discretise import longest_step, zero_order_hold
 from hippozoo.layers import Timing
+from hippozoo.layers.arguments import finest_dtype
 from hippozoo.layers.lag_functionals import functionals_of_states
 from hippozoo.layers.reading import ReadingLayer, Readout
 from hippozoo.layers.updates import MATRIX_BUDGET, augmented_generator, updates
@@ -86,7 +86,6 @@ class MultiscaleLayer(ReadingLayer):
     _responses: Tensor
     _reading: Tensor
 
-    @once_by_position("memory horizons outputs channels bias")
     def __init__(
         self,
         memory: MultiscaleMemory,
@@ -147,7 +146,7 @@ class MultiscaleLayer(ReadingLayer):
         blocks = filled.unflatten(1, (-1, block)).transpose(2, 3)
         starts, _ = block_starts(blocks, first, tables)
         if self.read_by == "full":
-            y = readouts(blocks, starts, self._on_windows(self.readout.weight), tables)
+            y = readouts(blocks, starts, self._on_windows(self._weight_and_bias()[0]), tables)
         elif self.read_by == "shared":
             y = readings(blocks, starts, self._on_windows(self.functional)[0], tables).squeeze(-1)
         elif self.read_by == "per_channel":
@@ -186,7 +185,7 @@ class MultiscaleLayer(ReadingLayer):
 
     def _read(self, state: Tensor) -> Tensor:
         if self.read_by == "full":
-            return state.flatten(1) @ self._on_windows(self.readout.weight).flatten(1).mT
+            return state.flatten(1) @ self._on_windows(self._weight_and_bias()[0]).flatten(1).mT
         if self._by_lag:
             weight = self._on_windows(self.functional).flatten(2).expand(-1, state.shape[1], -1)
             return functionals_of_states(state.flatten(2), weight).flatten(1)
@@ -197,7 +196,8 @@ class MultiscaleLayer(ReadingLayer):
 
     def _updates(self, steps: Tensor) -> tuple[Tensor, Tensor]:
         """A_d and b_d of every window for each step; a step of 0 leaves the state as it is."""
-        windows = torch.from_numpy(self.memory.windows.copy()).to(steps.device)
+        steps = steps.to(self.device, finest_dtype(self.device))
+        windows = torch.from_numpy(self.memory.windows.copy()).to(steps)
         return updates(steps[..., None] / windows, self._generator, "zoh", self.dtype, longest=self._longest)
 
     @property

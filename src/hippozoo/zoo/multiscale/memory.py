@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hippozoo._arguments import positive_number, real_array, shorten, whole_number
+from hippozoo._internal.arguments import positive_number, real_array, shorten, whole_number
 from hippozoo.memory import Memory
 from hippozoo.memory.base import PureMemory, Signal
 from hippozoo.systems import HippoSystem

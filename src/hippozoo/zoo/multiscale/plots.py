@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
 
 from hippozoo.memory.plots import plot_memory
-from hippozoo.plotting import axes_or_new, ink
+from hippozoo.plotting import Axes, axes_or_new, ink
 from hippozoo.zoo.multiscale.coverage import Coverage
 from hippozoo.zoo.multiscale.memory import MultiscaleMemory
 

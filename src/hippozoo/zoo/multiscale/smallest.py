@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hippozoo._arguments import positive_number, whole_number
+from hippozoo._internal.arguments import positive_number, whole_number
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.multiscale.constructions import CONSTRUCTIONS, GeometricBank
 from hippozoo.zoo.multiscale.coverage import Reader, expected_error, reference_past

@@ -5,6 +5,10 @@ can be drawn in real time: its measure, its basis, and the functional that each 
 docs/salience.md.
 """
 
+from hippozoo._internal.extras import needs
+
+needs("torch", extra="torch", feature="hippozoo.zoo.salience")
+
 from hippozoo.zoo.salience.attribution import attribute, sample_weights
 from hippozoo.zoo.salience.layer import Form, Readout, SalienceLayer, bump
 from hippozoo.zoo.salience.model import SalienceModel

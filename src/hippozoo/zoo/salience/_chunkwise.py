@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition
+from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, without_autocast
 from hippozoo.zoo.salience._kernels import (
     gather_rows,
     gather_two,
@@ -114,6 +114,7 @@ class _Carry(torch.autograd.Function):
         return states.transpose(0, 1).contiguous()
 
     @staticmethod
+    @without_autocast
     def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         steps, arrived, state, states = ctx.saved_tensors
         (gradient,) = gradients
@@ -167,6 +168,7 @@ class _Read(torch.autograd.Function):
         return rows, left
 
     @staticmethod
+    @without_autocast
     def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         weight, ends, starts, rows = ctx.saved_tensors
         tables: Tables = ctx.tables
@@ -257,6 +259,7 @@ class _Arrive(torch.autograd.Function):
         return arrived
 
     @staticmethod
+    @without_autocast
     def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         lags, jumps = ctx.saved_tensors
         tables: Tables = ctx.tables
@@ -304,6 +307,7 @@ class _ReadApart(torch.autograd.Function):
         return y
 
     @staticmethod
+    @without_autocast
     def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         weight, *inputs = ctx.saved_tensors
         tables: Tables = ctx.tables

@@ -82,12 +82,8 @@ def roll_compiled(
         return _by_chunks(layer, chunk, tables, x, start, clock)
     network = layer.network
     part = network.sample_part(x).transpose(0, 1)
-    if layer.summary:
-        weights = network.pool.weight, network.pool.bias, network.summary_weight(), network.out.weight, network.out.bias
-        salience = Network(part, *weights)
-    else:
-        salience = network.from_sample(part)
-    weight = layer.functional if layer.readout == "shared" else layer.output.weight if layer.outputs else None
+    salience = Network(part, *network.pooling(x), *network.output(x)) if layer.summary else network.from_sample(part)
+    weight = layer.functional if layer.readout == "shared" else layer._output()[0] if layer.outputs else None
     clock = clock.expand(len(x), -1, -1).transpose(0, 1)
     y, after, found = roll_stepwise(
         Fixed(tables, layer.readout, layer.largest), x.transpose(0, 1), clock, start, weight, salience

@@ -4,7 +4,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from hippozoo._compiled import compiled
+from hippozoo._internal.compiled import compiled
 
 
 @compiled()

@@ -9,7 +9,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
+from hippozoo.layers.derivatives import (
+    differentiated_again,
+    gradients_by_definition,
+    torch_looks_inside,
+    without_autocast,
+)
 
 __all__ = ["cubics", "read", "states_at"]
 
@@ -71,6 +76,7 @@ class _Read(torch.autograd.Function):
         return _horner(c, within[..., None] if cubic.ndim == 3 else within, lags.ndim)
 
     @staticmethod
+    @without_autocast
     def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         cubic, lags, c, cell, within = ctx.saved_tensors
         (gradient,) = gradients
@@ -134,6 +140,7 @@ class _StatesAt(torch.autograd.Function):
         ctx.save_for_backward(inputs[0], output, inputs[-1])
 
     @staticmethod
+    @without_autocast
     def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None]:
         lags, G, generator = ctx.saved_tensors
         (gradient,) = gradients

@@ -13,7 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, torch_looks_inside
+from hippozoo.layers.derivatives import (
+    differentiated_again,
+    gradients_by_definition,
+    torch_looks_inside,
+    without_autocast,
+)
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience._kernels import add_and_dot, advance_rows, pull_rows, tanh_in_place, update_matrices
 from hippozoo.zoo.salience.update_table import update_table
@@ -164,6 +169,7 @@ class _UpdatesAt(torch.autograd.Function):
         ctx.save_for_backward(output, *inputs[-2:])
 
     @staticmethod
+    @without_autocast
     def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None]:
         both, A_T, b = ctx.saved_tensors
         (gradient,) = gradients
@@ -357,6 +363,7 @@ class _Stepwise(torch.autograd.Function):
         return y, state.clone(), salience
 
     @staticmethod
+    @without_autocast
     def backward(ctx, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         salience, *rest = ctx.saved_tensors
         kept, inputs = rest[: ctx.kept], rest[ctx.kept :]

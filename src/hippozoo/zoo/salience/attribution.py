@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.zoo.salience._lookup import cubics, read
 
 __all__ = ["attribute", "sample_weights"]

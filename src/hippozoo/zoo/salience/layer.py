@@ -11,15 +11,19 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 from torch.utils.checkpoint import checkpoint
 
-from hippozoo._arguments import positive_number, shorten, whole_number
-from hippozoo._deprecated import once_by_position
+from hippozoo._internal.arguments import positive_number, shorten, whole_number
 from hippozoo.discretise import LONGEST_STEP, longest_step
-from hippozoo.layers import Lengths, SequenceLayer, State, Steps, Timing
+from hippozoo.layers import Lengths, Mask, SequenceLayer, State, Steps, Timing
+from hippozoo.layers.arguments import finest_dtype
 from hippozoo.layers.derivatives import inside_torch_func
+from hippozoo.layers.linear import weight_and_bias
+from hippozoo.layers.uneven.series import series_for
 from hippozoo.layers.updates import augmented_generator, roll_varying, updates
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience._compiled_forms import chosen_method, roll_compiled
 from hippozoo.zoo.salience._lookup import cubics, read, states_at
+from hippozoo.zoo.salience._scanned import Step, roll_scanned, scan_compiles
+from hippozoo.zoo.salience._streaming import streamed
 from hippozoo.zoo.salience.network import SalienceNetwork
 from hippozoo.zoo.salience.table import lag_table
 
@@ -33,7 +37,7 @@ TOLERANCE = {torch.float32: 5e-7, torch.float64: 1e-10}
 # Lags looked up at a time; a longer sequence goes in chunks, and its cost grows linearly from there on.
 LOOKUPS = 1 << 21
 NUMBERS_OF_STATES = 1 << 22
-BUFFERS = ("_rule", "_values", "_slopes", "_edges", "_jumps_of")
+BUFFERS = ("_rule", "_values", "_slopes", "_edges", "_jumps_of", "_terms")
 
 
 class Rolled(NamedTuple):
@@ -121,8 +125,10 @@ class SalienceLayer(SequenceLayer):
     _edges: Tensor
     _jumps_of: Tensor
     _rule: Tensor
+    # Series of the steps that the layer takes of itself, up to its largest salience; empty where it would be too long.
+    _terms: Tensor
+    _reach: float
 
-    @once_by_position("system channels dt readout outputs summary hidden largest per_channel form")
     def __init__(
         self,
         system: HippoSystem,
@@ -203,15 +209,17 @@ class SalienceLayer(SequenceLayer):
 
     def forward(
         self,
-        x: Float[Tensor, "batch time channels"] | PackedSequence,
+        x: Float[Tensor, "batch *time channels"] | PackedSequence,
         state: State | None = None,
-        dt: Steps | None = None,
+        dt: Steps | Timing | None = None,
         lengths: Lengths | None = None,
         *,
         keep_state: bool = True,
+        mask: Mask | None = None,
+        step: bool = False,
     ) -> tuple[Any, State | None]:
         """As every `SequenceLayer`; without `keep_state` the state is None, and its computation is saved."""
-        return self._sequence(x, state, dt, lengths, keep_state)
+        return self._call(x, state, dt, lengths, step, *(() if step else (keep_state,)), mask=mask)
 
     def salience(
         self,
@@ -256,12 +264,24 @@ class SalienceLayer(SequenceLayer):
         self, x: Tensor, state: Tensor | None, timing: Timing, keep_state: bool = True
     ) -> tuple[Tensor, Tensor | None]:
         rolled = self._rolled(x, state, timing, keep_state)
-        y = rolled.y
+        return self._mapped(rolled.y), rolled.state
+
+    def _mapped(self, y: Tensor) -> Tensor:
+        """Of reads by one functional their linear map; of a full readout the bias that is left to add."""
         if self.readout == "shared" and self.outputs:
-            y = self.output(y)
-        elif self.outputs:
-            y = y + self.output.bias
-        return y, rolled.state
+            return self.output(y)
+        bias = self._output()[1] if self.outputs else None
+        return y if bias is None else y + bias
+
+    def _single(self, x: Tensor, state: Tensor, steps: Tensor | None) -> tuple[Tensor, Tensor]:
+        if steps is not None or not torch.compiler.is_compiling() or not self._terms.numel():
+            return super()._single(x, state, steps)
+        tick = self.dt / self.system.timescale
+        state, _ = Step(self, x)(state, x, self.network.sample_part(x), tick)
+        return self._mapped(self._read(state[:, None]))[:, 0], state
+
+    def _streamed(self) -> Any:
+        return streamed(self)
 
     def _saliences(self, x: Tensor, state: Tensor | None, timing: Timing) -> Tensor:
         return self._rolled(x, state, timing, keep_state=False).salience
@@ -271,6 +291,8 @@ class SalienceLayer(SequenceLayer):
 
     def _rolled(self, x: Tensor, state: Tensor | None, timing: Timing, keep_state: bool) -> Rolled:
         batch, n_steps, _ = x.shape
+        if self.summary and n_steps > 1 and torch.compiler.is_compiling() and not torch.compiler.is_exporting():
+            return self._rolled_in_a_graph(x, state, timing, keep_state)
         clock = self._clock(x, timing)
         fast = roll_compiled(self, x, state, clock)
         if fast is not None:
@@ -292,6 +314,14 @@ class SalienceLayer(SequenceLayer):
             saliences.append(rolled.salience)
         y = pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)
         return Rolled(y, state if keep_state else None, torch.cat(saliences, 1))
+
+    def _rolled_in_a_graph(self, x: Tensor, state: Tensor | None, timing: Timing, keep_state: bool) -> Rolled:
+        """By the scan operator where the compiler takes it; else a compiled model leaves its graph here."""
+        if timing.steps is not None or not self._terms.numel() or not scan_compiles():
+            return Rolled(*_outside(self._rolled, x, state, timing, keep_state))
+        clock = self._clock(x, timing).expand(len(x), -1, -1)
+        y, after, salience = roll_scanned(self, x, self._begin(x, state), clock)
+        return Rolled(y, after if keep_state else None, salience)
 
     def _clock(self, x: Tensor, timing: Timing) -> Tensor:
         """Time per sample in timescales, (batch or 1, time, 1); none passes in the padding."""
@@ -328,9 +358,10 @@ class SalienceLayer(SequenceLayer):
         self, part: Tensor, jumps: Tensor, before: Tensor, clock: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Sample by sample: the summary of what is there, the salience, and where the warped clock then stands."""
-        cubic = cubics(self._values, self._slopes, self.network.pool.weight.mT)
+        pooling = self.network.pooling(jumps)
+        cubic = cubics(self._values, self._slopes, pooling.weight.mT)
         edges, now = before, torch.zeros_like(jumps[:, :1, : before.shape[2]])
-        old, saliences, weight = before.shape[1], [], self.network.summary_weight()
+        old, saliences = before.shape[1], []
         for t, (hidden, ticks) in enumerate(zip(part.unbind(1), clock.split(1, 1), strict=True)):
             there = old + t
             if there == 0:
@@ -341,7 +372,7 @@ class SalienceLayer(SequenceLayer):
             else:
                 rows = read(cubic, (now - edges)[..., 0], self._root_step)
                 pooled = jumps[:, :there].mT @ rows
-            salience = self.network.with_summary(hidden, pooled, weight)[:, None]
+            salience = self.network.with_summary(hidden, pooled, pooling)[:, None]
             saliences.append(salience)
             edges = torch.cat([edges, now], 1)
             now = torch.addcmul(now, salience, ticks)
@@ -365,7 +396,7 @@ class SalienceLayer(SequenceLayer):
 
         def one(jumps: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
             states = self._states(jumps, starts, ends)
-            return states.flatten(2) @ self.output.weight.mT if self.outputs else states
+            return states.flatten(2) @ self._output()[0].mT if self.outputs else states
 
         pieces = []
         for some_ends in ends.split(stretch, 1):
@@ -393,10 +424,10 @@ class SalienceLayer(SequenceLayer):
             salience = self.network.from_sample(part)
             y, state = self._advance(x, state, salience * clock)
             return Rolled(y, state, salience)
-        pieces, saliences, weight = [], [], self.network.summary_weight()
+        pieces, saliences, pooling = [], [], self.network.pooling(x)
         for hidden, now, ticks in zip(part.unbind(1), x.split(1, 1), clock.split(1, 1), strict=True):
-            pooled = state @ self.network.pool.weight.mT
-            salience = self.network.with_summary(hidden, pooled, weight)[:, None]
+            pooled = state @ pooling.weight.mT
+            salience = self.network.with_summary(hidden, pooled, pooling)[:, None]
             y, state = self._advance(now, state, salience * ticks)
             pieces.append(y)
             saliences.append(salience)
@@ -407,7 +438,7 @@ class SalienceLayer(SequenceLayer):
         batch, n_steps, channels = x.shape
 
         def update(steps: Tensor) -> tuple[Tensor, Tensor]:
-            return updates(steps.double(), self._generator, "zoh", x.dtype, longest=self._longest)
+            return updates(steps.to(finest_dtype(steps.device)), self._generator, "zoh", x.dtype, longest=self._longest)
 
         if not self.per_channel:
             return roll_varying(x, state, steps[..., 0], update, self._read)
@@ -422,16 +453,19 @@ class SalienceLayer(SequenceLayer):
     def _read(self, states: Tensor) -> Tensor:
         if self.readout == "shared":
             return states @ self.functional
-        return states.flatten(2) @ self.output.weight.mT if self.outputs else states
+        return states.flatten(2) @ self._output()[0].mT if self.outputs else states
+
+    def _output(self) -> tuple[Tensor, Tensor | None]:
+        """Weight and bias of the map of all coefficients, or of what stands in its place."""
+        return weight_and_bias(self.output, self.channels * self.system.order, self._values)
 
     # -- tables ----------------------------------------------------------------------------------------------
 
-    @property
-    def _parameter(self) -> Tensor:
-        return self.network.out.weight
-
     def _compute_tables(self, place: Tensor) -> None:
         self._rule = self._generator[:-1].to(place)
+        series = series_for(self.system, self.largest * self.dt / self.system.timescale, place.dtype)
+        self._terms = torch.empty(0).to(place) if series is None else series.terms.to(place)
+        self._reach = 0.0 if series is None else series.reach
         table = lag_table(self.system, TOLERANCE.get(place.dtype, 5e-7)) if self.form != "recurrent" else None
         stairs = None if table is None else table.staircase
         self._has_table = table is not None and stairs is not None
@@ -444,15 +478,20 @@ class SalienceLayer(SequenceLayer):
             return
         self._root_step = table.root_step
         arrays = table.values, table.slopes, stairs.lags, stairs.jumps_of
-        for name, array in zip(BUFFERS[1:], arrays, strict=True):
+        for name, array in zip(BUFFERS[1:-1], arrays, strict=True):
             setattr(self, name, torch.from_numpy(np.ascontiguousarray(array)).to(place))
+
+
+@torch.compiler.disable()
+def _outside(rolled: Any, *arguments: Any) -> Rolled:
+    return rolled(*arguments)
 
 
 def bump(system: HippoSystem, at: float = 0.5, finest: float = 12.0) -> Float[np.ndarray, " order"]:
     """A lag functional that reads a smooth stretch of the past around `at` timescales ago.
 
-    A start from which selective copying is learnt at every seed; random functionals fail at some
-    (PAPER_NOTES, section 3).
+    A start from which selective copying is learnt at every seed; random functionals fail at some (study
+    ``salience-start``).
 
     Examples
     --------

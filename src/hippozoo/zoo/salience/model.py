@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from hippozoo._arguments import whole_number
-from hippozoo._deprecated import once_by_position
-from hippozoo.layers import Lengths, SequenceLayer, State, Steps, Timing
+from hippozoo._internal.arguments import whole_number
+from hippozoo.layers import Lengths, Mask, SequenceLayer, State, Steps, Timing
+from hippozoo.layers.arguments import silent_in_padding
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience.layer import Form, SalienceLayer
 
@@ -47,13 +47,12 @@ class SalienceModel(SequenceLayer):
 
     References
     ----------
-    Paper, appendix "Selective Copying Experiment"; PAPER_NOTES, section 3 for the layout.
+    Paper, appendix "Selective Copying Experiment". It does not give the shape of the readout; this one fits its sizes.
     """
 
     matched = "width"
     numbers = "inputs"
 
-    @once_by_position("inputs outputs system width dt summary hidden largest per_channel form")
     def __init__(
         self,
         inputs: int,
@@ -106,15 +105,17 @@ class SalienceModel(SequenceLayer):
 
     def forward(
         self,
-        x: Float[Tensor, "batch time inputs"] | PackedSequence,
+        x: Float[Tensor, "batch *time inputs"] | PackedSequence,
         state: State | None = None,
-        dt: Steps | None = None,
+        dt: Steps | Timing | None = None,
         lengths: Lengths | None = None,
         *,
         keep_state: bool = True,
+        mask: Mask | None = None,
+        step: bool = False,
     ) -> tuple[Any, State | None]:
         """Take in a sequence; give an answer at every sample, and the state after the last; as `SalienceLayer`."""
-        return self._sequence(x, state, dt, lengths, keep_state)
+        return self._call(x, state, dt, lengths, step, *(() if step else (keep_state,)), mask=mask)
 
     def salience(
         self,
@@ -124,7 +125,7 @@ class SalienceModel(SequenceLayer):
         lengths: Lengths | None = None,
     ) -> Float[Tensor, "batch time saliences"]:
         """The salience of every sample."""
-        return self._enter(self._ask, x, state, dt, lengths, self.layer.salience)
+        return self._enter(self._ask, x, state, dt, lengths, self.layer._saliences)
 
     def warped_time(
         self,
@@ -134,7 +135,7 @@ class SalienceModel(SequenceLayer):
         lengths: Lengths | None = None,
     ) -> Float[Tensor, "batch time saliences"]:
         """Where the warped clock stands after every sample, in timescales since the first one began."""
-        return self._enter(self._ask, x, state, dt, lengths, self.layer.warped_time)
+        return self._enter(self._ask, x, state, dt, lengths, self.layer._warp)
 
     def _start(self, batch: int, channels: int) -> State:
         return torch.zeros(batch, self.width, self.system.order, dtype=self.dtype, device=self.device)
@@ -142,10 +143,13 @@ class SalienceModel(SequenceLayer):
     def _roll(
         self, x: Tensor, state: Tensor | None, timing: Timing, keep_state: bool = True
     ) -> tuple[Tensor, Tensor | None]:
-        return self.layer(self.input(x), state, timing.steps, timing.lengths, keep_state=keep_state)
+        return self.layer(self._projected(x, timing), state, timing, keep_state=keep_state)
 
     def _single(self, x: Tensor, state: Tensor, steps: Tensor | None) -> tuple[Tensor, Tensor]:
-        return self.layer.step(self.input(x), state, steps)
+        return self.layer(self.input(x), state, Timing(steps), step=True)
 
     def _ask(self, x: Tensor, state: Tensor | None, timing: Timing, question: Callable[..., Tensor]) -> Tensor:
-        return question(self.input(x), state, timing.steps, timing.lengths)
+        return question(self._projected(x, timing), state, timing)
+
+    def _projected(self, x: Tensor, timing: Timing) -> Tensor:
+        return silent_in_padding(self.input(x), timing.real)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from hippozoo._arguments import positive_number, whole_number
+from hippozoo._internal.arguments import positive_number, whole_number
+from hippozoo.layers.linear import weight_and_bias
 
 __all__ = ["SalienceNetwork"]
+
+
+class Pooling(NamedTuple):
+    """The linear maps between states, hidden layer and salience, as numbers."""
+
+    weight: Float[Tensor, "summary order"]
+    bias: Float[Tensor, " summary"]
+    to_hidden: Float[Tensor, "summary hidden"]
 
 
 class SalienceNetwork(nn.Module):
@@ -56,11 +66,12 @@ class SalienceNetwork(nn.Module):
         per_channel: bool = False,
     ) -> None:
         super().__init__()
+        self.channels, self.order = channels, order
         self.summary = whole_number("summary", summary, minimum=0)
         self.largest = positive_number("largest", largest)
         if self.largest <= 1:
             raise ValueError(f"largest={largest}: salience starts at 1, the plain memory; pass largest > 1.")
-        whole_number("hidden", hidden)
+        self.width = whole_number("hidden", hidden)
         if self.summary:
             self.pool = nn.Linear(order, self.summary)
         self.hidden = nn.Linear(channels + self.summary, hidden)
@@ -71,26 +82,39 @@ class SalienceNetwork(nn.Module):
             usual = self.out.weight.sum(1) * math.log(2.0)
             self.out.bias.copy_(-math.log(self.largest - 1) - usual)
 
+    def hidden_map(self, like: Tensor) -> tuple[Float[Tensor, "hidden inputs"], Float[Tensor, " hidden"]]:
+        """Weight and bias of the first map, of sample and summary."""
+        return numbers_of(self.hidden, self.channels + self.summary, like)
+
     def sample_part(self, x: Float[Tensor, "*batch channels"]) -> Float[Tensor, "*batch hidden"]:
         """What the samples bring to the hidden layer; all of them at once."""
-        weight = self.hidden.weight[:, : x.shape[-1]]
-        return nn.functional.linear(x, weight, self.hidden.bias)
+        weight, bias = self.hidden_map(x)
+        return nn.functional.linear(x, weight[:, : self.channels], bias)
 
     def from_sample(self, part: Float[Tensor, "*batch hidden"]) -> Float[Tensor, "*batch saliences"]:
         """Salience where there is no summary, or once it has been added."""
         score = self.out(nn.functional.softplus(part))
         return self.largest * torch.sigmoid(score)
 
-    def summary_weight(self) -> Float[Tensor, "summary hidden"]:
-        """The hidden layer's weights of the summary; cut out once for a loop over time."""
-        return self.hidden.weight[:, -self.summary :].mT
+    def pooling(self, like: Tensor) -> Pooling:
+        """What makes a summary of states and brings it to the hidden layer; asked for once in a loop over time."""
+        weight, bias = numbers_of(self.pool, self.order, like)
+        hidden, _ = weight_and_bias(self.hidden, self.channels + self.summary, like)
+        return Pooling(weight, bias, hidden[:, -self.summary :].mT)
+
+    def output(self, like: Tensor) -> tuple[Float[Tensor, "saliences hidden"], Float[Tensor, " saliences"]]:
+        """Weight and bias of the last map, for loops that are compiled."""
+        return numbers_of(self.out, self.width, like)
 
     def with_summary(
-        self,
-        part: Float[Tensor, "batch hidden"],
-        pooled: Float[Tensor, "batch channels summary"],
-        weight: Float[Tensor, "summary hidden"],
+        self, part: Float[Tensor, "batch hidden"], pooled: Float[Tensor, "batch channels summary"], pooling: Pooling
     ) -> Float[Tensor, "batch saliences"]:
-        """Salience from the sample's part, ``pool(state)`` without its bias, and `summary_weight`."""
-        summary = torch.tanh(pooled + self.pool.bias).mean(1)
-        return self.from_sample(torch.addmm(part, summary, weight))
+        """Salience from the sample's part and ``state @ pooling.weight.T``."""
+        summary = torch.tanh(pooled + pooling.bias).mean(1)
+        return self.from_sample(torch.addmm(part, summary, pooling.to_hidden))
+
+
+def numbers_of(linear: nn.Module, inputs: int, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Weight and bias of a map, zeros where it has no bias."""
+    weight, bias = weight_and_bias(linear, inputs, like)
+    return weight, weight.new_zeros(len(weight)) if bias is None else bias

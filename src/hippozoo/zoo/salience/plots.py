@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.patches import Patch
 
-from hippozoo._arguments import real_array
-from hippozoo.plotting import ink
+from hippozoo._internal.arguments import real_array
+from hippozoo.plotting import Axes, Patch, ink
 from hippozoo.zoo.salience.trace import SalienceTrace
 
 __all__ = ["plot_episode", "plot_generalisation", "plot_warp"]
@@ -31,7 +29,8 @@ def plot_episode(
     seen
         The sequence and its clock, with a readout.
     tokens
-        Number of every token: 0 asks for an answer (grey), 1 does not matter (white), others are coloured.
+        Number of every token: 0 asks for an answer (hatched, in the colour of the token wanted), 1 does not matter
+        (white), others are coloured.
     answers
         The samples at which something is read.
     at
@@ -64,12 +63,20 @@ def plot_episode(
     def colour(token: int) -> Any:
         return "0.6" if token == 0 else "white" if token == 1 else colours((token - 2) / 16)
 
-    for token, begin, width in zip(tokens, edges[:-1], seen.dt, strict=True):
-        axes[0].bar(begin, 1, width, align="edge", color=colour(int(token)), edgecolor=ink(), linewidth=0.6)
+    informative = tokens[tokens >= 2]
+    wanted = dict(zip(answers.tolist(), informative.tolist(), strict=False))
+    for step, (token, begin, width) in enumerate(zip(tokens.tolist(), edges[:-1], seen.dt, strict=True)):
+        shown = wanted.get(step, token) if token == 0 else token
+        hatch = "///" if token == 0 else None
+        axes[0].bar(begin, 1, width, align="edge", color=colour(shown), edgecolor=ink(), linewidth=0.6, hatch=hatch)
     axes[0].set(yticks=[], ylabel="input", ylim=(0, 1))
     axes[0].grid(False)
-    key = {"WRITE: an answer is asked for": 0, "uninformative": 1, "informative, a colour each": int(tokens.max())}
-    patches = [Patch(facecolor=colour(token), edgecolor=ink(), label=label) for label, token in key.items()]
+    example = int(tokens.max())
+    key = {"WRITE, in the colour of the answer": example, "uninformative": 1, "informative, a colour each": example}
+    patches = [
+        Patch(facecolor=colour(token), edgecolor=ink(), label=label, hatch="///" if label.startswith("WRITE") else None)
+        for label, token in key.items()
+    ]
     axes[0].legend(
         handles=patches, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=8, frameon=False, borderaxespad=0.2
     )
@@ -90,11 +97,9 @@ def plot_episode(
     axes[2].stairs(seen.salience, edges, color=ink(), linewidth=1.6, baseline=None)
     axes[2].set(ylabel="salience g(t)\n(ticks per sample)", ylim=(0, None))
 
-    informative = np.flatnonzero(tokens >= 2)
-    for number, step in enumerate(answers):
-        past = moments <= edges[step + 1]
-        wanted = tokens[informative[number]] if number < len(informative) else 0
-        axes[3].plot(moments[past], seen.functional(moments[past], float(edges[step + 1])), color=colour(int(wanted)))
+    for step in answers.tolist():
+        past, end_of_step = moments <= edges[step + 1], float(edges[step + 1])
+        axes[3].plot(moments[past], seen.functional(moments[past], end_of_step), color=colour(wanted.get(step, 0)))
     axes[3].set(ylabel="output functional\n(per sample)", xlabel="time (samples)", xlim=(0, end))
     return axes
 

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import qr
 
-from hippozoo._immutable import Immutable
+from hippozoo._internal.immutable import Immutable
 from hippozoo.memory.varying_step import ExactStep
 from hippozoo.systems import HippoSystem
 
@@ -70,7 +70,7 @@ class LagTable(Immutable):
     Examples
     --------
     >>> from hippozoo.systems import LegT
-    >>> table = lag_table(LegT(8), 1e-6)
+    >>> table = lag_table(LegT(8, timescale=1.0), 1e-6)
     >>> bool(np.allclose(table.values[-1], [1, 0, 0, 0, 0, 0, 0, 0], atol=1e-6))  # a constant past
     True
     """

@@ -10,10 +10,12 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array, whole_number
-from hippozoo._immutable import Immutable, read_only
+from hippozoo._internal.arguments import real_array, whole_number
+from hippozoo._internal.immutable import Immutable, read_only
+from hippozoo.layers import calls_inside
 from hippozoo.memory.varying_step import ExactStep
 from hippozoo.systems import HippoSystem
+from hippozoo.zoo.salience.layer import SalienceLayer
 
 __all__ = ["SalienceTrace", "trace"]
 
@@ -182,7 +184,7 @@ def trace(member: Any, x: Any, state: Any = None, dt: Any = None, *, item: int =
     Parameters
     ----------
     member
-        A `SalienceLayer` or `SalienceModel`.
+        A `SalienceLayer` or `SalienceModel`; or a model with a `SalienceLayer` inside, the first of which is traced.
     x, state, dt
         As in its call.
     item
@@ -198,9 +200,7 @@ def trace(member: Any, x: Any, state: Any = None, dt: Any = None, *, item: int =
     >>> trace(layer, torch.randn(3, 20, 2), item=1).warped_time.shape
     (21,)
     """
-    layer = getattr(member, "layer", member)
-    with torch.no_grad():
-        saliences = member.salience(x, state, dt)
+    layer, saliences = _saliences_of(member, x, state, dt)
     if not -len(saliences) <= item < len(saliences):
         raise ValueError(f"item={item}, but the batch has {len(saliences)}; count from 0.")
     clock = saliences[item, :, channel if layer.per_channel else 0].double().cpu().numpy()
@@ -210,3 +210,13 @@ def trace(member: Any, x: Any, state: Any = None, dt: Any = None, *, item: int =
         steps = np.broadcast_to(held[item] if held.ndim == 2 else held, len(clock)).copy()
     w = layer.functional.detach().double().cpu().numpy() if layer.readout == "shared" else None
     return SalienceTrace(layer.system, clock, steps, w)
+
+
+def _saliences_of(member: Any, x: Any, state: Any, dt: Any) -> tuple[Any, Any]:
+    """The layer that is traced, and its saliences."""
+    if callable(getattr(member, "salience", None)):
+        with torch.no_grad():
+            return getattr(member, "layer", member), member.salience(x, state, dt)
+    call = calls_inside(member, SalienceLayer, x, state, dt)[0]
+    with torch.no_grad():
+        return call.layer, call.layer._saliences(call.x, call.state, call.timing)

@@ -41,7 +41,7 @@ class UpdateTable:
     Examples
     --------
     >>> from hippozoo.systems import LegT
-    >>> table = update_table(LegT(8), reach=0.5, tolerance=1e-9)
+    >>> table = update_table(LegT(8, timescale=1.0), reach=0.5, tolerance=1e-9)
     >>> bool(np.allclose(table.knots[0, 0], np.eye(9, 8)))  # no time, no change, nothing taken in
     True
     """

@@ -7,7 +7,7 @@ made the output. See docs/volterra.md.
 
 from typing import TYPE_CHECKING
 
-from hippozoo._lazy import fetched_from
+from hippozoo._internal.lazy import fetched_from
 from hippozoo.zoo.volterra.bounded_loop import BoundedLoop
 from hippozoo.zoo.volterra.cascade import Cascade, CascadeWeights, branch_kernel
 from hippozoo.zoo.volterra.curve import BoundedPolynomial

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array, shorten, whole_number
+from hippozoo._internal.arguments import real_array, shorten, whole_number
 from hippozoo.memory import Memory
 from hippozoo.zoo.volterra._kernels import run_bounded_loop, spread_through_bounded_loop
 from hippozoo.zoo.volterra._least_squares import minimise

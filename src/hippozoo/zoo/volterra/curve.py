@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.polynomial import chebyshev
 
-from hippozoo._arguments import positive_number, real_array, whole_number
+from hippozoo._internal.arguments import positive_number, real_array, whole_number
 
 __all__ = ["BoundedPolynomial"]
 

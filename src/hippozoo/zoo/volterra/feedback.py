@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.polynomial import Polynomial
 
-from hippozoo._arguments import positive_number, real_array, shorten, whole_number
+from hippozoo._internal.arguments import positive_number, real_array, shorten, whole_number
 from hippozoo.discretise import discretise
 from hippozoo.memory import Memory
 from hippozoo.zoo.volterra._kernels import run_loop, spread_through_loop
@@ -195,7 +195,7 @@ class FeedbackLoop:
         A ball between two wells, y = 0.1 + 1.5 y - 0.5 y³, leaves the summit between them for the well on its side.
 
         >>> from hippozoo.systems import LegS
-        >>> loop = FeedbackLoop(Memory(LegS(order=1)), degree=3)
+        >>> loop = FeedbackLoop(Memory(LegS(order=1, timescale=1.0)), degree=3)
         >>> wells = FeedbackWeights(0.1, np.zeros(1), np.array([[1.5], [0.0], [-0.5]]))
         >>> round(loop.rest(wells), 3)
         1.088

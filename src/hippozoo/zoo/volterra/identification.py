@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import linalg
 
-from hippozoo._arguments import positive_number, real_array, whole_number
+from hippozoo._internal.arguments import positive_number, real_array, whole_number
 from hippozoo.discretise import discretise
 from hippozoo.memory import Memory
 from hippozoo.zoo.volterra.kernels import default_length, sample_responses

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array, whole_number
+from hippozoo._internal.arguments import real_array, whole_number
 from hippozoo.discretise import discretise
 from hippozoo.memory import Memory, response
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from hippozoo._arguments import real_array, whole_number
-from hippozoo._deprecated import once_by_position
+from hippozoo._internal.arguments import real_array, whole_number
 from hippozoo.discretise import Method
 from hippozoo.layers import SequenceLayer, State, Timing
 from hippozoo.layers.arguments import in_own_precision, on_device
 from hippozoo.layers.tables import WithTables
-from hippozoo.memory import MemoryLayer
+from hippozoo.memory import Memory, MemoryLayer
 from hippozoo.systems import HippoSystem
+from hippozoo.zoo.volterra.kernels import sample_kernel
 from hippozoo.zoo.volterra.low_rank import LowRankReadout
 from hippozoo.zoo.volterra.monomials import multi_indices
 from hippozoo.zoo.volterra.polynomial import PolynomialReadout
@@ -194,7 +195,6 @@ class VolterraLayer(SequenceLayer):
     (torch.Size([4, 50, 2]), torch.Size([4, 3, 8]))
     """
 
-    @once_by_position("system channels outputs degree rank dt trainable_timescale method")
     def __init__(
         self,
         system: HippoSystem,
@@ -228,13 +228,31 @@ class VolterraLayer(SequenceLayer):
         inner = {name: getattr(self.readout, name) for name in ("outputs", "degree", "rank")}
         return {**shared, **inner, "channels": self.channels}
 
+    def kernels(self, degree: int, n_lags: int) -> Float[np.ndarray, "outputs *kernel"]:
+        """What products of `degree` past samples add to each output, at sample lags up to `n_lags`.
+
+        Shape (outputs, lags, ...) with one axis for every factor, or (outputs, channels, lags, ...) with two, for
+        several channels; exactly as `VolterraModel.kernel` has them.
+
+        Examples
+        --------
+        >>> from hippozoo.systems import LegT
+        >>> layer = VolterraLayer(LegT(order=4, timescale=8.0), outputs=2)
+        >>> layer.kernels(2, n_lags=8).shape
+        (2, 8, 8)
+        """
+        inner = self.memory
+        memory = Memory(replace(inner.system, timescale=inner.timescale), dt=inner.dt, method=inner.method)
+        rows = (self.readout.parameters_of(output) for output in range(self.readout.outputs))
+        return np.stack([sample_kernel(memory, self.readout.readout.tensor(row, degree), n_lags) for row in rows])
+
     def _start(self, batch: int, channels: int) -> State:
         return self.memory.initial_state(batch)
 
     def _roll(self, x: Tensor, state: Tensor | None, timing: Timing) -> tuple[Tensor, Tensor]:
-        states, after = self.memory(x, state, timing.steps, timing.lengths)
+        states, after = self.memory(x, state, timing)
         return self.readout(states.flatten(2)), after
 
     def _single(self, x: Tensor, state: Tensor, steps: Tensor | None) -> tuple[Tensor, Tensor]:
-        _, state = self.memory.step(x, state, steps)
+        _, state = self.memory(x, state, Timing(steps), step=True)
         return self.readout(state.flatten(1)), state

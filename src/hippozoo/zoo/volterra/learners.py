@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import positive_number, real_array
+from hippozoo._internal.arguments import positive_number, real_array
 from hippozoo.zoo.volterra._kernels import NORMALISED, PLAIN, learn_least_squares
 from hippozoo.zoo.volterra.polynomial import PolynomialReadout
 from hippozoo.zoo.volterra.readout import Readout
@@ -45,7 +45,7 @@ class LearntState(NamedTuple):
     >>> from hippozoo.memory import Memory
     >>> from hippozoo.systems import LegT
     >>> from hippozoo.zoo.volterra import VolterraModel
-    >>> model = VolterraModel(Memory(LegT(order=3)), degree=2)
+    >>> model = VolterraModel(Memory(LegT(order=3, timescale=1.0)), degree=2)
     >>> model.learn_one(model.initial_state(), 1.0, target=0.5)[1].learnt.seen
     1
     """

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import positive_number, whole_number
+from hippozoo._internal.arguments import positive_number, whole_number
 from hippozoo.zoo.volterra._kernels import learn_low_rank, predict_low_rank
 from hippozoo.zoo.volterra.readout import Parameters, Readout
 

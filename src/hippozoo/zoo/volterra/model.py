@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array, shorten, whole_number
-from hippozoo._deprecated import once_called, warn_of
-from hippozoo._immutable import Immutable
+from hippozoo._internal.arguments import real_array, shorten, whole_number
+from hippozoo._internal.immutable import Immutable
 from hippozoo.discretise import checked_steps
 from hippozoo.memory import Memory, hold_missing
 from hippozoo.memory.memory import Signal, State
@@ -41,7 +40,7 @@ class VolterraState(NamedTuple):
     --------
     >>> from hippozoo.memory import Memory
     >>> from hippozoo.systems import LegT
-    >>> state = VolterraModel(Memory(LegT(order=3)), degree=2).initial_state()
+    >>> state = VolterraModel(Memory(LegT(order=3, timescale=1.0)), degree=2).initial_state()
     >>> state.memory.shape, state.learnt.parameters.shape
     ((3,), (10,))
     """
@@ -174,7 +173,6 @@ class VolterraModel(Immutable):
 
     # -- whole arrays -----------------------------------------------------------------------------------------------
 
-    @once_called(sample="signal")
     def predict(
         self, state: VolterraState, signal: Signal, dt: Any = None, mask: Any = None, held: Any = 0.0
     ) -> tuple[Float[np.ndarray, " time"], VolterraState]:
@@ -188,9 +186,7 @@ class VolterraModel(Immutable):
         >>> predictions.shape
         (10,)
         """
-        if self._is_one_sample(signal):
-            warn_of("VolterraModel.predict of one sample", "predict_one", stacklevel=4)
-            return self.predict_one(state, signal, dt)  # pyright: ignore[reportReturnType]
+        self._demand_array(signal, "predict_one")
         memory, parts = _begun(state).memory, []
         for piece, step in _blocks(signal, dt, mask, held):
             states = self.memory.scan(piece, memory, step)
@@ -198,7 +194,6 @@ class VolterraModel(Immutable):
             memory = states[-1].copy()
         return np.concatenate(parts or [np.zeros(0)]), state._replace(memory=memory)
 
-    @once_called(sample="signal", target="targets")
     def learn(
         self,
         state: VolterraState,
@@ -222,9 +217,7 @@ class VolterraModel(Immutable):
         >>> state.learnt.seen
         1000
         """
-        if self._is_one_sample(signal):
-            warn_of("VolterraModel.learn of one sample", "learn_one", stacklevel=4)
-            return self.learn_one(state, signal, targets, dt)  # pyright: ignore[reportReturnType, reportArgumentType]
+        self._demand_array(signal, "learn_one")
         wanted = real_array("targets", targets)
         if wanted.shape != np.shape(signal)[:1]:
             raise ValueError(
@@ -243,24 +236,13 @@ class VolterraModel(Immutable):
             memory, first = states[-1].copy(), first + len(states)
         return np.concatenate(parts or [np.zeros(0)]), VolterraState(memory, learnt)
 
-    def predict_many(
-        self, signal: Signal, state: VolterraState | None = None, *more: Any, **named: Any
-    ) -> tuple[Float[np.ndarray, " time"], VolterraState]:
-        """`predict` as it was called before: the signal first."""
-        warn_of("VolterraModel.predict_many(signal, state)", "predict(state, signal)")
-        return self.predict(self.initial_state() if state is None else state, signal, *more, **named)
-
-    def learn_many(
-        self, signal: Signal, targets: Any, state: VolterraState | None = None, *more: Any, **named: Any
-    ) -> tuple[Float[np.ndarray, " time"], VolterraState]:
-        """`learn` as it was called before: the signal first."""
-        warn_of("VolterraModel.learn_many(signal, targets, state)", "learn(state, signal, targets)")
-        return self.learn(self.initial_state() if state is None else state, signal, targets, *more, **named)
-
-    def _is_one_sample(self, signal: Any) -> bool:
-        """A number, or a vector of the channels: what `learn` and `predict` took before."""
+    def _demand_array(self, signal: Any, for_one: str) -> None:
+        """Refuse one sample, a number or a vector of the channels, where an array of samples is wanted."""
         given = np.asarray(signal)
-        return given.dtype.kind in "iufb" and given.ndim == (0 if self.channels is None else 1)
+        if given.ndim == (0 if self.channels is None else 1):
+            raise ValueError(
+                f"signal has shape {given.shape}, which is one sample; pass an array of samples, or call {for_one}."
+            )
 
     # -- what has been learnt ---------------------------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ from itertools import permutations
 import numpy as np
 from jaxtyping import Float, Int
 
-from hippozoo._arguments import real_array, whole_number
-from hippozoo._immutable import Immutable
+from hippozoo._internal.arguments import real_array, whole_number
+from hippozoo._internal.immutable import Immutable
 
 __all__ = ["multi_indices", "multiplicities", "pack", "unpack"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import whole_number
+from hippozoo._internal.arguments import whole_number
 from hippozoo.zoo.volterra._kernels import learn_network, predict_network
 from hippozoo.zoo.volterra.readout import Parameters, Readout
 

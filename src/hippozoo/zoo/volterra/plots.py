@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
 
-from hippozoo._arguments import real_array
-from hippozoo.plotting import axes_or_new, ink
+from hippozoo._internal.arguments import real_array
+from hippozoo.plotting import Axes, axes_or_new, ink
 from hippozoo.zoo.volterra.system_fit import FittedSystem
 
 __all__ = ["plot_kernel", "plot_kernels", "plot_learning", "plot_nonlinearity", "plot_system"]
@@ -200,7 +199,7 @@ def plot_system(found: FittedSystem, *, unit: str = "", axes: Any = None) -> Any
     ['output', '']
     """
     if axes is None:
-        from matplotlib.figure import Figure
+        from hippozoo.plotting import Figure
 
         axes = Figure(figsize=(8, 6), layout="constrained").subplots(2, 1, height_ratios=[2, 1.6])
     above, below = axes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array, whole_number
+from hippozoo._internal.arguments import real_array, whole_number
 from hippozoo.zoo.volterra._kernels import learn_polynomial, predict_polynomial
 from hippozoo.zoo.volterra.monomials import Monomials, monomials, pack, unpack
 from hippozoo.zoo.volterra.readout import Parameters, Readout

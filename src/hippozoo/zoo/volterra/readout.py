@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import real_array
+from hippozoo._internal.arguments import real_array
 
 __all__ = ["Readout"]
 

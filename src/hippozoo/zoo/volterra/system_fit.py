@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.checkpoint import register
 from hippozoo.memory import Memory
 from hippozoo.systems import LegS, LegT

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._arguments import positive_number, whole_number
-from hippozoo._immutable import Immutable, read_only
+from hippozoo._internal.arguments import positive_number, whole_number
+from hippozoo._internal.immutable import Immutable, read_only
 from hippozoo.polynomials import OrthonormalFamily
 from hippozoo.systems import HippoSystem
 

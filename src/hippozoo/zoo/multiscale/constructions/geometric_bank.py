@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._immutable import read_only
+from hippozoo._internal.immutable import read_only
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.multiscale.constructions.base import Construction
 

@@ -1,0 +1,1 @@
+"""Series bundled with packages: our forecasts beside AutoETS, AutoTheta, AutoARIMA and a season repeated."""

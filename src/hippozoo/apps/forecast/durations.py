@@ -1,0 +1,94 @@
+"""Lengths of time as people say them: "one week", not 604800 seconds."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+from hippozoo._internal.arguments import shorten
+
+__all__ = ["parse_duration", "say_duration", "say_last", "seconds_of"]
+
+_UNITS = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
+_SHORT = {"w": "week", "d": "day", "h": "hour", "min": "minute", "s": "second", "sec": "second"}
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+# So many days are a year, for those who count them: 52 weeks, 365 days, and what the calendar says.
+_YEAR = (364 * 86_400, 366.5 * 86_400)
+
+
+def parse_duration(name: str, given: Any) -> tuple[float, str]:
+    """A number and its unit, ``"second"`` or ``"month"``; a timedelta is one too.
+
+    Examples
+    --------
+    >>> parse_duration("horizon", "2 days"), parse_duration("horizon", "1 year"), parse_duration("horizon", "90min")
+    ((172800.0, 'second'), (12.0, 'month'), (5400.0, 'second'))
+    """
+    if isinstance(given, timedelta):
+        return given.total_seconds(), "second"
+    if type(given).__name__ == "timedelta64":
+        return float(given / type(given)(1, "us")) / 1e6, "second"
+    words = (
+        re.fullmatch(r"\s*(a |an |one |\d+(?:\.\d+)?)\s*([a-zA-Z]+?)s?\s*", str(given))
+        if isinstance(given, str)
+        else None
+    )
+    if words is not None:
+        count = 1.0 if words[1].strip() in ("a", "an", "one") else float(words[1])
+        unit = words[2].lower()
+        unit = _SHORT.get(unit, unit)
+        if unit in _UNITS:
+            return count * _UNITS[unit], "second"
+        if unit in _MONTHS:
+            return count * _MONTHS[unit], "month"
+    raise ValueError(
+        f"{name}={shorten(given)} is no length of time; write a number and seconds, minutes, hours, days, weeks, "
+        f"months, quarters or years, as '2 days'."
+    )
+
+
+def seconds_of(name: str, given: str) -> float:
+    """A length of time in seconds; months have none.
+
+    Examples
+    --------
+    >>> seconds_of("every", "15 minutes")
+    900.0
+    """
+    count, unit = parse_duration(name, given)
+    if unit != "second":
+        raise ValueError(f"{name}={shorten(given)}: months differ in length; omit {name}, steps of months are found.")
+    return count
+
+
+def say_duration(seconds: float | int) -> str:
+    """A length of time in its largest whole unit.
+
+    Examples
+    --------
+    >>> [say_duration(seconds) for seconds in (604_800, 900, 5400, 0.1, 1)]
+    ['one week', '15 minutes', '90 minutes', '0.1 seconds', 'one second']
+    """
+    for name, length in _UNITS.items():
+        count = seconds / length
+        if count >= 1 and abs(count - round(count)) < 1e-9 * count:
+            return f"one {name}" if round(count) == 1 else f"{round(count)} {name}s"
+    return f"{seconds:g} seconds"
+
+
+def say_last(period: int, seconds: float | int | None) -> str:
+    """What stands a season before now: "last week"; without times, "the last 7 steps".
+
+    Examples
+    --------
+    >>> say_last(168, 168 * 3600.0), say_last(24, 24 * 3600.0), say_last(52, 52 * 604_800.0), say_last(17, None)
+    ('last week', 'yesterday', 'last year', 'the last 17 steps')
+    """
+    if seconds is not None:
+        if _YEAR[0] <= seconds <= _YEAR[1]:
+            return "last year"
+        for name, length in _UNITS.items():
+            if abs(seconds - length) < 1e-9 * length:
+                return {"day": "yesterday", "week": "last week"}.get(name, f"the last {name}")
+    return f"the last {period} steps"

@@ -1,0 +1,313 @@
+"""The page of a run: the verdict first, then pictures in which every column can be looked at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from hippozoo._internal.extras import needs
+from hippozoo._internal.files import make_folder
+from hippozoo.apps.forecast.durations import say_duration
+from hippozoo.apps.forecast.page_data import methods_of, page_data
+from hippozoo.apps.forecast.results import Findings
+from hippozoo.apps.forecast.run import ForecastRun
+from hippozoo.apps.forecast.words import GLOSSARY
+from hippozoo.apps.pages import Page, colour, json_for_script, new_figure, shown
+from hippozoo.tables import list_reasons
+
+__all__ = ["build_page", "heading", "write_page"]
+
+# Of six colours the last is a blue, like the first: from there on lines are dashed.
+_SOLID = 5
+
+
+def write_page(run: ForecastRun | Findings, folder: Path) -> Path:
+    """``index.html``, with pictures to zoom into; needs the extra ``hippozoo[pages]``."""
+    make_folder(folder)
+    return build_page(run if isinstance(run, Findings) else Findings(run), linked=True).write(folder / "index.html")
+
+
+def build_page(found: Findings, *, linked: bool) -> Page:
+    """The page; `linked` if ``forecast.csv`` stands beside it."""
+    needs("bokeh", extra="pages", feature="the page of a forecast")
+    run = found.run
+    page = Page(heading(run))
+    page.add(_opening(found))
+    if len(run.columns) > 1:
+        options = "".join(f'<option value="{c}">{shown(name)}</option>' for c, name in enumerate(run.columns))
+        page.add(
+            '<div class="controls"><label>Find a column<input type="search" id="filter" autocomplete="off" '
+            'placeholder="part of its name"></label>'
+            f'<label>Show<select id="column">{options}</select></label></div>'
+        )
+        page.add(_verdict_table(found))
+    page.add('<h2 class="name" id="name"></h2><p class="lead" id="verdict"></p>')
+    sources = _add_pictures(page, found)
+    page.add(
+        '<details><summary>The forecast as a table</summary><div class="table">'
+        '<button type="button" class="copy" data-table="numbers">Copy table</button>'
+        '<div class="scroll" tabindex="0"><table id="numbers"><thead></thead><tbody></tbody></table></div></div>'
+        "</details>"
+    )
+    page.add(_told(found, linked=linked))
+    terms = "".join(f"<dt>{shown(term)}</dt><dd>{shown(said)}</dd>" for term, said in GLOSSARY.items())
+    page.add(f"<h2>Ten words</h2><dl>{terms}</dl>")
+    page.add_style("dt{font-weight:600}dd{margin:0 0 .4rem}")
+    script = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
+    page.add_script(f"const RUN = {json_for_script(page_data(found))}, SOURCES = {json_for_script(sources)};\n{script}")
+    return page
+
+
+def heading(run: ForecastRun) -> str:
+    """The file, and how far the forecast goes: in steps and, where steps are times, in words."""
+    horizon, grid = run.horizon, run.learner.grid
+    steps = "the next step" if horizon == 1 else f"the next {horizon} steps"
+    if run.name:
+        steps = f"{run.name}: {steps}"
+    name = grid.describe_step()
+    if grid.step is None or not grid.dates or not name or not name.startswith("one "):
+        return steps
+    unit = name.removeprefix("one ")
+    spoken = say_duration(grid.step * horizon) if unit not in ("month", "quarter", "year") else f"{horizon} {unit}s"
+    spoken = f"one {unit}" if horizon == 1 else spoken
+    return f"{steps}, {spoken}"
+
+
+def _opening(found: Findings) -> str:
+    """Of several columns: how many are better, and all of them together."""
+    judged = found.verdicts
+    if len(judged) == 1:
+        return ""
+    kinds = Counter(one.kind for one in judged)
+    said = {
+        "better": "clearly better than every simple forecast",
+        "no better": "not clearly better than the best simple forecast",
+        "worse": "worse than a simple forecast",
+        "not judged": "not judged, for lack of rows",
+    }
+    parts = [f"{kinds[kind]} {text}" for kind, text in said.items() if kinds[kind]]
+    together = "" if found.pooled is None else f" All together: {found.pooled.sentence}."
+    return f'<p class="lead">Of {len(judged)} columns: {"; ".join(parts)}.{shown(together)}</p>'
+
+
+def _verdict_table(found: Findings) -> str:
+    """One row per column: verdict, error of the forecast and of the best rival, and what the bands held."""
+    run, summary = found.run, found.summary
+    bands = [f"{share * 100:g}%" for share in run.coverages]
+    head = ["column", "verdict", "mean absolute error", "of the best rival", *(f"inside {band}" for band in bands)]
+    rows = []
+    for c, name in enumerate(run.columns):
+        verdict = summary["verdict"][name]
+        errors, held = summary["mean_absolute_error"][name], summary["coverage"][name]
+        cells = [_text(errors.get("forecast")), _text(errors.get(verdict["rival"]))]
+        cells += [_percent(held.get(band)) for band in bands]
+        rows.append(
+            f'<tr><th scope="row"><button type="button" class="pick" data-column="{c}"><span class="name">{shown(name)}'
+            f'</span></button></th><td class="words">{shown(verdict["sentence"])}</td>'
+            + "".join(
+                f'<td data-head="{shown(one)}">{shown(cell)}</td>' for one, cell in zip(head[2:], cells, strict=True)
+            )
+            + "</tr>"
+        )
+    names = "".join(f'<th scope="col">{shown(one)}</th>' for one in head)
+    return (
+        '<div class="table"><button type="button" class="copy" data-table="verdicts">Copy table</button> '
+        '<span class="quiet" id="count" aria-live="polite"></span>'
+        '<div class="scroll" tabindex="0"><table id="verdicts" class="cards">'
+        f"<caption>Back-test of every column</caption><thead><tr>{names}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div></div>"
+    )
+
+
+def _told(found: Findings, *, linked: bool) -> str:
+    """What was read, what was found on the way, and what was left out."""
+    run, grid, summary = found.run, found.run.learner.grid, found.summary
+    times = f" Times from {run.time}; a step is {summary['step']}." if run.time and summary["step"] else ""
+    gaps = (
+        f" {grid.gaps} gap{'s' if grid.gaps > 1 else ''} in the times, the first before {grid.first_gap}; the longest: "
+        f"row {grid.row_after_longest_gap} is {grid.longest_gap:,} steps after the row before."
+        if grid.gaps
+        else ""
+    )
+    seasons = (
+        f"Seasons: {' and '.join(f'{one:,} steps' for one in run.seasons)}. "
+        if run.seasons
+        else "No season was found. "
+    )
+    made = "one forecast" if found.origins == 1 else f"{found.origins:,} forecasts"
+    tested = (
+        f"Back-test: {made} on the way, each knowing only what had come before it, beside the simple ones from the "
+        "same rows. ± is one standard error, which allows for forecasts that overlap."
+        if found.origins
+        else "The table is too short for a back-test."
+    )
+    first = (
+        f"{run.learner.rows:,} rows, {run.steps:,} steps, {run.learner.missing:,} values missing.{times}{gaps} "
+        f"{seasons}{tested}"
+    )
+    notes = [f"{note[0].upper()}{note[1:]}{'' if note.endswith('?') else '.'}" for note in summary["notes"]]
+    out = [f"Left out: {list_reasons(run.left_out)}."] if run.left_out else []
+    items = "".join(f'<li class="name">{shown(one)}</li>' for one in (*notes, *out))
+    digits = 'All digits: <a href="forecast.csv">forecast.csv</a>. ' if linked else ""
+    return (
+        f"<h2>What was read</h2><p>{shown(first)}</p>{f'<ul>{items}</ul>' if items else ''}"
+        f"<p>{digits}Written by hippozoo.</p>"
+    )
+
+
+def _add_pictures(page: Page, found: Findings) -> dict[str, str]:
+    """The pictures, empty: the page's script fills in the column that is chosen."""
+    sources = _add_forecast(page, found)
+    page.add('<p id="held"></p><p class="quiet" id="by"></p>')
+    if found.origins:
+        sources |= _add_past_forecasts(page, found)
+        sources |= _add_errors(page, found)
+    if found.lags:
+        sources |= _add_inputs(page, found)
+    return sources
+
+
+def _figure(found: Findings, height: int = 340) -> Any:
+    run = found.run
+    dates = run.learner.grid.dates
+    label = "steps from the end of the table" if run.positions is None else (run.time or "time")
+    return new_figure("" if dates else label, x_axis="datetime" if dates else "linear", height=height)
+
+
+def _add_forecast(page: Page, found: Findings) -> dict[str, str]:
+    from bokeh.models import ColumnDataSource, HoverTool, Span
+
+    run, shares = found.run, found.run.coverages
+    past = ColumnDataSource({"x": [], "when": [], "y": []})
+    ends = [f"{side}{number}" for number in range(len(shares)) for side in ("lower", "upper")]
+    ahead = ColumnDataSource({name: [] for name in ("x", "when", "mean", *ends)})
+    figure = _figure(found)
+    for number in reversed(range(len(shares))):
+        figure.varea(
+            "x",
+            f"lower{number}",
+            f"upper{number}",
+            source=ahead,
+            fill_color=colour("C0"),
+            fill_alpha=0.35 if number == 0 else 0.18,
+        )
+    seen = figure.line("x", "y", source=past, line_color=colour("ink"), line_width=1.3)
+    mean = figure.line("x", "mean", source=ahead, line_color=colour("C0"), line_width=2)
+    if run.horizon == 1:
+        figure.scatter("x", "mean", source=ahead, size=7, line_color=colour("C0"), fill_color=colour("C0"))
+    figure.add_layout(Span(location=_now(run), dimension="height", line_color="gray", line_dash="dotted"))
+    inside = [(f"{one * 100:g} % between", f"@lower{n} and @upper{n}") for n, one in enumerate(shares)]
+    figure.add_tools(
+        HoverTool(renderers=[seen], tooltips=[("", "@when"), ("value", "@y")], mode="vline"),
+        HoverTool(renderers=[mean], tooltips=[("", "@when"), ("forecast", "@mean"), *inside], mode="vline"),
+    )
+    keys = [("ink", "past"), ("C0", f"forecast, with bands of {' and '.join(f'{one * 100:g} %' for one in shares)}")]
+    page.add(_keys(keys))
+    page.add_picture(
+        figure, "The past and the forecast with its bands; the numbers stand in the table below", name="forecast"
+    )
+    return {"past": str(past.id), "ahead": str(ahead.id)}
+
+
+def _add_past_forecasts(page: Page, found: Findings) -> dict[str, str]:
+    from bokeh.models import ColumnDataSource
+
+    back, made = ColumnDataSource({"x": [], "y": []}), ColumnDataSource({"xs": [], "ys": []})
+    starts = ColumnDataSource({"x": [], "y": []})
+    figure = _figure(found, height=260)
+    figure.line("x", "y", source=back, line_color=colour("ink"), line_width=1.3)
+    figure.multi_line("xs", "ys", source=made, line_color=colour("C1"), line_width=2.2, line_alpha=0.9)
+    figure.scatter("x", "y", source=starts, size=5, line_color=colour("C1"), fill_color=colour("C1"))
+    page.add("<h2>Past forecasts over what came</h2>")
+    page.add(
+        '<p class="quiet">The last forecasts of the back-test that do not overlap, at most ten. A dot is the first '
+        "step of each; it knew only the rows before it.</p>"
+    )
+    page.add(_keys([("ink", "what came"), ("C1", "what had been forecast")]))
+    page.add_picture(figure, "Past forecasts and what came", name="past")
+    return {"back": str(back.id), "made": str(made.id), "starts": str(starts.id)}
+
+
+def _add_errors(page: Page, found: Findings) -> dict[str, str]:
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    methods = methods_of(found)
+    errors = ColumnDataSource({"x": [], **{f"m{number}": [] for number in range(len(methods))}})
+    figure = new_figure("steps ahead", height=260)
+    figure.y_range.start = 0
+    names = {"forecast": "forecast"} | found.rival_names
+    for number, method in enumerate(methods):
+        line = figure.line(
+            "x",
+            f"m{number}",
+            source=errors,
+            line_color=colour(f"C{number % 6}"),
+            line_width=2.5 if number == 0 else 1.5,
+            line_dash="solid" if number < _SOLID else "dashed",
+        )
+        figure.add_tools(HoverTool(renderers=[line], tooltips=[("steps ahead", "@x"), (names[method], f"@m{number}")]))
+    page.add("<h2>Back-test: error by steps ahead</h2>")
+    page.add('<p class="quiet">Mean absolute error, in the unit of the column.</p>')
+    page.add(_keys([(f"C{number % 6}", names[method]) for number, method in enumerate(methods)], solid=_SOLID))
+    page.add_picture(
+        figure, "Mean absolute errors of the forecast and of the simple ones, by steps ahead", name="errors"
+    )
+    return {"errors": str(errors.id)}
+
+
+def _add_inputs(page: Page, found: Findings) -> dict[str, str]:
+    """What each input buys, and the shape of its effect."""
+    from bokeh.models import ColumnDataSource, HoverTool, Span
+
+    labels = found.run.learner.choices.inputs.labels
+    kernels = ColumnDataSource({"x": [], **{f"k{number}": [] for number in range(len(labels))}})
+    figure = new_figure("steps from the input to the value that is forecast", height=260)
+    for number, label in enumerate(labels):
+        line = figure.line(
+            "x",
+            f"k{number}",
+            source=kernels,
+            line_color=colour(f"C{number % 6}"),
+            line_width=2,
+            line_dash="solid" if number < _SOLID else "dashed",
+        )
+        figure.add_tools(HoverTool(renderers=[line], tooltips=[("steps", "@x"), (label, f"@k{number}")]))
+    figure.add_layout(Span(location=0, dimension="height", line_color="gray", line_dash="dotted"))
+    page.add("<h2>What the inputs buy</h2>")
+    page.add(
+        '<p class="quiet">Errors of the back-test, with the input and without it. The last column says by how much it '
+        "moves the forecast, in the unit of the column.</p>"
+        '<div class="scroll" tabindex="0"><table id="inputs"><thead></thead><tbody></tbody></table></div>'
+    )
+    page.add(
+        '<p class="quiet">When an input acts: what one unit of it adds to the forecast so many steps later. Left of '
+        "the dotted line the input comes after the value.</p>"
+    )
+    page.add(_keys([(f"C{number % 6}", label) for number, label in enumerate(labels)], solid=_SOLID))
+    page.add_picture(figure, "The effect of each input, by steps from it to the value that is forecast", name="kernels")
+    return {"kernels": str(kernels.id)}
+
+
+def _keys(keys: list[tuple[str, str]], solid: int | None = None) -> str:
+    """What each colour means; lines after the first `solid` ones are dashed."""
+    items = ""
+    for number, (role, name) in enumerate(keys):
+        dashed = ";border-style:dashed none none" if solid is not None and number >= solid else ""
+        items += f'<li><i style="border-color:var(--{role}){dashed}"></i>{shown(name)}</li>'
+    return f'<ul class="keys">{items}</ul>'
+
+
+def _now(run: ForecastRun) -> float:
+    if run.positions is None:
+        return 0.5
+    last, first = run.positions[-run.horizon - 1 : -run.horizon + 1 or None][:2]
+    return float(last + first) / 2 * (1000 if run.learner.grid.dates else 1)
+
+
+def _text(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.4g}"
+
+
+def _percent(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.1%}"

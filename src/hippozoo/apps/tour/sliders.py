@@ -1,0 +1,134 @@
+"""Pictures with sliders: every answer is worked out when the page is written, and the page only looks it up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from hippozoo.apps.pages import Page, colour, json_for_script, new_figure, shown
+from hippozoo.memory import Memory
+from hippozoo.systems import HippoSystem
+
+__all__ = ["Sliders", "remembered"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sliders:
+    """A picture of the past whose order and timescale the reader chooses.
+
+    Parameters
+    ----------
+    lags
+        Where the past is drawn.
+    truth
+        The true past there.
+    curves
+        By label: what is remembered, (orders, timescales, lags); NaN beyond a window.
+    orders, timescales
+        What can be chosen.
+    start
+        The order and the timescale to begin with, as places in these lists.
+    x_label, y_label
+        Of the axes.
+
+    Examples
+    --------
+    >>> from hippozoo.systems import LegT
+    >>> curve = remembered(LegT, np.ones(50), np.linspace(0, 20, 5), (2, 4), (10.0,), dt=1.0)
+    >>> curve.shape, bool(np.isnan(curve[0, 0, -1]))
+    ((2, 1, 5), True)
+    """
+
+    lags: Float[np.ndarray, " lags"]
+    truth: Float[np.ndarray, " lags"]
+    curves: Mapping[str, Float[np.ndarray, "orders timescales lags"]]
+    orders: Sequence[int]
+    timescales: Sequence[float]
+    start: tuple[int, int]
+    x_label: str
+    y_label: str
+
+    def error(self, label: str, order: int, timescale: int) -> float:
+        """Root mean square error where something is remembered."""
+        off = self.curves[label][order, timescale] - self.truth
+        return float(np.sqrt(np.nanmean(off**2)))
+
+    def add_to(self, page: Page, name: str, alternative: str) -> None:
+        """Append the picture, its sliders and a sentence with the error to a page."""
+        order, timescale = self.start
+        figure = new_figure(self.x_label, self.y_label, height=320)
+        figure.x_range.flipped = True
+        tables: dict[str, Any] = {}
+        figure.line(self.lags, self.truth, line_color=colour("ink"), line_width=3, line_alpha=0.45)
+        keys = '<li><i style="border-color:var(--ink)"></i>true past</li>'
+        for number, (label, values) in enumerate(self.curves.items()):
+            line = figure.line(
+                self.lags, values[order, timescale], line_color=colour(f"C{number}"), line_width=2, name=label
+            )
+            finite = np.round(values, 2)
+            errors = [
+                [round(self.error(label, i, j), 2) for j in range(len(self.timescales))]
+                for i in range(len(self.orders))
+            ]
+            rows = [[[None if one != one else one for one in cell] for cell in row] for row in finite.tolist()]
+            tables[label] = {"source": line.data_source.id, "values": rows, "errors": errors}
+            keys += f'<li><i style="border-color:var(--C{number})"></i>{shown(label)}</li>'
+        page.add(
+            f'<div class="controls" id="{name}-controls">'
+            + _slider(f"{name}-order", "order", [f"{one}" for one in self.orders], order)
+            + _slider(f"{name}-timescale", "timescale", [f"{one:g} s" for one in self.timescales], timescale)
+            + f'</div><p class="quiet" id="{name}-said" aria-live="polite"></p><ul class="keys">{keys}</ul>'
+        )
+        page.add_picture(figure, alternative, name=f"{name}-picture")
+        page.add_script(_SCRIPT.replace("NAME", name).replace("TABLES", json_for_script(tables)))
+
+
+def _slider(name: str, label: str, choices: Sequence[str], value: int) -> str:
+    return (
+        f'<label for="{name}">{label}: <output id="{name}-shown">{shown(choices[value])}</output>'
+        f'<input type="range" id="{name}" min="0" max="{len(choices) - 1}" value="{value}" step="1" '
+        f'data-choices="{shown(json_for_script(choices))}"></label>'
+    )
+
+
+_SCRIPT = """
+const tables = TABLES, find = (id) => document.getElementById("NAME-" + id);
+const order = find("order"), timescale = find("timescale");
+const show = () => {
+  const said = [];
+  for (const one of [order, timescale])
+    document.getElementById(one.id + "-shown").textContent = JSON.parse(one.dataset.choices)[one.value];
+  for (const [label, table] of Object.entries(tables)) {
+    const source = page.model(table.source);
+    const values = table.values[order.value][timescale.value].map((one) => one === null ? NaN : one);
+    source.data = { ...source.data, y: values };
+    said.push(`${label}: rms error ${table.errors[order.value][timescale.value]}`);
+  }
+  find("said").textContent = said.join("; ") + ", where something is remembered.";
+};
+order.addEventListener("input", show);
+timescale.addEventListener("input", show);
+show();
+"""
+
+
+def remembered(
+    kind: type[HippoSystem],
+    signal: Float[np.ndarray, " time"],
+    lags: Float[np.ndarray, " lags"],
+    orders: Sequence[int],
+    timescales: Sequence[float],
+    dt: float,
+) -> Float[np.ndarray, "orders timescales lags"]:
+    """What memories of one kind hold of a signal, at every order and timescale; NaN beyond a window."""
+    found = np.full((len(orders), len(timescales), len(lags)), np.nan)
+    for i, order in enumerate(orders):
+        for j, timescale in enumerate(timescales):
+            memory = Memory(kind(order, timescale), dt=dt)
+            inside = lags <= memory.system.window
+            found[i, j, inside] = memory.reconstruct(memory.final(signal), lags[inside])
+    return found

@@ -1,0 +1,211 @@
+"""Alarms as events: those of many columns at the same time are one, which is told once, and so is its end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hippozoo.apps.watch.records import Alarm, Event
+from hippozoo.apps.watch.sensors import Fact
+from hippozoo.monitor import SEVERITIES, Alert, Over, sentence, severity_of
+from hippozoo.monitor.stream import NO_DATA
+
+__all__ = ["Incidents"]
+
+# Columns that join within so many usual steps are part of the same event, and are not told by themselves.
+_JOIN = 3.0
+_MUTED = 2  # in the place of whether an alarm was told
+_LISTED = 8
+
+
+class Incidents:
+    """Puts alarms of columns together to events.
+
+    Parameters
+    ----------
+    labels
+        What each column is called, by its channel.
+    text
+        How a time is written in sentences, with the offset of its zone.
+    step
+        The usual step, in the time of the source.
+    events, mutes
+        Those that are open, and muted columns with the time until which they are.
+    next_alarm, next_event
+        Ids.
+    """
+
+    def __init__(
+        self,
+        labels: Callable[[int], tuple[str, str]],
+        text: Callable[[float, float | None], str],
+        step: Callable[[], float],
+        events: Sequence[Event] = (),
+        mutes: dict[int, float] | None = None,
+        next_alarm: int = 0,
+        next_event: int = 0,
+    ) -> None:
+        self.labels, self.text, self.step = labels, text, step
+        self.mutes = mutes or {}
+        self.next_alarm, self.next_event = next_alarm, next_event
+        self.open = {event.id: event for event in events}
+        self.columns = 1
+
+    def take(self, facts: Sequence[Fact], offset: float | None) -> tuple[list[Alarm], list[Event]]:
+        """The alarms that some facts make, and the events that they change."""
+        alarms: list[Alarm] = []
+        changed: dict[int, Event] = {}
+        groups: dict[tuple[int, float], list[int]] = {}  # of each event and time, where its alarms stand
+        for fact in facts:
+            what = fact.what
+            if isinstance(what, Over):
+                event = self._end(what)
+                if event is not None:
+                    changed[event.id] = event
+                continue
+            event, joined = self._event(what)
+            changed[event.id] = event
+            alarms.append(self._alarm(what, event, offset))
+            if joined:
+                alarms[-1] = replace(alarms[-1], lead=None, told=alarms[-1].told or 1)
+            else:
+                groups.setdefault((event.id, what.time), []).append(len(alarms) - 1)
+        for (event_id, _), places in groups.items():
+            self._lead(alarms, places, changed[event_id])
+        return alarms, list(changed.values())
+
+    def _event(self, alert: Alert) -> tuple[Event, bool]:
+        """The event that an alarm belongs to, and whether its column has joined it after it was told."""
+        for event in self.open.values():
+            if alert.channel in event.open:
+                return event, False
+        for event in self.open.values():
+            late = alert.time - event.alarmed
+            if 0 <= late <= _JOIN * self.step() and event.open:
+                event.open[alert.channel] = alert.event
+                event.channels.append(alert.channel)
+                return event, late > 0
+        begun = alert.since_time if alert.kind == NO_DATA else alert.time
+        event = Event(self.next_event, begun, alert.time, channels=[alert.channel], open={alert.channel: alert.event})
+        self.next_event += 1
+        self.open[event.id] = event
+        return event, False
+
+    def _end(self, over: Over) -> Event | None:
+        """An event that has ended in a column; None where it is none that was told."""
+        event = next((one for one in self.open.values() if over.channel in one.open), None)
+        if event is None:
+            return None
+        del event.open[over.channel]
+        if not event.open:
+            event.ended = max(over.time, event.begun)
+            long = (event.ended - event.begun) / max(self.step(), 1e-300)
+            self._raise(event, severity_of(0.0, int(long), len(event.channels), self.columns))
+            del self.open[event.id]
+        return event
+
+    def _alarm(self, alert: Alert, event: Event, offset: float | None) -> Alarm:
+        number, self.next_alarm = self.next_alarm, self.next_alarm + 1
+        column, sensor = self.labels(alert.channel)
+        muted = self.mutes.get(alert.channel, -math.inf) > alert.time
+        known = event.acknowledged is not None and alert.again == "still"
+        told_as = _MUTED if muted or known else 0
+        near = alert.nearest
+        told = alert._asdict() | {
+            "column": column,
+            "time": self.text(alert.time, offset),
+            "since": self.text(alert.since_time, offset),
+            "nearest": None if near is None else (self.text(near[0], offset), near[1], near[2]),
+        }
+        severity = severity_of(
+            alert.far if math.isfinite(alert.far) else 0.0, alert.number - alert.event + 1, 1, self.columns,
+            no_data=alert.kind == NO_DATA,
+        )  # fmt: skip
+        self._raise(event, severity)
+        return Alarm(
+            number, alert.number, alert.channel, alert.time, alert.p, alert.value, alert.expected, alert.lower,
+            alert.upper, alert.explanation, told_as, event.id, number, severity, sentence(told), alert.again,
+            alert.key(sensor), offset,
+        )  # fmt: skip
+
+    def _lead(self, alarms: list[Alarm], places: list[int], event: Event) -> None:
+        """Tell alarms of several columns at one time as one: the first that is not muted leads, and lists them."""
+        shown = [place for place in places if alarms[place].told != _MUTED] or places
+        first, group = shown[0], [alarms[place] for place in shown]
+        lead = alarms[first]
+        if lead.told != _MUTED:
+            event.told = 0
+        elif lead.time == event.alarmed:  # nobody has heard of it, so nobody needs to know that it is over
+            event.told = _MUTED
+        for place in places:
+            one = alarms[place]
+            alarms[place] = replace(one, lead=lead.id, told=one.told or int(one.id != lead.id))
+        if len(group) == 1:
+            return
+        severity = severity_of(0.0, 1, len(group), self.columns)
+        severity = max([severity, *(one.severity for one in group)], key=SEVERITIES.index)
+        self._raise(event, severity)
+        names = _listed([self.labels(one.channel)[0] for one in group])
+        text = f"{len(group)} columns at once ({names}): {lead.sentence}"
+        alarms[first] = replace(alarms[first], severity=severity, sentence=text)
+
+    @staticmethod
+    def _raise(event: Event, severity: str) -> None:
+        event.severity = max(event.severity, severity, key=SEVERITIES.index)
+
+
+def told_alarm(
+    lead: Alarm, group: Sequence[Alarm], labels: Callable[[int], tuple[str, str]], written: Any
+) -> dict[str, Any]:
+    """An alarm as it is told on standard output, to a web hook and on pages."""
+    column, sensor = labels(lead.channel)
+    explanation = {name: value for name, value in lead.explanation.items() if name != "weights"}  # for pictures
+    found: dict[str, Any] = {
+        "id": lead.id,
+        "event": lead.event,
+        "column": column,
+        "time": written(lead.time, lead.offset),
+        "severity": lead.severity,
+        "sentence": lead.sentence,
+        "number": lead.number,
+        "p": lead.p,
+        "value": lead.value,
+        "expected": lead.expected,
+        "lower": lead.lower,
+        "upper": lead.upper,
+        "again": lead.again,
+        "key": lead.key,
+        "explanation": explanation,
+    }
+    if sensor:
+        found["sensor"] = sensor
+    if len(group) > 1:
+        found["columns"] = [
+            {"column": labels(one.channel)[0], "value": one.value, "expected": one.expected, "p": one.p}
+            for one in group
+        ]
+    return found
+
+
+def told_end(
+    event: Event, labels: Callable[[int], tuple[str, str]], written: Any, offset: float | None
+) -> dict[str, Any]:
+    """The end of an event as it is told."""
+    names = [labels(channel)[0] for channel in event.channels]
+    ended = written(event.ended, offset)
+    since = ended if isinstance(ended, str) else f"{ended:g}"
+    return {
+        "event": event.id,
+        "columns": names,
+        "begun": written(event.begun, offset),
+        "ended": ended,
+        "severity": event.severity,
+        "sentence": f"{_listed(names)}: back to normal since {since}",
+    }
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

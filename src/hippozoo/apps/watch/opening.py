@@ -1,0 +1,318 @@
+"""How a watch begins, or goes on: the source, how it is read, the settings, the database, and all sensors."""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from hippozoo._internal.files import demand_writable
+from hippozoo.apps.watch.arithmetic import arithmetic_of, state_bytes
+from hippozoo.apps.watch.database import is_begun, progress_of, settings_of, sound
+from hippozoo.apps.watch.lines import STANDARD_INPUT, Lines
+from hippozoo.apps.watch.problem import WatchError
+from hippozoo.apps.watch.sensors import Sensors, demand_columns
+from hippozoo.apps.watch.settings import (
+    MOST_BYTES,
+    Settings,
+    adapt_horizon,
+    asked_rules,
+    rules_from,
+    rules_to,
+    say_too_many,
+)
+from hippozoo.apps.watch.store import Store
+from hippozoo.monitor import Clock, Plan, Rules
+from hippozoo.tables.infer import LOOKED_AT, Inferred, infer_from_lines
+from hippozoo.tables.records import Line, join_quoted
+from hippozoo.tables.schema import Reading, Schema
+from hippozoo.tables.trouble import TableError, list_reasons, reason, word
+
+__all__ = ["Opened", "Opening", "records_of"]
+
+# From so many rows the usual step is found.
+_FIRST_ROWS, _FEWEST_ROWS = 50, 3
+PAUSE = 0.2
+# Where the first rows do not say which number of a date is the day, so many are asked at the most.
+_MOST_LOOKED_AT = 50_000
+
+
+@dataclass
+class Opened:
+    """A watch that can go on."""
+
+    store: Store
+    lines: Lines
+    schema: Schema
+    sensors: Sensors
+    clocks: dict[str, Clock]
+    first: list[Line]
+    hint: float  # the usual step of a sensor of which little is known
+    sent_before: dict[str, float]
+    rules: Rules  # those that are asked for; the sensors still have the ones before
+
+
+class Opening:
+    """Opens a watch.
+
+    Parameters
+    ----------
+    settings
+        What is asked for.
+    out
+        The database.
+    warn
+        Called with sentences for people.
+    stopped
+        Whether to stop.
+    source
+        Opens the source at a place; `Lines` for files and standard input.
+    name
+        What the source is called in messages.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        out: Path,
+        warn: Callable[[str], Any],
+        stopped: Callable[[], bool],
+        source: Callable[..., Lines],
+        name: str,
+    ) -> None:
+        self.settings, self.out, self.warn, self.stopped = settings, out, warn, stopped
+        self.source, self.name = source, name
+
+    @contextmanager
+    def open(self) -> Iterator[Opened]:
+        """The watch, until it is left."""
+        demand_writable(self.out)
+        with self._going_on() if is_begun(self.out) else self._beginning() as opened:
+            yield opened
+
+    # -- a new database -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _beginning(self) -> Iterator[Opened]:
+        asked = self.settings
+        with self.source() as lines:
+            first, inferred = self._inferred(lines)
+            schema = inferred.schema
+            every = None if schema.series and asked.every is None else self._usual_step(first, schema)
+            hint = every or self._usual_step(first, schema)
+            sensors = len({one.series for one in self._readings(first, schema)}) if schema.series else 1
+            horizon = adapt_horizon(asked, schema, sensors)  # what cannot be is refused before a file is made
+            rules = asked_rules(asked, Rules(), every or hint)
+            too_many = say_too_many(rules, every or hint)
+            if too_many:
+                raise WatchError(too_many)
+            plan = self._plan(schema, horizon, asked.season, every, rules)
+            known: dict[str, Any] = {
+                "source": asked.source, "horizon": horizon, "season": plan.season, "layout": schema.as_settings(),
+                "every": every, "columns": list(schema.columns), **rules_to(plan.rules),
+            }  # fmt: skip
+            if asked.source != STANDARD_INPUT and "://" not in asked.source:
+                known["path"] = os.path.abspath(asked.source)  # noqa: PTH100  (links may lead elsewhere one day)
+            if schema.series:
+                known["hint"] = hint
+            with Store(self.out, known, arithmetic_of(plan)) as store:
+                self._say_inferred(inferred)
+                if schema.series:
+                    size = state_bytes(plan)
+                    self.warn(
+                        f"{sensors} sensors so far, {horizon} steps ahead: {size / 1e3:,.0f} kB each, "
+                        f"{sensors * size / 1e6:,.0f} MB in all."
+                    )
+                clocks: dict[str, Clock] = {}
+                sensors_at_work = self._sensors(store, plan, schema, clocks)
+                yield Opened(store, lines, schema, sensors_at_work, clocks, first, hint, {}, plan.rules)
+
+    def _inferred(self, lines: Lines) -> tuple[list[Line], Inferred]:
+        """The first lines and how to read them; where they leave a doubt, more of them, if more are there."""
+        asked, found, wanted = self.settings, list[Line](), LOOKED_AT
+        while True:
+            self._first_lines(lines, found, wanted)
+            try:
+                return found, infer_from_lines(found, self.name, asked.columns, asked.time, series=asked.panel)
+            except TableError as error:
+                unread = error.trouble is not None and error.trouble.kind == "times unread"
+                if not unread or len(found) < wanted or wanted > _MOST_LOOKED_AT:
+                    raise
+            wanted *= 4
+
+    def _first_lines(self, lines: Lines, found: list[Line], wanted: int) -> None:
+        """Enough lines to see what the source holds; from one that grows they are waited for."""
+        while len(found) < wanted and not lines.ended and not self.stopped():
+            more = lines.read()
+            found += more
+            if not more and not lines.ended:
+                if len([line for line in found if line.text.strip()]) > _FEWEST_ROWS:
+                    break
+                lines.wait(PAUSE)
+
+    def _say_inferred(self, inferred: Inferred) -> None:
+        for note in inferred.notes:
+            self.warn(word(note))
+        left_out = {name: reason(why) for name, why in inferred.left_out.items() if why.kind != "names series"}
+        if left_out:
+            self.warn(f"not watched: {list_reasons(left_out)}.")
+
+    def _readings(self, first: list[Line], schema: Schema) -> list[Reading]:
+        records, _ = records_of(first, schema, ended=True)
+        return [one for one in map(schema.read, records) if isinstance(one, Reading)]
+
+    def _usual_step(self, first: list[Line], schema: Schema) -> float:
+        if self.settings.every is not None:
+            if not 0 < self.settings.every < math.inf:
+                raise WatchError(f"--every {self.settings.every:g}: a step is longer than 0; pass its length.")
+            return float(self.settings.every)
+        if schema.time is None:
+            return 1.0
+        readings = self._readings(first if schema.series else first[: _FIRST_ROWS + 1], schema)
+        times: dict[str, list[float]] = {}
+        for one in readings:
+            if one.time is not None:
+                times.setdefault(one.series, []).append(one.time)
+        steps = [after - before for some in times.values() for before, after in pairwise(some) if after > before]
+        most = max(map(len, times.values()), default=0)
+        if len(steps) < _FEWEST_ROWS - 1 <= most - 1:
+            raise WatchError(
+                f"{self.name}: the times in column {schema.time!r} do not rise in the first {most} rows, so the "
+                f"usual step between them cannot be seen; pass --every with its length, sort the rows by time, or name "
+                f"another column with --time."
+            )
+        if len(steps) < _FEWEST_ROWS - 1:
+            if schema.series:
+                return 1.0
+            raise WatchError(
+                f"{self.name} has too few rows with times to see the usual step between them; "
+                f"pass --every with its length, or wait for more rows."
+            )
+        return float(statistics.median(steps))
+
+    # -- a database that is there -------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _going_on(self) -> Iterator[Opened]:
+        asked, found = self.settings, settings_of(self.out)
+        with sound(self.out):
+            schema = Schema(**{name: _tupled(value) for name, value in found["layout"].items()})
+            if not schema.separator or not all(isinstance(name, str) for name in schema.columns):
+                raise TypeError("its layout makes no sense")
+            every = None if found["every"] is None else float(found["every"])
+            hint = float(found.get("hint", every or 1.0))
+            known = rules_from(found)
+        self._demand_same(schema, every, found)
+        rules = asked_rules(asked, known, every or hint)
+        too_many = say_too_many(rules, every or hint)
+        if too_many:
+            self.warn(too_many)
+        horizon, season = found["horizon"], found["season"]
+        said = [f"{name} from {was} to {now}" for name, was, now in self._changes(found, schema, known, rules)]
+        if asked.horizon is not None:
+            horizon = adapt_horizon(asked, schema, 1)
+        if asked.season is not None:
+            adapt_horizon(asked, schema, 1)
+            season = asked.season if asked.season > 1 else None
+        after = replace(schema, columns=asked.columns) if asked.columns else schema
+        plan = self._plan(after, horizon, season, every, known)
+        with Store(self.out, None, arithmetic_of(plan)) as store:
+            if asked.source == STANDARD_INPUT and schema.time is None and store.progress.readings:
+                raise WatchError(
+                    "standard input without times cannot be gone on with, since nothing says which rows are new; "
+                    "add a column of times, or write to another --out."
+                )
+            if said:
+                self._change(store, after, horizon, season, rules, said)
+            store.sign(arithmetic_of(plan))
+            clocks: dict[str, Clock] = {}
+            sensors = self._sensors(store, plan, after, clocks)
+            sent = {}
+            if asked.source == STANDARD_INPUT or "://" in asked.source:
+                sent = {name: one.time for name, one in clocks.items() if one.time is not None}
+            with self.source(store.progress.place) as lines:
+                yield Opened(store, lines, after, sensors, clocks, [], hint, sent, rules)
+
+    def _changes(
+        self, found: dict[str, Any], schema: Schema, known: Rules, rules: Rules
+    ) -> Iterator[tuple[str, Any, Any]]:
+        """What is asked for otherwise than it was."""
+        asked = self.settings
+        for name in ("rate", "silence", "no_data"):
+            was, now = getattr(known, name), getattr(rules, name)
+            if was != now:
+                yield f"--{name.replace('_', '-')}", was, now
+        if asked.horizon is not None and asked.horizon != found["horizon"]:
+            yield "--horizon", found["horizon"], asked.horizon
+        if asked.season is not None and (asked.season if asked.season > 1 else None) != found["season"]:
+            yield "--season", found["season"], asked.season
+        if asked.columns and set(asked.columns) != set(schema.columns):
+            yield "--column", ", ".join(schema.columns), ", ".join(asked.columns)
+
+    def _change(
+        self, store: Store, schema: Schema, horizon: int, season: int | None, rules: Rules, said: list[str]
+    ) -> None:
+        settings = {
+            "horizon": horizon, "season": season, "columns": list(schema.columns), "layout": schema.as_settings(),
+        }  # fmt: skip
+        unknown = [name for name in schema.columns if schema.names and name not in schema.names]
+        if unknown:
+            raise WatchError(f"{self.name} has no column {unknown[0]!r}; it has {', '.join(map(repr, schema.names))}.")
+        columns = demand_columns(store.channels(), schema.columns)
+        store.change(settings | rules_to(rules), said, columns)
+        self.warn(f"changed {'; '.join(said)}.")
+
+    def _demand_same(self, schema: Schema, every: float | None, found: dict[str, Any]) -> None:
+        """What cannot be changed in a database must agree: its source, times and steps."""
+        asked = self.settings
+        if not self._is_same_source(found):
+            raise WatchError(
+                f"{self.out} was made with source={found['source']!r}, and now it is {asked.source!r}; "
+                f"use the same, or write to another --out."
+            )
+        for name, now, was in (
+            ("--time", asked.time if asked.time is not None else schema.time, schema.time),
+            ("--every", asked.every if asked.every is not None else every, every),
+            ("--panel", ", ".join(asked.panel or schema.series), ", ".join(schema.series)),
+        ):
+            if now != was:
+                raise WatchError(
+                    f"{self.out} was made with {name} {was}, and now it is {now}; leave {name} out to go on as before, "
+                    f"or write to another --out."
+                )
+
+    def _is_same_source(self, found: dict[str, Any]) -> bool:
+        """Whether the source is the file that a database was begun with, whatever the path to it is now."""
+        now, was = self.settings.source, found["source"]
+        if now == was or STANDARD_INPUT in (now, was) or "://" in now + was:
+            return now == was
+        if Path(now).resolve() == Path(found.get("path", was)).resolve():
+            return True
+        # Before paths were kept whole, nobody knows where a relative one began; the file is known by its number then.
+        inode = progress_of(self.out).place.inode
+        return "path" not in found and Path(now).exists() and Path(now).stat().st_ino == inode
+
+    # -- both ---------------------------------------------------------------------------------------------------------
+
+    def _plan(self, schema: Schema, horizon: int, season: int | None, every: float | None, rules: Rules) -> Plan:
+        season = None if season is None or season < 2 else season
+        return Plan(len(schema.columns), horizon, season, every, schema.time is not None, rules)
+
+    def _sensors(self, store: Store, plan: Plan, schema: Schema, clocks: dict[str, Clock]) -> Sensors:
+        most = 10**9 if not schema.series else max(MOST_BYTES // state_bytes(plan), 1)
+        return Sensors(store, plan, schema.columns, clocks, most)
+
+
+def records_of(lines: list[Line], schema: Schema, *, ended: bool) -> tuple[list[Line], list[Line]]:
+    """Whole records, and the lines of one that is not whole yet."""
+    return (lines, []) if schema.kind == "json" else join_quoted(lines, schema.separator, ended=ended)
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

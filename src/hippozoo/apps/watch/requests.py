@@ -1,0 +1,128 @@
+"""What people ask of a watch, whether one runs or not: acknowledge an alarm, mute a column, change the rate."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import time as clock
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hippozoo.apps.watch.database import is_begun, reading, sound
+from hippozoo.apps.watch.problem import LockedError, WatchError
+from hippozoo.apps.watch.records import Channel
+from hippozoo.apps.watch.settings import rules_from, rules_to
+from hippozoo.apps.watch.store import Store
+from hippozoo.monitor.rules import parse_duration
+from hippozoo.tables.dates import time_reader
+
+__all__ = ["apply_request", "ask", "label_of", "mute_until"]
+
+# A transaction that appends one row; the watch that holds the database is done with its own in less.
+_PATIENCE = 30.0
+
+
+def ask(path: Path, request: dict[str, Any]) -> str:
+    """Append a request to a database. A watch that runs does it at its next commit; where none runs, it is done now.
+
+    Parameters
+    ----------
+    path
+        The database.
+    request
+        {"acknowledge": id}, {"mute": column, "until": time or None}, {"unmute": column} or {"rate": x}.
+    """
+    if not is_begun(path):
+        raise WatchError(f"{path} holds nothing yet; watch a source with --out {path} first.")
+    try:
+        # Brings an earlier format up to date, and is refused while a watch runs.
+        with Store(path) as store:
+            _append(path, request)
+            return [apply_request(store, number, one) for number, one in store.requests()][-1]
+    except LockedError:
+        pass
+    _append(path, request)
+    return "noted; the watch that is running does it at its next commit"
+
+
+def _append(path: Path, request: dict[str, Any]) -> None:
+    with reading(path) as database, sound(path):
+        if database.execute("PRAGMA user_version").fetchone()[0] < 7:
+            raise WatchError(f"{path} was made by an earlier hippozoo; run its watch once more first.")
+    database = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE)
+    try:
+        with sound(path):
+            database.execute("PRAGMA synchronous = FULL")
+            database.execute("INSERT INTO requests (made, request) VALUES (?, ?)", [clock.time(), json.dumps(request)])
+    finally:
+        database.close()
+
+
+def apply_request(store: Store, number: int, request: dict[str, Any]) -> str:
+    """Do what was asked for, note what and when, and say what came of it."""
+    changed: dict[str, Any] = {}
+    try:
+        if "acknowledge" in request:
+            changed = {"event": _event_of(store, int(request["acknowledge"]))}
+            outcome = f"event {changed['event']} is acknowledged"
+        elif "mute" in request or "unmute" in request:
+            name = str(request.get("mute", request.get("unmute")))
+            until = -math.inf if "unmute" in request else request.get("until")
+            changed = {"channel": _channel_of(store, name), "until": math.inf if until is None else float(until)}
+            outcome = f"{name} is {'muted' if 'mute' in request else 'heard again'}"
+        elif "rate" in request:
+            rules = replace(rules_from(store.settings), rate=float(request["rate"]))
+            store.change(rules_to(rules), [f"--rate to {rules.rate:g}"])
+            outcome = f"the rate is {rules.rate:g} per 1,000 readings"
+        else:
+            raise WatchError(f"{', '.join(request)} is unknown")
+    except (WatchError, ValueError, TypeError) as error:
+        changed, outcome = {}, f"not done: {error}"
+    store.answer(number, outcome, **changed)
+    return outcome
+
+
+def _event_of(store: Store, alarm: int) -> int:
+    found = store._alarms(f"WHERE id = {alarm:d}")
+    if not found or found[0].event is None:
+        raise WatchError(f"there is no alarm {alarm} that belongs to an event")
+    return found[0].event
+
+
+def _channel_of(store: Store, name: str) -> int:
+    sensors = {one.sensor: one.name for one in store.sensors()}
+    columns = len(store.settings["columns"])
+    for one in store.channels():
+        if name in (
+            one.name if not sensors.get(one.sensor) else "",
+            label_of(one, sensors.get(one.sensor, ""), columns),
+        ):
+            return one.channel
+    raise WatchError(f"there is no column {name!r}")
+
+
+def label_of(channel: Channel, sensor: str, columns: int) -> str:
+    """What a column is called: by its name, by its sensor where that has one only, or by both."""
+    if not sensor:
+        return channel.name
+    return sensor if columns == 1 else f"{sensor} / {channel.name}"
+
+
+def mute_until(text: str | None, path: Path, settings: dict[str, Any], last: float | None) -> float | None:
+    """Until when a column is muted, in the time of its source: a time, or a length of time from the last reading on."""
+    if text is None:
+        return None
+    try:
+        length, seconds = parse_duration(text)
+    except ValueError:
+        moment = time_reader(settings["layout"]["dates"])(text)
+        if moment is None:
+            raise WatchError(f"--until {text}: pass a time such as 2024-01-31 12:00, or a length such as 2h.") from None
+        return moment[0]
+    if not seconds:
+        return length
+    if last is None:
+        raise WatchError(f"{path} holds no reading yet; pass a time.")
+    return last + length

@@ -1,0 +1,375 @@
+"""The work of a watch: lines in, batches committed, alarms told; after a crash it goes on as if there had been none."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time as clock
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from hippozoo.apps.watch.incidents import Incidents, told_alarm, told_end
+from hippozoo.apps.watch.intake import Intake
+from hippozoo.apps.watch.lines import STANDARD_INPUT, Lines
+from hippozoo.apps.watch.opening import PAUSE, Opened, Opening, records_of
+from hippozoo.apps.watch.problem import WatchError
+from hippozoo.apps.watch.records import Alarm, Batch, Event, Progress
+from hippozoo.apps.watch.requests import apply_request, label_of
+from hippozoo.apps.watch.sensors import Pushed
+from hippozoo.apps.watch.settings import Settings, rules_from
+from hippozoo.apps.watch.store import FullDiskError
+from hippozoo.monitor import write_time
+from hippozoo.tables.records import Line
+from hippozoo.tables.trouble import Place, Trouble, word
+
+__all__ = ["Settings", "Status", "Watch"]
+
+_FULL_DISK_PAUSE = 5.0
+# After so many readings of all sensors it is looked whether some send nothing: by their number, so that a restart
+# changes nothing; while a source is followed also every so many seconds.
+_TICK, _TICK_SECONDS = 1024, 1.0
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a watch is doing, for the line on stderr; `lag` is how long ago the last reading was taken, in seconds."""
+
+    readings: int
+    alarms: int
+    late: int
+    left_out: int
+    per_second: float
+    time: float | None
+    dates: bool
+    lag: float | None = None
+    last_alarm: float | None = None
+    offset: float | None = None
+    sensors: int = 1
+    open_events: int = 0
+
+
+class Watch:
+    """One run of the command, from opening to the end of the source or a signal.
+
+    Parameters
+    ----------
+    settings
+        What to do.
+    out
+        The database.
+    tell
+        Called with each line for standard output: JSON, one alarm (or reading, or end of an event) each, after its
+        commit. None if nobody can hear it: alarms are told by the next run then.
+    warn
+        Called with sentences for people.
+    all_readings
+        Whether every reading is told, not only alarms.
+    status, rebuilt
+        Called now and then with how it is doing; and, while a state is rebuilt, with how many readings of how many have
+        been replayed.
+    stdin
+        What to read for ``"-"``; standard input by default.
+    sinks
+        Others that are told of alarms and ends once they are committed; each has a `tell` and a `status`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        out: Path,
+        tell: Callable[[str], Any] | None,
+        warn: Callable[[str], Any],
+        *,
+        all_readings: bool = False,
+        status: Callable[[Status], Any] | None = None,
+        rebuilt: Callable[[int, int], Any] = lambda done, total: None,
+        stdin: Any = None,
+        sinks: Sequence[Any] = (),
+    ) -> None:
+        self.settings, self.out = settings, out
+        self.tell, self.warn, self.status, self.rebuilt = tell, warn, status, rebuilt
+        self.all_readings, self.stdin, self.sinks = all_readings, stdin, sinks
+        self._stop = False
+        self._warned: Counter[str] = Counter()
+        self._name = "standard input" if settings.source == STANDARD_INPUT else settings.source
+
+    def run(self) -> Status:
+        """Watch until the source ends, or until SIGTERM or Ctrl-C; what was read by then is committed."""
+        opening = Opening(self.settings, self.out, self.warn, lambda: self._stop, self._source, self._name)
+        with self._signals(), opening.open() as opened:
+            return _Run(self, opened).go_on()
+
+    def _source(self, place: Any = None) -> Lines:
+        return Lines(self.settings.source, place, follow=self.settings.follow, stdin=self.stdin)
+
+    # -- saying -------------------------------------------------------------------------------------------------------
+
+    def say(self, trouble: Trouble) -> None:
+        """Each kind of trouble once, and that there are more; all of them are in the database."""
+        self._warned[trouble.kind] += 1
+        if self._warned[trouble.kind] == 1:
+            self.warn(word(trouble, stream=True))
+        elif self._warned[trouble.kind] == 2:
+            more = f"From here on such lines are only noted, in the table troubles of {self.out}."
+            self.warn(f"{word(trouble, stream=True)} {more}")
+
+    def until_written(self, write: Callable[[], Any]) -> None:
+        """Write; while the disk is full or fails, wait and say so."""
+        while True:
+            try:
+                write()
+                return
+            except FullDiskError as error:
+                self.warn(f"{error} Waiting, and trying again; nothing is lost.")
+                if self._stop:
+                    raise
+                clock.sleep(_FULL_DISK_PAUSE)
+
+    # -- signals ------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        def stop(number: int, frame: FrameType | None) -> None:
+            self._stop = True
+
+        try:
+            before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+        except ValueError:  # not in the main thread: somebody else handles signals
+            yield
+            return
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+class _Run:
+    """A watch that is open, while it goes on."""
+
+    def __init__(self, watch: Watch, opened: Opened) -> None:
+        self.watch, self.settings = watch, watch.settings
+        self.store, self.lines, self.schema = opened.store, opened.lines, opened.schema
+        self.sensors, self.opened = opened.sensors, opened
+        self.progress = self.store.progress
+        dates = self.schema.dates
+        self.written = lambda moment, offset: write_time(moment, offset, dates=dates) if dates else moment
+        known = {name: one for name, one in self.sensors.usual.items() if one is not None}
+        self.intake = Intake(
+            self.schema, self.sensors.plan.every if self.schema.time is not None else 1.0, opened.hint,
+            self.settings.strict, opened.sent_before, self.written, opened.clocks, known, self.sensors.opening_times(),
+        )  # fmt: skip
+        self._channels = {one.channel: one for one in self.store.channels()}
+        self._sensor_names = {one.sensor: one.name for one in self.store.sensors()}
+        self.incidents = Incidents(
+            self.label,
+            lambda moment, offset: write_time(moment, offset, dates=dates),
+            lambda: opened.hint,
+            self.store.open_events(),
+            self.store.mutes(),
+            self.store.count_alarms(),
+            self.store.count_events(),
+        )
+        self.alarms, self.last_alarm = self.store.count_told()
+        self._arrived = clock.monotonic()
+
+    def label(self, channel: int) -> tuple[str, str]:
+        """What a column is called, and its sensor."""
+        one = self._channels[channel]
+        sensor = self._sensor_names.get(one.sensor, "")
+        return label_of(one, sensor, len(self.schema.columns)), sensor
+
+    # -- going on -----------------------------------------------------------------------------------------------------
+
+    def go_on(self) -> Status:
+        """Until the source ends, or until told to stop."""
+        self._say_if_begun_anew()
+        if not self._resume():
+            return self._status(0.0)
+        self._tell_what_was_not_told()
+        waiting, torn = records_of(self.opened.first, self.schema, ended=self.lines.ended)
+        begun, at_start, shown = clock.monotonic(), self.progress.readings, 0.0
+        while True:
+            if not waiting:
+                waiting = self.lines.read()
+                if self._say_if_begun_anew():
+                    torn = []
+                waiting, torn = records_of([*torn, *waiting], self.schema, ended=self.lines.ended)
+            piece, waiting = waiting[: self.settings.batch], waiting[self.settings.batch :]
+            self._do_what_was_asked()
+            if piece:
+                self._arrived = clock.monotonic()
+                self._take(piece)
+            elif self.settings.follow or not self.lines.ended:
+                self._look_for_silence()
+            now = clock.monotonic()
+            status = self._status((self.progress.readings - at_start) / max(now - begun, 1e-9))
+            if now - shown > 0.5:
+                shown = now
+                for sink in self.watch.sinks:
+                    sink.status(status, self)
+                if self.watch.status is not None:
+                    self.watch.status(status)
+            if self.watch._stop or (not piece and not torn and self.lines.ended):
+                break
+            if not piece:
+                self.lines.wait(PAUSE)
+        self._end()
+        return self._status((self.progress.readings - at_start) / max(clock.monotonic() - begun, 1e-9))
+
+    def _resume(self) -> bool:
+        """Bring the sensor of a source that has one only to where it was; False if told to stop on the way."""
+        if not self.schema.series:
+            for sensor in list(self.sensors.names.values()):
+                monitor = self.sensors.monitor(
+                    sensor, self.watch.warn, self.watch.rebuilt, lambda: self.watch._stop,
+                    lambda moment: self.written(moment, self.progress.offset),
+                )  # fmt: skip
+                if monitor.readings < self.sensors.readings[sensor]:
+                    return False
+        elif self.sensors.names and not any(self.store.state(one) for one in list(self.sensors.names.values())[:1]):
+            self.watch.warn("states are rebuilt from the readings as their sensors send.")
+        if self.sensors.plan.rules != self.opened.rules:
+            self.sensors.change_rules(self.opened.rules)
+        return True
+
+    def _take(self, piece: list[Line]) -> None:
+        """Push the readings of some lines and commit what came of it; cut where silence is looked for."""
+        while piece:
+            room = _TICK - self.progress.readings % _TICK if self.schema.series else len(piece)
+            some, piece = piece[:room], piece[room:]
+            before = self.progress
+            taken = self.intake.take(some, before)
+            for trouble in taken.troubles:
+                self.watch.say(trouble)
+            pushed = self.sensors.push(taken.rows)
+            progress = taken.progress
+            place = progress.place if taken.last is None else self.lines.place_after(taken.last)
+            progress = replace(progress, place=place)
+            if self.schema.series and progress.readings // _TICK > before.readings // _TICK:
+                pushed = pushed.and_then(self.sensors.tick(progress.time or 0.0, some[-1].number))
+            self._commit(pushed, progress, taken.troubles)
+            if taken.last is not None:
+                self.lines.acknowledge(taken.last)
+            if taken.refused is not None:
+                place = taken.refused.place._replace(source=self.watch._name)
+                raise WatchError(word(taken.refused._replace(place=place), strict=True))
+
+    def _commit(self, pushed: Pushed, progress: Progress, troubles: Sequence[Trouble] = ()) -> None:
+        for one in pushed.channels:
+            self._channels[one.channel] = one
+        for one in pushed.sensors:
+            self._sensor_names[one.sensor] = one.name
+        self.incidents.columns = max(len(self._channels), 1)
+        alarms, events = self.incidents.take(pushed.facts, progress.offset)
+        sensors = list({one.sensor: one for one in pushed.sensors}.values())
+        states = list({one.sensor: one for one in pushed.states}.values())
+        batch = Batch(progress, pushed.kept, alarms, events, troubles, sensors, pushed.channels, states)
+        self.watch.until_written(lambda: self.store.commit(batch, self.settings.keep))
+        self.progress = progress
+        leads = [one for one in alarms if one.lead == one.id]
+        self.alarms += len(leads)
+        self.last_alarm = leads[-1].time if leads else self.last_alarm
+        self._tell_readings(batch)
+        self._tell(alarms, [one for one in events if one.ended is not None])
+
+    def _look_for_silence(self) -> None:
+        """While nothing comes, by the wall clock: it goes on from the last reading."""
+        passed = clock.monotonic() - self._arrived
+        if not self.schema.dates or self.progress.time is None or not self.settings.follow:
+            return
+        now = self.progress.time + passed
+        if any(now > due for due in self.sensors.due.values()):
+            self._commit(self.sensors.tick(now, 0), self.progress)
+
+    def _do_what_was_asked(self) -> None:
+        for number, request in self.store.requests():
+            outcome = apply_request(self.store, number, request)
+            self.watch.warn(f"as was asked: {outcome}.")
+            self.incidents.mutes = self.store.mutes()
+            known = {event.id: event for event in self.store.open_events()}
+            for event in self.incidents.open.values():
+                if event.id in known:
+                    event.acknowledged = known[event.id].acknowledged
+            rules = rules_from(self.store.settings)
+            if rules != self.sensors.plan.rules:
+                self.sensors.change_rules(rules)
+
+    def _end(self) -> None:
+        """What is left to be said and done, and the states, at the end of the source."""
+        self._do_what_was_asked()
+        if self.lines.torn is not None:
+            text = f"line {self.lines.torn} of {self.watch._name} has no end yet, so it may be half written: it is left"
+            self.watch.warn(f"{text} for the next run (if it is whole, end it with a newline).")
+        for name, one in self.opened.clocks.items():
+            if one.held is not None:
+                line, moment, _, offset = one.held
+                last, usual = one.time or 0.0, self.sensors.usual.get(name) or self.opened.hint
+                more = ((moment - last) / usual, self.written(last, offset))
+                held = Trouble("held", Place(line=line), self.written(moment, offset), more=more)
+                self.watch.warn(word(held, stream=True))
+        states = self.sensors.final_states()
+        if states:
+            self.watch.until_written(lambda: self.store.commit(Batch(self.progress, states=states), self.settings.keep))
+        self.store.demand_there()
+
+    def _status(self, per_second: float) -> Status:
+        progress, dates = self.progress, self.schema.dates
+        behind = clock.time() - progress.time if dates and progress.time is not None else None
+        return Status(
+            progress.readings, self.alarms, progress.late, progress.left_out, per_second, progress.time, dates,
+            behind if self.settings.follow else None, self.last_alarm, progress.offset, len(self.sensors),
+            len(self.incidents.open),
+        )  # fmt: skip
+
+    def _say_if_begun_anew(self) -> bool:
+        if not self.lines.begun_anew:
+            return False
+        self.watch.warn(f"{self.settings.source} {self.lines.begun_anew}; it is read from its beginning.")
+        self.lines.begun_anew = None
+        return True
+
+    # -- telling ------------------------------------------------------------------------------------------------------
+
+    def _tell_readings(self, batch: Batch) -> None:
+        if not self.watch.all_readings or self.watch.tell is None:
+            return
+        for one in batch.readings:
+            when = self.written(one.time, batch.progress.offset)
+            self.watch.tell(
+                json.dumps({"reading": one._asdict() | {"column": self.label(one.channel)[0], "time": when}})
+            )
+
+    def _tell_what_was_not_told(self) -> None:
+        self._tell(self.store.untold(), self.store.untold_ends())
+
+    def _tell(self, alarms: Sequence[Alarm], ended: Sequence[Event]) -> None:
+        """Tell alarms and ends of events; each once, and again only after a crash between telling and noting it."""
+        leads = [one for one in alarms if one.told == 0 and one.lead == one.id]
+        ended = [one for one in ended if one.told == 0]
+        if not leads and not ended:
+            return
+        lines = [
+            {
+                "alarm": told_alarm(
+                    one,
+                    [other for other in alarms if other.lead == one.id and other.told != 2],
+                    self.label,
+                    self.written,
+                )
+            }
+            for one in leads
+        ]
+        lines += [{"end": told_end(one, self.label, self.written, self.progress.offset)} for one in ended]
+        for sink in self.watch.sinks:
+            sink.tell(lines)
+        if self.watch.tell is None:
+            return
+        for line in lines:
+            self.watch.tell(json.dumps(line))
+        self.watch.until_written(lambda: self.store.tell(leads, ended))

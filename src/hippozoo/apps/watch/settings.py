@@ -1,0 +1,146 @@
+"""What a watch is asked to do, and what it does: as it was begun, changed where something else is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hippozoo.apps.watch.arithmetic import state_bytes
+from hippozoo.apps.watch.problem import WatchError
+from hippozoo.monitor import NEVER, Plan, Rules, Silence
+from hippozoo.monitor.rules import parse_duration
+from hippozoo.tables.schema import Schema
+
+__all__ = ["MOST_BYTES", "Settings", "adapt_horizon", "asked_rules", "rules_from", "rules_to", "say_too_many"]
+
+# Steps ahead where nobody says how many, and what it is cut to where there are many sensors.
+_HORIZONS = (24, 12, 6, 3, 2, 1)
+# States of all sensors together: what is not at work is kept in the database.
+MOST_BYTES = 1_000_000_000
+# SQLite holds no more than a gigabyte in one piece.
+_LARGEST_STATE = 500_000_000
+# Steps of a season times columns: some 1.7 kB each while it works, measured at a season of 1,000,000, so 170 MB.
+_MOST_SEASON, _SEASON_BYTES = 100_000, 1700
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a watch is asked to do; what is None is as the database says, or as usual.
+
+    Parameters
+    ----------
+    source
+        A path, or ``"-"`` for standard input.
+    columns, time
+        Which columns; found if left out.
+    horizon
+        Steps to forecast.
+    season
+        A period in steps, if one is known; 1 for none.
+    every
+        The usual step; found if left out.
+    rate
+        Alarms wanted per 1,000 quiet readings.
+    follow
+        Whether the file grows.
+    strict
+        Whether a row that is no reading stops the watch.
+    keep
+        How many readings of each sensor stay in the database; None for all.
+    batch
+        Lines that are committed together, at the most.
+    panel
+        The columns that name the sensor of each row.
+    silence
+        After an alarm: readings such as "12", or a time such as "2h".
+    no_data
+        After how many usual steps, or after which time, no data is an alarm; "never" for none.
+    """
+
+    source: str
+    columns: tuple[str, ...] = ()
+    time: str | None = None
+    horizon: int | None = None
+    season: int | None = None
+    every: float | None = None
+    rate: float | None = None
+    follow: bool = False
+    strict: bool = False
+    keep: int | None = None
+    batch: int = 1024
+    panel: tuple[str, ...] = field(default=())
+    silence: str | None = None
+    no_data: str | None = None
+
+
+def rules_to(rules: Rules) -> dict[str, Any]:
+    """Rules as a database keeps them."""
+    no_data = "never" if rules.no_data == NEVER else rules.no_data
+    return {"rate": rules.rate, "silence": str(rules.silence), "no_data": no_data}
+
+
+def rules_from(kept: dict[str, Any]) -> Rules:
+    """Rules that a database kept; those before format 7 kept a rate only."""
+    no_data = kept.get("no_data", Rules().no_data)
+    silence = Silence.parse(str(kept.get("silence", Silence())))
+    return Rules(float(kept["rate"]), silence, NEVER if no_data == "never" else float(no_data))
+
+
+def asked_rules(asked: Settings, known: Rules, every: float | None) -> Rules:
+    """The rules that are asked for, and as before where nothing is asked."""
+    try:
+        rules = known if asked.rate is None else replace(known, rate=float(asked.rate))
+        if asked.silence is not None:
+            rules = replace(rules, silence=Silence.parse(asked.silence))
+        if asked.no_data is not None:
+            if asked.no_data == "never":
+                return replace(rules, no_data=NEVER)
+            length, seconds = parse_duration(asked.no_data)
+            if seconds and every is None:
+                raise ValueError(f"--no-data {asked.no_data}: the usual step is not known; pass --every, or steps.")
+            rules = replace(rules, no_data=length / (every or 1.0) if seconds else length)
+    except ValueError as error:
+        raise WatchError(str(error)) from None
+    return rules
+
+
+def say_too_many(rules: Rules, every: float) -> str:
+    """What to say of more alarms than can come, since each is followed by a silence; empty if so many can."""
+    silence = rules.silence
+    readings = silence.readings if silence.seconds is None else silence.seconds / every
+    most = 1000 / max(readings, 1.0)
+    if rules.rate <= most:
+        return ""
+    return (
+        f"--rate {rules.rate:g}: after each alarm {readings:g} readings are mostly silent, so that so many alarms "
+        f"cannot come in 1,000; pass at most {most:.3g}, or a shorter --silence."
+    )
+
+
+def adapt_horizon(asked: Settings, schema: Schema, sensors: int) -> int:
+    """The horizon that was asked for, if it can be; else the longest that keeps all sensors within the memory."""
+    channels = len(schema.columns)
+    season = None if asked.season is None or asked.season < 2 else asked.season
+    longest = _MOST_SEASON // channels
+    if season is not None and season > longest:
+        size = season * channels * _SEASON_BYTES / 1e6
+        raise WatchError(
+            f"--season {season} would take some {size:,.0f} MB of memory; pass at most {longest} for {channels} "
+            f"columns ({_MOST_SEASON * _SEASON_BYTES / 1e6:,.0f} MB), or thin out the rows."
+        )
+    if asked.horizon is None:
+        sizes = {horizon: state_bytes(Plan(channels, horizon, season)) for horizon in _HORIZONS[:1]}
+        for horizon in _HORIZONS:
+            sizes[horizon] = state_bytes(Plan(channels, horizon, season))
+            if sizes[horizon] * max(sensors, 1) <= MOST_BYTES and sizes[horizon] <= _LARGEST_STATE:
+                return horizon
+        return _HORIZONS[-1]
+    # Larger states would be measured by building them; a small one tells how they grow.
+    per_step = state_bytes(Plan(1, 8, None)) / 8
+    most = int(_LARGEST_STATE / per_step / channels)
+    if asked.horizon > most:
+        raise WatchError(
+            f"--horizon {asked.horizon} is too long: the state of a sensor, which is kept again and again, would be "
+            f"larger than {_LARGEST_STATE / 1e6:,.0f} MB; pass at most {most} for {channels} columns."
+        )
+    return asked.horizon

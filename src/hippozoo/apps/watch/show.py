@@ -1,0 +1,273 @@
+"""A page of what a watch has seen: the stream with expectation, bands and alarms, each alarm with its explanation."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hippozoo._internal.extras import needs
+from hippozoo.apps.pages import Page, colour, copyable_table, new_figure, shown
+from hippozoo.apps.watch.database import labels_in, reading, settings_of, sound
+from hippozoo.apps.watch.problem import WatchError
+from hippozoo.monitor import write_time
+
+__all__ = ["last_alarms", "write_page"]
+
+# More points than this say nothing more on a screen: then every stretch is shown by its lowest and its highest.
+_MOST_POINTS = 4000
+_MOST_ALARMS = 500
+# Of these the newest are explained, and the very newest drawn, with so many readings before and after each.
+_TOLD_ALARMS, _DRAWN_ALARMS = 50, 10
+_BEFORE, _AFTER = 95, 40
+# What an explanation that is not whole does not say.
+_NOTHING_SAID = {"what": "", "kind": "", "since": 0, "since_time": 0.0, "expected_by": {}, "weights": []}
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """A column thinned for the eye: times, lowest and highest value, expectation, band."""
+
+    time: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    expected: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+def last_alarms(path: Path, count: int = 10) -> list[dict[str, Any]]:
+    """The last alarms of a database, oldest first, as plain data.
+
+    Parameters
+    ----------
+    path
+        The database; a watch may be writing to it.
+    count
+        How many.
+    """
+    dates = settings_of(path)["layout"]["dates"]
+    names = ("id", "channel", "number", "time", "p", "value", "expected", "lower", "upper", "explanation")
+    later = ("severity", "sentence", "event", "lead", "key", "offset")
+    with reading(path) as database:
+        new = database.execute("PRAGMA user_version").fetchone()[0] >= 7
+        chosen = names + later if new else names
+        rows = database.execute(
+            f"SELECT {', '.join(chosen)} FROM alarms {'WHERE lead = id' if new else ''} ORDER BY id DESC LIMIT ?",
+            [count],
+        ).fetchall()
+        with sound(path):
+            labels = labels_in(database)
+    found: list[dict[str, Any]] = [dict(zip(chosen, row, strict=True)) for row in reversed(rows)]
+    with sound(path):
+        for one in found:
+            one["column"] = labels[one["channel"]]
+            one["time"] = write_time(one["time"], one.get("offset"), dates=dates)
+            one["explanation"] = _NOTHING_SAID | json.loads(one["explanation"])
+    return found
+
+
+def write_page(path: Path, out: Path) -> Path:
+    """Write the page of a database to `out`.
+
+    Parameters
+    ----------
+    path
+        The database; a watch may be writing to it.
+    out
+        The HTML file.
+    """
+    needs("bokeh", extra="pages", feature="watch --show")
+    if out.exists() and out.samefile(path):
+        raise WatchError(f"{path} is the database, and the page would take its place; give it a name that ends in .db.")
+    settings = settings_of(path)
+    layout = settings["layout"]
+    page = Page(f"{path.name}: what was watched")
+    alarms = last_alarms(path, _MOST_ALARMS)
+    with reading(path) as database:
+        names = labels_in(database)
+        [count, first, last] = database.execute(
+            "SELECT count(DISTINCT number), min(time), max(time) FROM readings"
+        ).fetchone()
+        if not count:
+            raise WatchError(f"{path} holds no readings yet; watch the source for a while first.")
+        span = f"{_when(first, dates=layout['dates'])} to {_when(last, dates=layout['dates'])}"
+        [total] = database.execute("SELECT count(*) FROM alarms").fetchone()
+        which = f" (the newest {len(alarms):,} are on this page)" if total > len(alarms) else ""
+        page.add(
+            f"<p>{count:,} readings of {shown(settings['source'])}, {shown(span)}. {_many(total, 'alarm')}{which}, at "
+            f"a rate of {settings['rate']:g} per 1,000 quiet readings.</p>"
+        )
+        for channel, name in names.items():
+            drawn = _thinned(database, channel, count)
+            marked = [one for one in alarms if one["column"] == name]
+            page.add(f"<h2>{shown(name)}</h2>")
+            figure = _figure(drawn, database, channel, name, dates=layout["dates"])
+            told = (
+                f"{name}: {count:,} readings with their expectation and 95 % band, and {_many(len(marked), 'alarm')}."
+            )
+            page.add_picture(figure, told, name=f"column-{channel}")
+    page.add("<h2>Alarms</h2>")
+    if alarms:
+        head = ("id", "time", "column", "value", "expected", "band", "p", "why")
+        rows = [
+            (
+                one["id"], one["time"], one["column"], _short(one["value"]), _short(one["expected"]),
+                f"{_short(one['lower'])} to {_short(one['upper'])}", f"{one['p']:.2g}", one["explanation"]["kind"],
+            )
+            for one in reversed(alarms)
+        ]  # fmt: skip
+        page.add(copyable_table("newest first", head, rows, name="alarms"))
+        with reading(path) as database:
+            for place, one in enumerate(reversed(alarms[-_TOLD_ALARMS:])):
+                head = f"{shown(one['time'])}, {shown(one['column'])}: {shown(one['explanation']['kind'])}"
+                why = f"<p>{_explained(one, dates=layout['dates'])}</p>"
+                if place >= _DRAWN_ALARMS:
+                    page.add(f"<details><summary>{head}</summary>{why}</details>")
+                    continue
+                page.add(f"<h3>{head}</h3>{why}")
+                told = f"alarm {one['id']}: what was seen and expected before it, and after"
+                page.add_picture(_close_up(database, one, dates=layout["dates"]), told, name=f"alarm-{one['id']}")
+                told = f"alarm {one['id']}: the weight of each reading of the past in what was expected"
+                page.add_picture(_weights(one["explanation"]["weights"]), told, name=f"weights-{one['id']}")
+    else:
+        page.add("<p>None so far.</p>")
+    return page.write(out)
+
+
+def _figure(drawn: _Drawn, database: sqlite3.Connection, channel: int, name: str, *, dates: bool) -> Any:
+    from bokeh.models import HoverTool
+
+    unit = 1000.0 if dates else 1.0  # Bokeh counts milliseconds
+    figure, _ = _begun(drawn, name, dates=dates)
+    time = drawn.time * unit
+    if np.array_equal(drawn.low, drawn.high, equal_nan=True):
+        figure.line(time, drawn.low, line_color=colour("ink"), legend_label="seen")
+    else:
+        seen = np.isfinite(drawn.low)
+        figure.segment(
+            time[seen], drawn.low[seen], time[seen], drawn.high[seen], line_color=colour("ink"), legend_label="seen"
+        )
+    rows = database.execute(
+        "SELECT time, value, expected, explanation FROM alarms WHERE channel = ? ORDER BY id DESC LIMIT ?",
+        [channel, _MOST_ALARMS],
+    ).fetchall()
+    if rows:
+        marks = figure.scatter(
+            "x", "y", size=11, marker="triangle", fill_color=colour("C1"), line_color=colour("C1"),
+            legend_label="alarm",
+            source={
+                "x": [row[0] * unit for row in rows],
+                "y": [row[1] if row[1] is not None else row[2] for row in rows],
+                "why": [json.loads(row[3]).get("what", "no data") for row in rows],
+            },
+        )  # fmt: skip
+        figure.add_tools(HoverTool(renderers=[marks], tooltips=[("", "@why")]))
+    return _with_legend(figure)
+
+
+def _begun(drawn: _Drawn, name: str, *, dates: bool, height: int = 340) -> tuple[Any, tuple[float, float]]:
+    """A figure with the band and the expectation, and the range of its values."""
+    # By what was seen: the first bands of a stream, of which little is known, are wide beyond all measure.
+    low, high = np.nanmin(drawn.low, initial=np.inf), np.nanmax(drawn.high, initial=-np.inf)
+    margin = 0.15 * (high - low) or 1.0
+    limits = (float(low - margin), float(high + margin)) if np.isfinite(margin) else (0.0, 1.0)
+    label, axis = ("time (UTC)", "datetime") if dates else ("time", "linear")
+    figure = new_figure(label, name, x_axis=axis, height=height, y_range=limits)
+    figure.xaxis.ticker.desired_num_ticks = 4  # dates are long, telephones narrow
+    time = drawn.time * (1000.0 if dates else 1.0)
+    known = np.isfinite(drawn.lower) & np.isfinite(drawn.upper)
+    figure.varea(
+        time[known], drawn.lower[known], drawn.upper[known], fill_color=colour("C0"), fill_alpha=0.25,
+        legend_label="95 % band",
+    )  # fmt: skip
+    figure.line(time, drawn.expected, line_color=colour("C0"), legend_label="expected")
+    return figure, limits
+
+
+def _with_legend(figure: Any) -> Any:
+    legend = figure.legend[0]
+    legend.click_policy, legend.orientation, legend.ncols = "hide", "horizontal", 3  # three fit a telephone
+    figure.add_layout(legend, "below")  # where it hides nothing, on a telephone either
+    return figure
+
+
+def _explained(alarm: dict[str, Any], *, dates: bool) -> str:
+    """An alarm in sentences."""
+    why = alarm["explanation"]
+    began = alarm["number"] - why["since"]
+    since = "with this reading" if not began else f"{began} readings before, at {_when(why['since_time'], dates=dates)}"
+    by = ", ".join(f"{name} ({share:.0%})" for name, share in why["expected_by"].items())
+    strongest = sorted(enumerate(why["weights"], start=1), key=lambda one: -abs(one[1]))[:3]
+    past = ", ".join(f"{weight:+.2f} of the reading {lag} before" for lag, weight in strongest)
+    return (
+        f"{shown(why['what'])}. It most likely began {shown(since)}. "
+        f"The expectation came from: {shown(by)}; most of all {shown(past)}."
+    )
+
+
+def _close_up(database: sqlite3.Connection, alarm: dict[str, Any], *, dates: bool) -> Any:
+    """What was seen and expected around an alarm, and since when it was strange."""
+    rows = database.execute(
+        "SELECT readings.time, value, value, expected, lower, upper, number FROM readings "
+        "WHERE channel = ? AND number BETWEEN ? AND ? ORDER BY number",
+        [alarm["channel"], alarm["number"] - _BEFORE, alarm["number"] + _AFTER],
+    ).fetchall()
+    table = _floats(rows).reshape(-1, 7)
+    drawn = _Drawn(*table[:, :6].T)
+    unit = 1000.0 if dates else 1.0
+    figure, (low, high) = _begun(drawn, alarm["column"], dates=dates, height=320)
+    strange = drawn.time[(table[:, 6] >= alarm["explanation"]["since"]) & (table[:, 6] <= alarm["number"])] * unit
+    if len(strange):
+        half = 0.5 * unit * float(np.median(np.diff(drawn.time))) if len(drawn.time) > 1 else 0.5
+        figure.quad(
+            left=[strange[0] - half], right=[strange[-1] + half], bottom=[low], top=[high], fill_color=colour("C1"),
+            fill_alpha=0.2, line_color=None, legend_label="strange",
+        )  # fmt: skip
+    figure.line(drawn.time * unit, drawn.low, line_color=colour("ink"), legend_label="seen")
+    at = table[:, 6] == alarm["number"]
+    figure.scatter(
+        drawn.time[at] * unit, np.where(np.isnan(drawn.low[at]), drawn.expected[at], drawn.low[at]), size=11,
+        marker="triangle", fill_color=colour("C1"), line_color=colour("C1"), legend_label="alarm",
+    )  # fmt: skip
+    return _with_legend(figure)
+
+
+def _weights(weights: list[float]) -> Any:
+    """How much each reading before counted, the newest on the right."""
+    lags = np.arange(1, len(weights) + 1)
+    figure = new_figure("readings before", "weight", height=190, x_range=(len(weights) + 0.5, 0.5))
+    figure.vbar(x=lags, top=weights, width=0.9, fill_color=colour("C0"), line_color=None)
+    return figure
+
+
+def _thinned(database: sqlite3.Connection, channel: int, count: int) -> _Drawn:
+    """A column for the eye; SQLite does the thinning, so that millions of readings take no memory."""
+    stretch = max(count // _MOST_POINTS, 1)
+    rows = database.execute(
+        "SELECT avg(time), min(value), max(value), avg(expected), min(lower), max(upper) FROM readings "
+        "WHERE channel = ? GROUP BY number / ? ORDER BY number / ?",
+        [channel, stretch, stretch],
+    ).fetchall()
+    return _Drawn(*_floats(rows).T)
+
+
+def _floats(rows: list[tuple[Any, ...]]) -> np.ndarray:
+    """Numbers from the database, NaN where there is none or where damage has left something else."""
+    return np.array([[value if isinstance(value, (int, float)) else np.nan for value in row] for row in rows], float)
+
+
+def _when(moment: float, *, dates: bool) -> str:
+    return write_time(moment, dates=dates)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _short(value: float | None) -> str:
+    return "missing" if value is None else f"{value:.6g}"

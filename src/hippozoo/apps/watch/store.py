@@ -1,0 +1,436 @@
+"""The database of a watch: one SQLite file that holds what was read, what was expected, the alarms, and the way back.
+
+A batch is one transaction: readings, alarms, troubles and the place in the source are there together or not at all. The
+state of each sensor is kept now and then; after a crash the readings since then are replayed from here.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import sqlite3
+import time as clock
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, astuple
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hippozoo import __version__
+from hippozoo._internal.files import CannotWriteError, demand_writable, naming, open_locked, remove_locked
+from hippozoo.apps.watch.database import FullDiskError, is_begun, read_progress, settings_in, sound
+from hippozoo.apps.watch.formats import create_tables, demand_format, migrate
+from hippozoo.apps.watch.problem import LockedError, WatchError
+from hippozoo.apps.watch.records import Alarm, Batch, Channel, Event, Kept, Progress, Sensor, State
+from hippozoo.tables.trouble import word
+
+__all__ = ["FullDiskError", "Store"]
+
+_TROUBLES_KEPT = 1000
+_ALARM = "id, number, channel, time, p, value, expected, lower, upper, explanation, told, event, lead, severity, "
+_ALARM += "sentence, again, key, offset"
+_EVENT = "id, begun, alarmed, ended, channels, open, severity, acknowledged, told"
+
+
+class Store:
+    """One watch's file, opened to write; a second writer is refused and harms nothing.
+
+    A file of an earlier format is brought to the present one; nothing that it holds is lost.
+
+    Parameters
+    ----------
+    path
+        The SQLite file; made if it is not there.
+    settings
+        What a new file is made with; one that is there keeps its own.
+    arithmetic
+        Of the forecasts that are written and the states that are kept.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> settings = {"source": "a", "columns": ["flow"], "layout": {"columns": ["flow"]}}
+    >>> with TemporaryDirectory() as folder:
+    ...     with Store(Path(folder) / "pump.db", settings) as store:
+    ...         store.commit(Batch(Progress(readings=1), [Kept(0, 0, 0.0, 1.5, None, None, None, None)]))
+    ...     with Store(Path(folder) / "pump.db") as store:
+    ...         store.progress.readings, next(store.readings(0)).value
+    (1, 1.5)
+    """
+
+    def __init__(self, path: Path, settings: dict[str, Any] | None = None, arithmetic: str = "") -> None:
+        self.path, self.arithmetic = path, arithmetic
+        self._lock: int | None = None
+        self._waiting: bool | None = None
+        self._lock_path = f"{path}.lock"
+        demand_writable(path)
+        self._lock = self._take_lock()
+        try:
+            new = not is_begun(path)
+            if new and settings is None:
+                raise WatchError(f"{path} holds nothing yet; watch a source with --out {path} first.")
+            self._database = self._open()
+            with sound(path), self._transaction():
+                self._create(settings or {}) if new else self._recognise()
+            self._file = os.stat(path)  # noqa: PTH116
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the file go."""
+        database = getattr(self, "_database", None)
+        if database is not None:
+            database.close()
+        if self._lock is not None:
+            remove_locked(self._lock, self._lock_path)
+            self._lock = None
+
+    # -- opening ----------------------------------------------------------------------------------------------------
+
+    def _take_lock(self) -> int:
+        """Held by a file beside it: SQLite's own locks come and go with each transaction, and readers are welcome."""
+        try:
+            with naming(self._lock_path):
+                return open_locked(self._lock_path)
+        except CannotWriteError as error:
+            if error.errno != errno.EAGAIN:
+                raise
+            raise LockedError(
+                f"another watch is writing to {self.path}; stop it first, or write to another --out."
+            ) from None
+
+    def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self.path, isolation_level=None, timeout=30.0)
+        try:
+            with sound(self.path):
+                database.execute("PRAGMA journal_mode = WAL")
+                self._wait_for_disk(database, True)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _wait_for_disk(self, database: sqlite3.Connection, wait: bool) -> None:
+        """Whether a commit returns only once it is on the disk.
+
+        A process that is killed loses no commit in either case. If the machine goes down, commits that were not waited
+        for may be gone, the last ones first; then the watch reads those rows again, and finds the same. What has been
+        told to others, and states, are waited for.
+        """
+        if wait != self._waiting:
+            database.execute(f"PRAGMA synchronous = {'FULL' if wait else 'NORMAL'}")
+            self._waiting = wait
+
+    def _create(self, settings: dict[str, Any]) -> None:
+        create_tables(self._database)
+        self._database.executemany(
+            "INSERT INTO settings VALUES (?, ?)", [(name, json.dumps(value)) for name, value in settings.items()]
+        )
+        self._database.execute("INSERT INTO progress VALUES (1, ?)", [_written(Progress())])
+        self._sign(0)
+
+    def _recognise(self) -> None:
+        migrate(self._database, demand_format(self.path, self._database))
+
+    def sign(self, arithmetic: str) -> None:
+        """From here on, this version and this arithmetic write."""
+        self.arithmetic = arithmetic
+        with self._transaction() as database:
+            last = database.execute("SELECT version, arithmetic FROM writers ORDER BY number DESC").fetchone()
+            if last != (__version__, arithmetic):
+                self._sign(self.progress.readings)
+
+    def _sign(self, number: int) -> None:
+        row = [number, __version__, self.arithmetic]
+        self._database.execute("INSERT OR REPLACE INTO writers (number, version, arithmetic) VALUES (?, ?, ?)", row)
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the database was made with, and what was changed since."""
+        with sound(self.path):
+            return settings_in(self._database)
+
+    @property
+    def progress(self) -> Progress:
+        """How far the watch has come."""
+        with sound(self.path):
+            [text] = self._database.execute("SELECT content FROM progress").fetchone()
+            return read_progress(text)
+
+    def sensors(self) -> list[Sensor]:
+        """All sensors, in the order in which they came."""
+        with sound(self.path):
+            rows = self._database.execute("SELECT sensor, name, readings, clock FROM sensors ORDER BY sensor")
+            return [Sensor(sensor, name, int(readings), json.loads(text)) for sensor, name, readings, text in rows]
+
+    def channels(self) -> list[Channel]:
+        """All columns of all sensors."""
+        with sound(self.path):
+            rows = self._database.execute("SELECT channel, name, sensor, watched FROM columns ORDER BY channel")
+            return [Channel(channel, name, sensor, bool(watched)) for channel, name, sensor, watched in rows]
+
+    def state(self, sensor: int) -> State | None:
+        """The last state of a sensor that was kept by this arithmetic."""
+        with sound(self.path):
+            row = self._database.execute(
+                "SELECT sensor, number, state, first FROM states WHERE sensor = ? AND arithmetic = ?",
+                [sensor, self.arithmetic],
+            ).fetchone()
+            return None if row is None else State(*row)
+
+    def has_state(self, sensor: int) -> bool:
+        """Whether any state of a sensor was kept, by whatever arithmetic."""
+        with sound(self.path):
+            found = self._database.execute("SELECT count(*) FROM states WHERE sensor = ?", [sensor]).fetchone()[0] > 0
+            writers = self._database.execute("SELECT count(*) FROM writers").fetchone()[0] > 1
+            return found or writers  # states of earlier formats were kept elsewhere, and are of no use
+
+    def readings(self, since: int) -> Iterator[Kept]:
+        """All columns of all readings from this number on, in order."""
+        rows = self._database.execute(
+            "SELECT number, channel, time, value, expected, lower, upper, p FROM readings WHERE number >= ? "
+            "ORDER BY number, channel",
+            [since],
+        )
+        return (Kept(*row) for row in rows)
+
+    def oldest(self, channels: Sequence[int]) -> tuple[int, float] | None:
+        """Number and time of the first reading of these columns that is still here."""
+        with sound(self.path):
+            found = [
+                self._database.execute(
+                    "SELECT number, time FROM readings WHERE channel = ? ORDER BY number LIMIT 1", [channel]
+                ).fetchone()
+                for channel in channels
+            ]
+            return min((one for one in found if one is not None), default=None)
+
+    def arrays(self, channels: Sequence[int], start: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """Times and values of all readings from `start` up to `end`; NaN of columns that were not watched yet."""
+        with sound(self.path):
+            times, values = np.full(end - start, np.nan), np.full((end - start, len(channels)), np.nan)
+            for place, channel in enumerate(channels):
+                rows = self._database.execute(
+                    "SELECT number, time, value FROM readings WHERE channel = ? AND number >= ? AND number < ?",
+                    [channel, start, end],
+                ).fetchall()
+                at = np.array([row[0] for row in rows], int) - start
+                times[at] = np.array([row[1] for row in rows], float)
+                values[at, place] = np.array([math.nan if row[2] is None else row[2] for row in rows], float)
+            if np.isnan(times).any():
+                raise ValueError(f"readings {start} to {end - 1} are not all there")
+            return times, values
+
+    def count_alarms(self) -> int:
+        """How many alarms there are; the next one has this id."""
+        with sound(self.path):
+            return self._database.execute("SELECT coalesce(max(id) + 1, 0) FROM alarms").fetchone()[0]
+
+    def count_told(self) -> tuple[int, float | None]:
+        """How many alarms are told, those of many columns at once being one, and the time of the newest."""
+        with sound(self.path):
+            return self._database.execute("SELECT count(*), max(time) FROM alarms WHERE lead = id").fetchone()
+
+    def count_events(self) -> int:
+        """The id of the next event."""
+        with sound(self.path):
+            return self._database.execute("SELECT coalesce(max(id) + 1, 0) FROM events").fetchone()[0]
+
+    def open_events(self) -> list[Event]:
+        """Events that are still on."""
+        return self._events("WHERE ended IS NULL")
+
+    def untold_ends(self) -> list[Event]:
+        """Events whose end was committed, and perhaps not told before a crash."""
+        return self._events("WHERE ended IS NOT NULL AND told = 0")
+
+    def _events(self, which: str) -> list[Event]:
+        with sound(self.path):
+            rows = self._database.execute(f"SELECT {_EVENT} FROM events {which} ORDER BY id").fetchall()
+            return [_event(row) for row in rows]
+
+    def untold(self) -> list[Alarm]:
+        """Alarms that were committed, and perhaps not told before a crash; those of other columns with their leads."""
+        return self._alarms("WHERE told = 0 OR lead IN (SELECT id FROM alarms WHERE told = 0) ORDER BY id")
+
+    def _alarms(self, which: str) -> list[Alarm]:
+        with sound(self.path):
+            rows = self._database.execute(f"SELECT {_ALARM} FROM alarms {which}").fetchall()
+            return [_alarm(row) for row in rows]
+
+    def mutes(self) -> dict[int, float]:
+        """Muted columns, and until when, in the time of the source."""
+        with sound(self.path):
+            rows = self._database.execute("SELECT channel, until FROM mutes").fetchall()
+            return {channel: math.inf if until is None else until for channel, until in rows}
+
+    def requests(self) -> list[tuple[int, dict[str, Any]]]:
+        """What has been asked for and not been done yet."""
+        with sound(self.path):
+            rows = self._database.execute("SELECT id, request FROM requests WHERE applied IS NULL ORDER BY id")
+            return [(number, json.loads(text)) for number, text in rows]
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def commit(self, batch: Batch, keep: int | None = None) -> None:
+        """Write a batch, all of it or nothing; with `keep`, older readings of a sensor than so many go.
+
+        What a replay needs, the readings since the last state, stays in any case.
+        """
+        self.demand_there()
+        with sound(self.path):
+            self._wait_for_disk(self._database, bool(batch.alarms) or bool(batch.states))
+        with self._transaction() as database:
+            database.executemany(
+                "INSERT INTO columns (channel, name, sensor, watched) VALUES (?, ?, ?, ?)", batch.channels
+            )
+            database.executemany("INSERT INTO readings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", _by_channel(batch.readings))
+            database.executemany(
+                f"INSERT INTO alarms ({_ALARM}) VALUES ({', '.join('?' * 18)})",
+                [_alarm_row(one) for one in batch.alarms],
+            )
+            database.executemany(
+                "INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [_event_row(one) for one in batch.events],
+            )
+            database.executemany(
+                "INSERT INTO troubles (line, text, kind) VALUES (?, ?, ?)",
+                [(one.place.line, word(one, stream=True), one.kind) for one in batch.troubles],
+            )
+            if batch.troubles:
+                database.execute(f"DELETE FROM troubles WHERE id <= (SELECT max(id) FROM troubles) - {_TROUBLES_KEPT}")
+            database.executemany(
+                "INSERT OR REPLACE INTO sensors VALUES (?, ?, ?, ?)",
+                [(*one[:3], json.dumps(one.clock)) for one in batch.sensors],
+            )
+            for state in batch.states:
+                self._replace_state(state)
+                if keep is not None:
+                    self._forget(state, keep)
+            database.execute("UPDATE progress SET content = ?", [_written(batch.progress)])
+
+    def _forget(self, state: State, keep: int) -> None:
+        """Let older readings of a sensor go than so many, but for those that a replay needs."""
+        [count] = self._database.execute("SELECT readings FROM sensors WHERE sensor = ?", [state.sensor]).fetchone()
+        oldest = min(state.number, count - keep)
+        if oldest > 0:
+            self._database.execute(
+                "DELETE FROM readings WHERE number < ? AND channel IN (SELECT channel FROM columns WHERE sensor = ?)",
+                [oldest, state.sensor],
+            )
+
+    def keep_state(self, state: State) -> None:
+        """Put a state that was rebuilt in the place of the one before."""
+        self.demand_there()
+        with self._transaction():
+            self._replace_state(state)
+
+    def _replace_state(self, state: State) -> None:
+        self._database.execute(
+            "INSERT OR REPLACE INTO states (sensor, number, state, arithmetic, first) VALUES (?, ?, ?, ?, ?)",
+            [state.sensor, state.number, state.state, self.arithmetic, state.first],
+        )
+
+    def change(self, settings: dict[str, Any], what: Sequence[str], columns: Sequence[Channel] = ()) -> None:
+        """Change settings, and note what was changed and when; columns are watched as they say from here on."""
+        with self._transaction() as database:
+            database.executemany(
+                "INSERT OR REPLACE INTO settings VALUES (?, ?)",
+                [(name, json.dumps(value)) for name, value in settings.items()],
+            )
+            database.executemany(
+                "INSERT OR REPLACE INTO columns (channel, name, sensor, watched) VALUES (?, ?, ?, ?)", columns
+            )
+            now, readings = clock.time(), self.progress.readings
+            rows = [(now, readings, text) for text in what]
+            database.executemany("INSERT INTO changes (made, reading, what) VALUES (?, ?, ?)", rows)
+
+    def answer(self, number: int, outcome: str, **changed: Any) -> None:
+        """Note that a request was done, with what came of it: an event that was acknowledged, or a mute."""
+        with self._transaction() as database:
+            now = clock.time()
+            if "event" in changed:
+                database.execute("UPDATE events SET acknowledged = ? WHERE id = ?", [now, changed["event"]])
+            if "channel" in changed and changed["until"] == -math.inf:
+                database.execute("DELETE FROM mutes WHERE channel = ?", [changed["channel"]])
+            elif "channel" in changed:
+                until = None if changed["until"] == math.inf else changed["until"]
+                database.execute("INSERT OR REPLACE INTO mutes VALUES (?, ?)", [changed["channel"], until])
+            database.execute("UPDATE requests SET applied = ?, outcome = ? WHERE id = ?", [now, outcome, number])
+
+    def tell(self, alarms: Iterable[Alarm] = (), events: Iterable[Event] = ()) -> None:
+        """Note that these alarms, and the ends of these events, have been told."""
+        with self._transaction() as database:
+            database.executemany("UPDATE alarms SET told = 1 WHERE id = ?", [(alarm.id,) for alarm in alarms])
+            database.executemany("UPDATE events SET told = 1 WHERE id = ?", [(event.id,) for event in events])
+
+    def demand_there(self) -> None:
+        """Refuse to go on in a file that was removed, or replaced by another one: what is written there is lost."""
+        try:
+            there = os.path.samestat(os.stat(self.path), self._file)  # noqa: PTH116  (faster)
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise WatchError(
+                f"{self.path} was removed or replaced while it was being written, so nothing more can be kept in it; "
+                f"put it back and start again, or write to another --out."
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        database = self._database
+        try:
+            with sound(self.path):
+                database.execute("BEGIN IMMEDIATE")
+                yield database
+                database.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                database.execute("ROLLBACK")
+            raise
+
+
+def _by_channel(readings: Sequence[Kept]) -> Sequence[Kept]:
+    """In the order in which the table holds them, which is faster to write."""
+    return sorted(readings, key=lambda one: (one.channel, one.number)) if len(readings) > 1 else readings
+
+
+def _alarm(row: tuple[Any, ...]) -> Alarm:
+    known: dict[str, Any] = dict(zip(_ALARM.split(", "), row, strict=True))
+    known["explanation"] = dict(json.loads(known["explanation"]))
+    return Alarm(**known)
+
+
+def _alarm_row(alarm: Alarm) -> tuple[Any, ...]:
+    row = astuple(alarm)
+    return (*row[:9], json.dumps(alarm.explanation), *row[10:])
+
+
+def _event(row: tuple[Any, ...]) -> Event:
+    number, begun, alarmed, ended, channels, still_open, severity, acknowledged, told = row
+    known = {int(channel): int(first) for channel, first in json.loads(still_open).items()}
+    return Event(number, begun, alarmed, ended, json.loads(channels), known, severity, acknowledged, told)
+
+
+def _event_row(event: Event) -> tuple[Any, ...]:
+    return (
+        event.id, event.begun, event.alarmed, event.ended, json.dumps(event.channels), json.dumps(event.open),
+        event.severity, event.acknowledged, event.told,
+    )  # fmt: skip
+
+
+def _written(progress: Progress) -> str:
+    return json.dumps(asdict(progress))

@@ -1,0 +1,207 @@
+"""Gaps and outliers: which value of a cell is learnt.
+
+A value far from what was expected is winsorised before memories learn it. If the values after it return to what was
+expected it was an outlier, and what it had done to the scale of errors, the brake and the trends is taken back; if they
+stay, there was a level shift. A missing value is taken to be what was forecast of it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import no_type_check
+
+import numpy as np
+
+from hippozoo._internal.compiled import compiled
+
+__all__ = [
+    "CLEANER",
+    "SURPRISE",
+    "expected_in_gap",
+    "find_suspect",
+    "fill_gap",
+    "is_outlier",
+    "mean_of",
+    "settled_value",
+    "settled_values",
+    "start",
+    "take_value",
+]
+
+# State of a channel.
+CLEANER = np.dtype(
+    [
+        ("last_value", float),  # the last one measured
+        ("first_value", float),  # since the channel began, or began anew after a silence
+        ("reference", float),  # the first one ever; memories and the mean are kept relative to it
+        ("total", float),  # sum and weight of learnt values relative to the reference: their mean
+        ("count", float),
+        ("is_begun", float),
+        ("age", float),  # cells since the first value
+        ("silent", float),  # cells since the last value
+        ("is_whole", float),  # 1 as long as all values are whole numbers from 0 on: counts
+        ("pairs", float),  # of a past and its future, complete
+        ("expected", float),  # of the next cell: the ensemble's mean before the brake, and its absolute error
+        ("expected_error", float),
+        ("suspects", float),  # values in a row that may be outliers
+        ("expected_before", float),  # what was expected of the first of them
+        ("shift", float),  # how far the level has come by surprises alone; and what it was before the suspects
+        ("shift_before", float),
+    ]
+)
+
+# An error of so many expected absolute errors is a surprise: beyond it values are winsorised, and the last value is
+# believed rather than the ensemble. Chosen before 2026-11; see the ablation.
+SURPRISE = 8.0
+# Cells before anything can be a surprise: nobody knows the usual error yet. Chosen before 2026-11; see the ablation.
+_WARMUP = 32
+# A suspected outlier has an error of so many expected ones. Without a season no outlier is ever forecast again, so that
+# only absurd ones need to be known. Chosen before 2026-11; see the ablation.
+_OUTLIER, _ABSURD = 32.0, 1000.0
+# Values return after so many cells at most; after more of them there was a level shift. Chosen before 2026-11; see the
+# ablation.
+_LONGEST_OUTLIER = 3
+
+
+@compiled(inner=True, inline="always")
+@no_type_check
+def start(cleaner, value, anew):
+    """The first value of a channel, or the first after a long silence: its past was constant at it."""
+    cleaner.first_value = value
+    if not anew:
+        cleaner.reference = value
+        cleaner.is_whole = 1.0
+    cleaner.last_value = value
+    cleaner.is_begun = 1.0
+    cleaner.age = 0.0
+    cleaner.suspects = 0.0
+
+
+@compiled(inner=True)
+@no_type_check
+def is_outlier(log, place, now):
+    """Whether the cells up to `now` have shown that the value of this one was an outlier."""
+    found = False
+    for j in range(1, min(_LONGEST_OUTLIER, now - place) + 1):
+        found = found or log[place + j].returned >= j
+    return found
+
+
+@compiled(inner=True)
+@no_type_check
+def settled_value(log, place, now):
+    """The value of a cell; of an outlier what was expected in its place."""
+    return log[place].expected if is_outlier(log, place, now) else log[place].value
+
+
+@compiled(inner=True)
+@no_type_check
+def settled_values(log, end, values):
+    """The values of all cells before `end`, outliers replaced."""
+    for place in range(end):
+        values[place] = settled_value(log, place, end - 1)
+
+
+@compiled(inner=True)
+@no_type_check
+def _recurs(cleaner, log, place, seasons, near):
+    """Whether a season ago the value was about the same: then it is no outlier, but part of the season."""
+    found = False
+    for s in range(len(seasons)):
+        if cleaner.age > seasons[s] + 1:
+            found = found or abs(log[place].value - log[place - seasons[s]].value) < near
+    return found
+
+
+@compiled(inner=True)
+@no_type_check
+def find_suspect(cleaner, log, now, value, is_surprise, seasons):
+    """Count suspected outliers: 1 for the first of them, -1 for the value that shows they were outliers, else 0."""
+    apart, most = abs(value - cleaner.expected), SURPRISE * cleaner.expected_error
+    if cleaner.suspects > 0:
+        return _follow_suspects(cleaner, log, now, value, seasons)
+    if is_surprise and most > 0 and apart * SURPRISE > (_OUTLIER if len(seasons) > 0 else _ABSURD) * most:
+        cleaner.shift_before = cleaner.shift
+        cleaner.expected_before = cleaner.expected
+        cleaner.suspects = 1.0
+        return 1
+    return 0
+
+
+@compiled(inner=True, inline="always")
+@no_type_check
+def _follow_suspects(cleaner, log, now, value, seasons):
+    """A value after suspects: it returns, or is one more of them, or there was a level shift."""
+    gone = 0.5 * abs(log[now - 1].value - cleaner.expected_before)
+    if abs(value - cleaner.expected_before) < gone:
+        suspects = cleaner.suspects
+        cleaner.suspects = 0.0
+        if _recurs(cleaner, log, now - 1, seasons, gone):
+            return 0
+        log[now].returned = suspects
+        cleaner.shift = cleaner.shift_before
+        return -1
+    cleaner.suspects = cleaner.suspects + 1.0 if cleaner.suspects < _LONGEST_OUTLIER else 0.0
+    return 0
+
+
+@compiled(inner=True, inline="always")
+@no_type_check
+def is_surprising(cleaner, value, at_hand, guard):
+    """Whether a value is a surprise; `at_hand` says whether a forecast of it was made."""
+    apart, most = abs(value - cleaner.expected), SURPRISE * cleaner.expected_error
+    return guard and cleaner.age > _WARMUP and at_hand and apart > most
+
+
+@compiled(inner=True, inline="always")
+@no_type_check
+def take_value(cleaner, log, now, value, is_surprise, keep):
+    """Hold a value that was measured; returns the one that is learnt, winsorised if it is a surprise."""
+    if value != math.floor(value) or value < 0:
+        cleaner.is_whole = 0.0
+    cleaner.last_value = value
+    cleaner.silent = 0.0
+    learnt = value
+    if is_surprise:
+        apart, most = abs(value - cleaner.expected), SURPRISE * cleaner.expected_error
+        cleaner.shift += value - cleaner.expected
+        learnt = cleaner.expected + (value - cleaner.expected) * (most / apart)
+    if cleaner.suspects > 1:
+        learnt = log[now - 1].learnt  # a level shift or outliers: the next cells will tell
+    cleaner.total = cleaner.total * keep + (learnt - cleaner.reference)
+    cleaner.count = cleaner.count * keep + 1.0
+    return learnt
+
+
+@compiled(inner=True, inline="always")
+@no_type_check
+def mean_of(cleaner):
+    """The mean of all values, winsorised."""
+    return cleaner.reference + (cleaner.total / cleaner.count if cleaner.count > 0 else 0.0)
+
+
+@compiled(inner=True, inline="always")
+@no_type_check
+def fill_gap(cleaner, log, pending, clock, plan):
+    """A cell without a value; returns what is taken for it."""
+    cleaner.silent += 1.0
+    cleaner.suspects = 0.0
+    return expected_in_gap(cleaner, log, pending, clock, plan)
+
+
+@compiled(inner=True)
+@no_type_check
+def expected_in_gap(cleaner, log, pending, clock, plan):
+    """The forecast from the last value; beyond the horizon the season, then no change, after a silence the mean."""
+    if cleaner.silent > plan.silence:
+        return mean_of(cleaner)
+    for row in range(clock.used - 1, clock.first - 1, -1):
+        if pending.origins[row] <= clock.cell - cleaner.silent:
+            k = clock.cell - pending.origins[row] - 1
+            if k < plan.horizon:
+                return pending.leads[row, k].mean
+            break
+    for s in range(len(plan.seasons) - 1, -1, -1):
+        if cleaner.age > plan.seasons[s]:
+            return settled_value(log, clock.now - plan.seasons[s], clock.now - 1)
+    return log[clock.now - 1].value

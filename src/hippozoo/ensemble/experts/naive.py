@@ -1,0 +1,31 @@
+"""The last value."""
+
+from __future__ import annotations
+
+from typing import no_type_check
+
+import numpy as np
+
+from hippozoo._internal.compiled import compiled
+from hippozoo.ensemble.known import Known, weights_at
+
+__all__ = ["forecast", "lag_weights", "names"]
+
+
+def names(known: Known) -> tuple[str, ...]:
+    """What the experts of this file are called."""
+    return ("last value",)
+
+
+@compiled(inner=True, inline="always")
+@no_type_check
+def forecast(own, past, maps, plan, work, at):
+    """The last value at every lead."""
+    for k in range(plan.horizon):
+        work.forecasts[at, k] = past.held
+    return at + 1
+
+
+def lag_weights(known: Known, channel: int, count: int) -> list[np.ndarray]:
+    """The weight of each past value in the forecast of one step, newest first."""
+    return [weights_at(count, {0: 1.0})]

@@ -1,0 +1,134 @@
+"""The door of a stream: readings and their times, checked before anything is taken in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from hippozoo._internal.arguments import real_array, shorten
+from hippozoo.ensemble.sizes import LARGEST, SMALLEST
+
+__all__ = ["SAME", "checked_time", "checked_times", "checked_value", "checked_values", "in_time", "whole_cells"]
+
+
+# Two steps that differ by no more than this share of the usual one are the same.
+SAME = 1e-9
+Held = Callable[[], Float[np.ndarray, " channels"]]
+
+
+def checked_value(value: Any, channels: int | None, held: Held) -> Float[np.ndarray, "one channels"]:
+    """One reading, NaN where it is missing; `held` gives the last readings that were seen."""
+    if type(value) is float and channels is None:  # most readings by far, and faster
+        size = abs(value)
+        if SMALLEST <= size <= LARGEST or size == 0.0:
+            return np.array([[value]])
+    if value is None:
+        return np.full((1, channels or 1), np.nan)
+    given = _numbers(
+        "value", value, f"value={shorten(value)} is not a number; pass numbers, or None for a missing reading."
+    )
+    shape = () if channels is None else (channels,)
+    if given.shape != shape:
+        raise ValueError(
+            f"value has shape {given.shape}, but this stream takes {shape or 'single numbers'}; "
+            f"for vectors build ForecastStream(forecaster, channels=…)."
+        )
+    rows = np.atleast_1d(given).astype(float)[None]
+    _check_size(rows, value, held)
+    return rows
+
+
+def checked_values(values: Any, channels: int | None, held: Held) -> Float[np.ndarray, "time channels"]:
+    """Several readings, NaN where one is missing."""
+    given = _numbers(
+        "values", values, f"values have dtype {np.asarray(values).dtype}; pass numbers, NaN where one is missing."
+    )
+    if given.ndim != (1 if channels is None else 2) or (channels is not None and given.shape[1] != channels):
+        wanted = "(time,)" if channels is None else f"(time, {channels})"
+        raise ValueError(f"values have shape {given.shape}, but this stream takes {wanted}; pass that.")
+    rows = np.array(given, float).reshape(len(given), channels or 1)
+    _check_size(rows, values, held)
+    return rows
+
+
+def checked_time(time: Any) -> float:
+    """One moment."""
+    if type(time) is float and math.isfinite(time):
+        return time
+    present = real_array("time", time)
+    if present.ndim:
+        raise ValueError(f"time={shorten(time)}; pass one finite number.")
+    return float(present)
+
+
+def checked_times(times: Any, count: int) -> Float[np.ndarray, " time"]:
+    """One moment for each reading."""
+    moments = real_array("times", times)
+    if moments.shape != (count,):
+        raise ValueError(f"times have shape {moments.shape}, and there are {count} readings; pass one for each.")
+    return moments
+
+
+def in_time(
+    moments: Float[np.ndarray, " time"] | None, count: int, begin: float, *, refuse: bool
+) -> Bool[np.ndarray, " time"]:
+    """Which of `count` readings come after `begin` and after all before them; `refuse` to go on without the others."""
+    if moments is None or not count:
+        return np.ones(count, bool)
+    before = np.maximum.accumulate(np.append(begin, moments[:-1]))
+    kept = moments > before
+    if refuse and not kept.all():
+        at = int(kept.argmin())
+        raise ValueError(
+            f"times[{at}]={moments[at]} is not after {before[at]}, the time of the reading before; time only runs "
+            f"forwards: sort the readings, or build the stream with late='skip'."
+        )
+    return kept
+
+
+def whole_cells(
+    cells: Float[np.ndarray, "time channels"], steps: Float[np.ndarray, " time"] | None, usual: float
+) -> int:
+    """How many readings hold a number and came after a usual step, up to the first that does not; 1 at least."""
+    whole = ~np.isnan(cells).all(axis=1)
+    if steps is not None:
+        whole &= np.abs(steps - usual) <= SAME * usual
+    return max(len(cells) if whole.all() else int(whole.argmin()), 1)
+
+
+def _numbers(name: str, given: Any, complaint: str) -> np.ndarray:
+    array = np.asarray(given)
+    if array.dtype.kind == "O":
+        array = np.array([math.nan if one is None else one for one in array.ravel()]).reshape(array.shape)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(complaint)
+    if array.dtype.kind in "iu":
+        real_array(name, array)  # refuses whole numbers that would be rounded
+    return array
+
+
+def _check_size(rows: Float[np.ndarray, "time channels"], given: Any, held: Held) -> None:
+    """Refuse what could not be learnt with the next reading: then it would be too late."""
+    sizes = np.abs(rows)
+    if (sizes > LARGEST).any():
+        worst = float(rows[sizes > LARGEST][0])
+        what = f"value={shorten(given)} is" if np.ndim(given) == 0 else f"values hold {worst:g}, which is"
+        raise ValueError(
+            f"{what} infinite or too large; pass numbers below {LARGEST:g}, or None (NaN in an array) "
+            f"where one is missing."
+        )
+    if not ((sizes > 0) & (sizes < SMALLEST)).any():
+        return
+    before = held()
+    for row in sizes:
+        largest = np.nanmax(row, initial=0.0)
+        if 0 < largest < SMALLEST and not (np.abs(before) >= SMALLEST).any():
+            raise ValueError(
+                f"no number is above {largest:g}, and squares of numbers below {SMALLEST:g} vanish; "
+                f"multiply the readings by a power of ten first."
+            )
+        before = np.where(np.isnan(row), before, row)

@@ -1,1 +1,0 @@
-"""How experiments are found, run and written down; authors import from `hippozoo.experiments`."""

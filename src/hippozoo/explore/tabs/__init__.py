@@ -1,1 +1,0 @@
-"""The tabs of the explorer, in Panel and Bokeh: each draws a view of `hippozoo.explore.views`."""

@@ -1,0 +1,84 @@
+"""What the layers inside a stack are given, in one call of it: to trace, draw or measure them there."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from hippozoo._internal.arguments import shorten
+from hippozoo.layers.types import Timing
+
+__all__ = ["Call", "calls_inside"]
+
+
+class Call(NamedTuple):
+    """One call of a layer inside a stack.
+
+    Parameters
+    ----------
+    name
+        Where the layer stands, such as ``"stack.blocks.0.layers.0"``.
+    layer
+        The layer.
+    x, state, timing
+        What it was given; as arguments they give its outputs again.
+
+    Examples
+    --------
+    >>> from hippozoo.layers import Call
+    >>> Call._fields[:2]
+    ('name', 'layer')
+    """
+
+    name: str
+    layer: Any
+    x: Tensor
+    state: Any
+    timing: Timing
+
+
+def calls_inside(
+    model: nn.Module, kind: type[nn.Module], x: Any, state: Any = None, dt: Any = None, lengths: Any = None
+) -> list[Call]:
+    """Every call of a layer of this kind while the model takes in a sequence, in order; without gradients.
+
+    Parameters
+    ----------
+    model
+        A stack, or any module that calls such layers; or such a layer itself.
+    kind
+        Of the layers, such as `SalienceLayer`.
+    x, state, dt, lengths
+        As in the model's call.
+
+    Examples
+    --------
+    >>> from hippozoo.layers import SequenceModel
+    >>> from hippozoo.memory import MemoryLayer
+    >>> from hippozoo.systems import LegT
+    >>> model = SequenceModel(1, 1, [lambda width: MemoryLayer(LegT(4, 20.0), channels=width)] * 2, width=3)
+    >>> [(call.name, tuple(call.x.shape)) for call in calls_inside(model, MemoryLayer, torch.zeros(2, 30, 1))]
+    [('stack.blocks.0.layers.0', (2, 30, 3)), ('stack.blocks.1.layers.0', (2, 30, 3))]
+    """
+    found: list[Call] = []
+
+    def note(name: str) -> Any:
+        def hook(layer: nn.Module, given: tuple[Any, ...], options: dict[str, Any]) -> None:
+            x, state, timing, *_ = (*given, None, None)
+            found.append(Call(name, layer, x, state, timing if isinstance(timing, Timing) else Timing()))
+
+        return hook
+
+    inside = {name: part for name, part in model.named_modules() if isinstance(part, kind)}
+    if not inside:
+        raise TypeError(f"{shorten(model)} holds no {kind.__name__}; pass a model that does.")
+    hooks = [part.register_forward_pre_hook(note(name), with_kwargs=True) for name, part in inside.items()]
+    try:
+        with torch.no_grad():
+            model(x, state, dt, lengths)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found

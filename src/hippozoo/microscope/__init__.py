@@ -1,0 +1,29 @@
+"""What does any sequence model remember? Profile by lag, capacity, half-life, effective history, nearest plain memory.
+
+``look`` runs a model on sequences and reads their past off its states, cross-fitted and with bands; ``compare`` does
+the same for several models and writes a page. Definitions: docs/microscope-numbers.md.
+
+>>> from hippozoo.microscope import look
+>>> from hippozoo.systems import LegS
+>>> view = look(LegS(8, 20.0), "noise", lags=32)
+>>> view.size, len(view.profile)
+(8, 32)
+"""
+
+from hippozoo.microscope.closed_form import NearestSystem, exact_profile
+from hippozoo.microscope.comparison import Comparison, compare
+from hippozoo.microscope.looking import look
+from hippozoo.microscope.results import Capacity, ClassProfile, Profile
+from hippozoo.microscope.view import View
+
+__all__ = [
+    "look",
+    "compare",
+    "View",
+    "Comparison",
+    "Profile",
+    "ClassProfile",
+    "Capacity",
+    "NearestSystem",
+    "exact_profile",
+]

@@ -1,0 +1,1 @@
+"""Studies beyond the paper: real data, the field's benchmarks, and what the paper leaves open."""

@@ -1,0 +1,1 @@
+"""How experiments are found, run and written down; authors import from `hippozoo_studies`."""

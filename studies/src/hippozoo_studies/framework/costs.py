@@ -1,0 +1,78 @@
+"""What each study costs, in seconds of one core, as the committed results say; and what a results folder holds.
+
+``python -m hippozoo_studies.framework.costs RESULTS`` writes it down anew.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cache
+from pathlib import Path
+
+from hippozoo_studies.framework.duration import duration_text
+
+__all__ = ["cost_lines", "cost_text", "there_text", "write_costs"]
+
+_FILE = Path(__file__).with_name("costs.json")
+
+
+@cache
+def _costs() -> dict[str, float]:
+    return {name: float(seconds) for name, seconds in json.loads(_FILE.read_text(encoding="utf-8")).items()}
+
+
+def cost_text(name: str | None = None) -> str:
+    """The computing time of a study, or of all; "?" for one that nobody has run.
+
+    Examples
+    --------
+    >>> cost_text("nonsense")
+    '?'
+    """
+    if name is None:
+        return duration_text(sum(_costs().values()))
+    return duration_text(_costs()[name]) if name in _costs() else "?"
+
+
+def cost_lines() -> str:
+    """All of them in one line, the longest last.
+
+    Examples
+    --------
+    >>> "memory-tasks" in cost_lines()
+    True
+    """
+    by_size = sorted(_costs(), key=lambda name: _costs()[name])
+    return ", ".join(f"{name} {cost_text(name)}" for name in (*by_size,)) + f"; all {cost_text()}"
+
+
+def there_text(folder: Path) -> str:
+    """What is computed already in the folder of a study.
+
+    Examples
+    --------
+    >>> there_text(Path("no/such/folder"))
+    'nothing'
+    """
+    units = folder / "units.jsonl"
+    count = len(units.read_text(encoding="utf-8").splitlines()) if units.is_file() else 0
+    try:
+        document = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+        missing = document.get("units_missing", 0)
+        state = f"{missing} units missing" if missing else "quick" if document.get("quick") else "all"
+    except (OSError, ValueError, AttributeError):
+        state = "no metrics yet" if count else "nothing"
+    return f"{state} ({count} units)" if count else state
+
+
+def write_costs(results: Path) -> None:
+    """Take the times from the results of full runs."""
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(results.glob("*/metrics.json"))]
+    ours = [one for one in documents if isinstance(one, dict) and one.get("quick") is False]
+    costs = {one["name"]: round(one["seconds"]) for one in ours}
+    _FILE.write_text(json.dumps(costs, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_costs(Path(sys.argv[1] if len(sys.argv) > 1 else "results"))

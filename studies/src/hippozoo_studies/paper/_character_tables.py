@@ -1,0 +1,355 @@
+"""The study of character models for people: tables as text, rows, learning curves and lag kernels as pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hippozoo import checkpoint
+from hippozoo.memory import LagLayer
+from hippozoo_studies import Departure, Result, save_figure
+from hippozoo_studies.paper._character_bank import draw_bank
+from hippozoo_studies.paper._character_hybrids import HYBRIDS
+from hippozoo_studies.paper._character_models import CACHED, OTHER_FORMS, OURS, ROWS
+from hippozoo_studies.paper._character_settings import Config
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SINGLE = ("test_perplexity", "validation_perplexity", "test_perplexity_outside_unknown")
+STACK_TITLES = {
+    "lstm": "LSTM stack",
+    "gru": "GRU stack",
+    "mamba": "Mamba stack",
+    "deltanet": "DeltaNet stack",
+    "gated_deltanet": "gated DeltaNet stack",
+    CACHED: "LSTM stack + n-gram cache",
+    OURS: "explicit stack",
+}
+#: What the paper leaves open or does otherwise.
+DEPARTURES = (
+    Departure(
+        "text",
+        "raw WikiText-2",
+        "tokenised WikiText-2 with <unk>, official splits",
+        "ratios between models can be compared with the paper's, perplexities cannot",
+    ),
+    Departure(
+        "alphabet",
+        "96 characters after preprocessing",
+        "printable ASCII and newline; anything else becomes one stand-in",
+        "0.06 to 0.1 % of the characters",
+    ),
+    Departure(
+        "embedding",
+        "not given; the sizes of its Mamba rows fit untied ones",
+        "tied for all or for none, as the LSTM validates",
+        "tied is better by 1.4 % for the LSTM after one pass",
+    ),
+    Departure("batch", "not given", "32 streams, 128 characters a step, states handed on", "not tried otherwise"),
+    Departure(
+        "rate",
+        "1e-3, constant",
+        "1.6e-2, then twice or half of it as long as that helps, each on one pass; warm-up, then linear to zero",
+        "at 1e-3 three passes are far too few for any model",
+    ),
+    Departure(
+        "stopping",
+        "patience of five epochs",
+        "three passes, patience of five looks, two looks a pass",
+        "what two cores can do in a day; every model would gain from more, and not all alike",
+    ),
+    Departure("clipping, decay", "not given", "gradient norm 1; weight decay 1e-4", "not tried otherwise"),
+    Departure("Vanilla", "order and timescale not given", "Leg-T, order 12, window 12", "32 and 32 validates worse"),
+    Departure(
+        "Salience",
+        "order, timescale and readout not given",
+        "Leg-T, order 12, window 12, all coefficients are read, as by Vanilla; salience sees sample and state",
+        "one lag functional for all channels is much worse, with order and window 12 or 32",
+    ),
+    Departure(
+        "Assoc. Memory", "sizes not given", "width 32, bank of 32, Leg-T order 32, window 2", "not tried otherwise"
+    ),
+    Departure(
+        "perplexity",
+        "not given",
+        "every character of the test split, one state from its first to its last",
+        "none known",
+    ),
+)
+
+
+def draw(result: Result, folder: Path, paper_ratios: Mapping[str, float]) -> None:
+    """The rows beside the paper's, what the trained stack reads of the past, and how each model learnt."""
+    from matplotlib.figure import Figure
+
+    from hippozoo.plotting import style
+
+    config: Config = result.arrays["config"]
+    ratios = result.metrics["ratio_to_lstm"]
+    names = [name for name in ROWS if name in ratios]
+    quick = " (a quick run, no result)" if config.characters is not None else ""
+    with style():
+        if names:
+            figure = Figure(figsize=(6, 0.34 * len(names) + 1.2), layout="constrained")
+            ax = figure.subplots()
+            ax.plot([ratios[name] for name in names], range(len(names)), "o", color="C0", label="ours")
+            paper = [paper_ratios[name] for name in names]
+            ax.plot(paper, range(len(names)), "|", color="C1", markersize=13, markeredgewidth=2, label="paper")
+            ax.set_yticks(range(len(names)), [ROWS[name].title for name in names])
+            ax.set(xlabel="test perplexity, that of the LSTM being 1", xscale="log", title=f"The paper's rows{quick}")
+            ticks = [0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0]
+            ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            ax.minorticks_off()
+            ax.invert_yaxis()
+            ax.legend()
+            save_figure(figure, folder, "rows")
+        for size in config.sizes:
+            draw_kernels(folder, size)
+        trained = folder / f"{OURS}-{config.sizes[0]}.safetensors" if config.sizes else None
+        if trained is not None and trained.exists():
+            draw_bank(trained, folder)
+        draw_learning(config, result.arrays["looks"], folder, quick)
+
+
+def draw_learning(config: Config, looks: Mapping[str, Any], folder: Path, quick: str) -> None:
+    """Validation perplexity as training goes on: rows of one layer, of two layers, and each contest apart."""
+    from matplotlib.figure import Figure
+
+    one_layer = {ROWS[name].title for name in ROWS if not name.endswith("_2")}
+    two_layers = {row.title for row in ROWS.values()} - one_layer
+    panels = {
+        "The paper's rows of one layer": [name for name in looks if name in one_layer],
+        "The paper's rows of two layers": [name for name in looks if name in two_layers],
+        **{f"Stacks of {size:,}": [name for name in looks if name.endswith(f", {size:,}")] for size in config.sizes},
+    }
+    panels = {title: names for title, names in panels.items() if names}
+    if not panels:
+        return
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(5.6 * columns, 3.6 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for ax, (title, names) in zip(axes, panels.items(), strict=False):
+        for name in names:
+            _draw_learning(ax, config, name, looks[name]["looks"])
+        ax.set(xlabel="million characters read", ylabel="validation perplexity", title=title + quick, yscale="log")
+        low, high = ax.get_ylim()
+        ticks = [tick for tick in (3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 10, 12, 15, 20, 40) if low <= tick <= high]
+        ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        ax.minorticks_off()
+        _label_ends(ax)
+    for ax in axes[len(panels) :]:
+        ax.remove()
+    save_figure(figure, folder, "learning")
+
+
+def _label_ends(ax: Axes, apart: float = 0.06) -> None:
+    """Each curve's name where it ends, moved up where it would stand on another; apart is a share of the height."""
+    to_height = ax.transScale + ax.transLimits
+    ends = {line: to_height.transform(np.asarray(line.get_xydata())[-1])[1] for line in ax.get_lines()}
+    below = -1.0
+    for line, height in sorted(ends.items(), key=lambda item: item[1]):
+        below = max(height, below + apart)
+        place = (1.02, below)
+        ax.annotate(
+            str(line.get_label()), place, xycoords="axes fraction", va="center", fontsize=8, color=line.get_color()
+        )
+
+
+def _draw_learning(ax: Axes, config: Config, name: str, looks: Mapping[str, Any]) -> None:
+    steps = [step * config.batch * config.length / 1e6 for step in looks["step"]]
+    perplexity = [math.nan if loss is None else math.exp(loss) for loss in looks["validation"]]
+    is_stack = name.rpartition(", ")[2].replace(",", "").isdigit()
+    ax.plot(steps, perplexity, label=name.rpartition(", ")[0] if is_stack else name)
+
+
+def draw_kernels(folder: Path, size: int, shown: int = 6) -> None:
+    """What some channels of each block of the trained stack read of the past, if it has been trained."""
+    from matplotlib.figure import Figure
+
+    file = folder / f"{OURS}-{size}.safetensors"
+    if not file.exists():
+        return
+    layers = [block.layer for block in checkpoint.load(file).layers if isinstance(block.layer, LagLayer)]
+    figure = Figure(figsize=(3.2 * len(layers), 4.6), layout="constrained")
+    # Recent samples are read a hundred times as strongly as the windows behind them: each has a scale of its own.
+    parts = {"weight of recent ones": slice(0, 9), "weight of older ones": slice(8, 160)}
+    rows = figure.subplots(len(parts), len(layers), squeeze=False)
+    for number, layer in enumerate(layers):
+        kernels = layer.kernels(160)[0].numpy()
+        for axes, (name, lags) in zip(rows, parts.items(), strict=True):
+            ax, part = axes[number], kernels[:, lags]
+            loudest = np.abs(part).max(1).argsort()[::-1][:shown]
+            ax.plot(range(*lags.indices(160)), part[loudest].T, linewidth=1)
+            ax.set(xlabel="lag (characters)", ylabel=name if number == 0 else "")
+        rows[0, number].set_title(f"block {number + 1}")
+    save_figure(figure, folder, f"kernels-{size}")
+
+
+def tables(result: Result, paper_numbers: Mapping[str, Any]) -> str:
+    """The ten rows, the contest, the ablations and the choices, as Markdown."""
+    metrics = result.metrics
+    lines = []
+    if metrics["test_perplexity"]:
+        header = ["model", "parameters", "test", "outside `<unk>`", "validation", "seeds", "of the LSTM", "paper"]
+        lines += heading([*header, "of its LSTM", "rate"])
+    for name in (name for name in ROWS if name in metrics["test_perplexity"]):
+        cells = [ROWS[name].title, f"{metrics['params'][name]:,}"]
+        cells += [spread(metrics[key][name]) for key in (SINGLE[0], SINGLE[2], SINGLE[1])]
+        cells.append(str(len(metrics[SINGLE[0]][name]["seeds"])))
+        ratio = metrics["ratio_to_lstm"].get(name)
+        cells += ["" if ratio is None else f"{ratio:.3f}", f"{paper_numbers['test_perplexity'][name]:.2f}"]
+        cells += [f"{paper_numbers['ratio_to_lstm'][name]:.3f}", f"{metrics['rate'][name]:g}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    if metrics["form"]:
+        forms = [(ROWS | OTHER_FORMS)[form].label for form in metrics["form"].values()]
+        lines += ["", f"Chosen on validation: {'; '.join(forms)}."]
+    if metrics["other_forms"]:
+        lines += ["", "Trained in the same way, though validation chose another form:", ""]
+        lines += ["| model | parameters | test | outside `<unk>` | validation | rate |", "|---|---|---|---|---|---|"]
+        for name, one in metrics["other_forms"].items():
+            cells = [(ROWS | OTHER_FORMS)[name].label, f"{one['params']:,}"]
+            cells += [f"{one[key]:.3f}" for key in (SINGLE[0], SINGLE[2], SINGLE[1])]
+            lines.append(f"| {' | '.join([*cells, format(one['rate'], 'g')])} |")
+    for size, entrants in metrics["contest"].items():
+        if entrants:
+            lines += ["", f"Stacks of at most {size:,} parameters, mean ± standard error over seeds:", ""]
+            lines += stack_rows({STACK_TITLES[family]: one for family, one in entrants.items()})
+    if metrics["hybrids"]:
+        lines += [
+            "",
+            f"Hybrids of at most {next(iter(metrics['contest'])):,} parameters, chosen and trained likewise:",
+            "",
+        ]
+        lines += stack_rows({HYBRIDS[name].title: one for name, one in metrics["hybrids"].items()})
+    lines += emptied_rows(metrics) + raw_rows(metrics) + papers_rows(metrics, paper_numbers)
+    if metrics["ablations"]:
+        lines += ["", "One mechanism changed, trained as in the contest, one seed:", ""]
+        lines += ["| explicit stack | parameters | validation |", "|---|---|---|"]
+        for name, one in metrics["ablations"].items():
+            lines.append(f"| {name} | {one['params']:,} | {one['validation_perplexity']:.3f} |")
+    trials = result.arrays["trials"]
+    if trials:
+        lines += ["", "Trials of one pass, one seed, by which rates and depths are chosen:", ""]
+        lines += ["| stack | layers | parameters | rate | validation |", "|---|---|---|---|---|"]
+        for one in trials:
+            cells = [one["model"], layers_of(one), f"{one['params']:,}", f"{one['rate']:g}"]
+            found = one["validation_perplexity"]
+            lines.append(f"| {' | '.join([*cells, 'diverged' if found is None else f'{found:.3f}'])} |")
+    said = {True: "tied", False: "not tied", None: "still undecided"}[metrics["tied"]]
+    told = "; ".join(
+        f"{ROWS[name].title} {one.get('tied', float('nan')):.3f} tied, {one.get('untied', float('nan')):.3f} untied"
+        for name, one in metrics["tying"].items()
+    )
+    lines += ["", f"Embeddings are {said}, by validation perplexity after one pass: {told}."]
+    lines += ["", "| | paper | here |", "|---|---|---|"]
+    lines += [f"| {one.what} | {one.paper} | {one.here} |" for one in DEPARTURES]
+    if metrics["not_yet"]:
+        lines += ["", f"Not run yet: {', '.join(metrics['not_yet'])}."]
+    return "\n".join(lines) + "\n"
+
+
+def heading(cells: Sequence[str]) -> list[str]:
+    """The first two lines of a table."""
+    return [f"| {' | '.join(cells)} |", "|" + "---|" * len(cells)]
+
+
+def stack_rows(stacks: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Stacks from the best to the worst."""
+    first = ["stack", "layers", "parameters", "numbers of state"]
+    lines = heading([*first, "test", "outside `<unk>`", "validation", "seeds", "rate", "minutes"])
+    for title, one in sorted(stacks.items(), key=lambda item: item[1]["test_perplexity"]["mean"]):
+        cells = [title, layers_of(one), f"{one['params']:,}", f"{one['state']:,}"]
+        cells += [spread(one[key]) for key in (SINGLE[0], SINGLE[2], SINGLE[1])]
+        cells += [str(len(one[SINGLE[0]]["seeds"])), f"{one['rate']:g}", f"{one['seconds'] / 60:.0f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def emptied_rows(metrics: Mapping[str, Any]) -> list[str]:
+    """Validation perplexities of models that are made to forget."""
+    span = metrics["span"]
+    rows = {"explicit stack": (span["validation_perplexity"], span["emptied"])} if span else {}
+    for name, one in metrics["hybrids"].items():
+        emptied = {every: found["mean"] for every, found in one["emptied"].items()}
+        rows[HYBRIDS[name].title] = (one["validation_perplexity"]["mean"], emptied)
+    rows = {title: row for title, row in rows.items() if row[1]}
+    if not rows:
+        return []
+    lengths = list(next(iter(rows.values()))[1])
+    lines = ["", "Validation perplexity of trained models that forget everything after so many characters:", ""]
+    lines += heading(["model", "never", *(f"{int(every):,}" for every in reversed(lengths))])
+    for title, (never, emptied) in rows.items():
+        cells = [title, f"{never:.3f}", *(f"{emptied[every]:.3f}" for every in reversed(lengths))]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def raw_rows(metrics: Mapping[str, Any]) -> list[str]:
+    """The raw text, read by models of the tokenised one."""
+    size, entrants = next(iter(metrics["contest"].items()), (0, {}))
+    found = {ROWS[name].title: one for name, one in metrics["raw"].items()}
+    found |= {f"{STACK_TITLES[name]}, {size:,}": one["raw"] for name, one in entrants.items() if one["raw"]}
+    found |= {f"{HYBRIDS[name].title}, {size:,}": one["raw"] for name, one in metrics["hybrids"].items() if one["raw"]}
+    if not found:
+        return []
+    lines = ["", "The raw text, whose rare words are spelled out, read by models of the tokenised text:", ""]
+    lines += heading(["model", "raw test", "raw validation", "seeds"])
+    for title, one in found.items():
+        cells = [title, spread(one["test_perplexity"]), spread(one["validation_perplexity"])]
+        lines.append(f"| {' | '.join(cells)} | {len(one['test_perplexity']['seeds'])} |")
+    return lines
+
+
+def papers_rows(metrics: Mapping[str, Any], paper_numbers: Mapping[str, Any]) -> list[str]:
+    """Rows trained as the paper says, and the bank that is emptied."""
+    lines = []
+    if metrics["as_paper"]:
+        lines += [
+            "",
+            "Trained as the paper says (rate 1e-3, patience of five passes; at most 15 passes), one seed:",
+            "",
+        ]
+        lines += heading(["model", "passes", "ended by", "test", "validation", "of the LSTM", "paper", "of its LSTM"])
+        for name, one in metrics["as_paper"].items():
+            ratio = one.get("ratio_to_lstm")
+            cells = [
+                ROWS[name].title,
+                str(one["passes"]),
+                one["ending"],
+                f"{one[SINGLE[0]]:.3f}",
+                f"{one[SINGLE[1]]:.3f}",
+            ]
+            cells += ["" if ratio is None else f"{ratio:.3f}", f"{paper_numbers['test_perplexity'][name]:.2f}"]
+            lines.append(f"| {' | '.join([*cells, format(paper_numbers['ratio_to_lstm'][name], '.3f')])} |")
+    if metrics["reset"]:
+        one = metrics["reset"]
+        lines += ["", f"{OTHER_FORMS['assoc_reset'].label}: test {one[SINGLE[0]]:.3f}, validation {one[SINGLE[1]]:.3f}"]
+        lines[-1] += f", rate {one['rate']:g}, one seed."
+    return lines
+
+
+def layers_of(one: Mapping[str, Any]) -> str:
+    """How many layers, where that was a choice, and of which form."""
+    return ", ".join(filter(None, [str(one["layers"] or ""), one["form"]]))
+
+
+def form_text(unit: Mapping[str, Any]) -> str:
+    """The form of a stack in words, where it is not the first one."""
+    emptied = unit.get("emptied")
+    parts = [
+        "no way around" if unit.get("around") is False else "",
+        "two memories" if unit.get("heads") == 2 else "",
+        "" if emptied is None else f"emptied every {emptied:,}",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def spread(found: dict[str, Any]) -> str:
+    """Mean and standard error."""
+    return f"{found['mean']:.3f}" + ("" if found["sem"] is None else f" ± {found['sem']:.3f}")

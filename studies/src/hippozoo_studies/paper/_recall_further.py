@@ -1,0 +1,86 @@
+"""Rows of the recall-scaling study that the paper does not have: summary, table and figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hippozoo_studies import Finished, over_seeds, select
+from hippozoo_studies.paper._recall_rows import FACTORS, POSITIONS, ROWS
+from hippozoo_studies.paper._two_tasks import Protocol, draw_levels, draw_row
+from hippozoo_studies.paper.memory_tasks import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_factors", "evidence_of", "further_lines", "summarise"]
+
+#: From none of the three factors to all of them, with the row of each for one layer.
+STEPS_UP = ("", "_capacity", "_data", "_steps", "_capacity_data", "_capacity_steps", "_data_steps", "_all")
+WORDS = {
+    "": "none",
+    "_capacity": "capacity 10x",
+    "_data": "data 10x",
+    "_steps": "steps 2x",
+    "_capacity_data": "capacity, data",
+    "_capacity_steps": "capacity, steps",
+    "_data_steps": "data, steps",
+    "_all": "all three",
+    "_data_steps_4": "data 10x, steps 4x",
+}
+
+
+def summarise(config: Protocol, finished: Sequence[Finished], rows: Sequence[str]) -> dict[str, Any]:
+    """Accuracy over seeds of every row whose rates have all been tried, at the rate that was best on validation."""
+    found: dict[str, Any] = {}
+    for name in rows:
+        if not config.has_all_rates(finished, row=name):
+            continue
+        rate = config.chosen_rate(finished, row=name)
+        results = [one.result for seed in config.seeds for one in select(finished, row=name, rate=rate, seed=seed)]
+        found[name] = {
+            "accuracy": over_seeds(one["accuracy"] for one in results),
+            "train_accuracy": over_seeds(one["train_accuracy"] for one in results),
+            "parameters": results[0]["parameters"],
+            "rate": rate,
+        }
+    return found
+
+
+def evidence_of(further: Mapping[str, Any], names: Sequence[str], lead: str) -> str:
+    """A sentence with the accuracies of these rows, or nothing where none is there."""
+    rows = FACTORS | POSITIONS
+    told = [
+        f"{rows[name].setting} ({further[name]['parameters']:,} parameters) {percent(further[name]['accuracy'])} %"
+        for name in names
+        if name in further
+    ]
+    return f" {lead} {', '.join(told)}." if told else ""
+
+
+def further_lines(further: Mapping[str, Any]) -> list[str]:
+    """Lines of the table, in the columns of the paper's rows."""
+    lines = []
+    for name, found in further.items():
+        row = (FACTORS | POSITIONS)[name]
+        seeds = len(found["accuracy"]["seeds"])
+        cells = [f"*{row.setting}*", row.title, str(row.layers), f"{found['parameters']:,}", f"{found['rate']:g}"]
+        cells += [percent(found["train_accuracy"]), percent(found["accuracy"]), ""]
+        lines.append(f"| {' | '.join([*cells, f'not in the paper, seeds: {seeds}'])} |")
+    return lines
+
+
+def draw_factors(ax: Axes, model: str, accuracy: Mapping[str, Any], further: Mapping[str, Any]) -> None:
+    """Accuracy of one layer with none, one, two or all of the three factors, and with still more steps."""
+    places, labels = [], []
+    for place, end in enumerate((*STEPS_UP, "_data_steps_4")):
+        name = f"{model}{end}"
+        found = accuracy.get(name) if name in ROWS else further.get(name, {}).get("accuracy")
+        places.append(place)
+        labels.append(WORDS[end])
+        if found:
+            draw_row(ax, place, found, ROWS[name].paper if name in ROWS else None)
+    ax.set_yticks(places, labels, fontsize=8)
+    ax.invert_yaxis()
+    draw_levels(ax, "ar")
+    ax.set(title=ROWS[model].title)

@@ -1,0 +1,285 @@
+"""Recall scaling: size, data, steps and positions against associative recall (paper, follow-up table of 19 rows).
+
+The protocol is that of ``memory-tasks``: three learning rates compared by validation loss with the first seed, further
+seeds at the rate chosen. Of each row the paper gives the setting, the layers and the number of parameters; widths are
+found by `match`. Positions are sinusoidal, which cost no parameters, as in its table. "Data 10x" means ten times the
+training sequences, with validation and test as they were.
+
+Beyond the table: each of the three factors alone and in pairs, and with still more steps (which of them does it take?);
+learnt positions in the two settings that the paper solves, with batch and loss varied once each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from hippozoo._internal.files import write_whole
+from hippozoo.baselines import LSTM, S4D, Transformer
+from hippozoo.training import seeded
+from hippozoo_studies import (
+    QUIET,
+    Context,
+    Departure,
+    Door,
+    Finished,
+    Result,
+    entered,
+    made_by,
+    over_seeds,
+    save_figure,
+    select,
+)
+from hippozoo_studies.framework.claims import answers
+from hippozoo_studies.paper._recall_claims import CLAIMS
+from hippozoo_studies.paper._recall_further import draw_factors, further_lines, summarise
+from hippozoo_studies.paper._recall_rows import BEYOND, FACTORS, POSITIONS, ROWS, Row
+from hippozoo_studies.paper._two_tasks import (
+    LENGTHS,
+    LEVELS,
+    SIZES,
+    Protocol,
+    check_names,
+    count_verdicts,
+    draw_levels,
+    draw_row,
+    judge,
+    learn,
+    legend_below,
+    make_data,
+)
+from hippozoo_studies.paper.memory_tasks import build, percent, shape_of
+
+BEYOND_RATE = 1e-3
+PAPER: dict[str, Any] = {
+    "accuracy": {name: row.paper for name, row in ROWS.items()},
+    "params": {name: 1000 * row.params for name, row in ROWS.items()},
+}
+DEPARTURES = (
+    Departure(
+        "loss, batch, clipping",
+        "not given",
+        "squared error on all outputs; 64; gradients clipped at 1",
+        "not tried otherwise here",
+    ),
+    Departure(
+        "positions",
+        "PE, of no given kind",
+        "sinusoidal, which cost no parameters, as in its table",
+        "decides perhaps the two rows that the paper solves and we do not",
+    ),
+    Departure("widths", "numbers of parameters only", "the width that comes nearest", "none known"),
+    Departure(
+        "data 10x", "ten times the training sequences", "the same; validation and test as they were", "none known"
+    ),
+    Departure(
+        "rates",
+        "three, by validation loss",
+        "the same, compared with the first seed",
+        "all four large rows that bind were best at the largest",
+    ),
+)
+SELECTS = ("seeds", "rows", "rates", "beyond", "factors", "positions")
+MODEL = "row"
+ASSEMBLES_PARTS = True
+
+
+@dataclass(frozen=True)
+class Config(Protocol):
+    """Everything that may change the outcome."""
+
+    rows: tuple[str, ...] = tuple(ROWS)
+    beyond: tuple[str, ...] = tuple(BEYOND)
+    factors: tuple[str, ...] = tuple(FACTORS)
+    positions: tuple[str, ...] = tuple(POSITIONS)
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """Rows of ours that are trained as the paper's are: three rates, and then all seeds."""
+        return (*self.factors, *self.positions)
+
+
+QUICK = Config(
+    seeds=(0,),
+    rates=(1e-3, 3e-3),
+    sequences=100,
+    steps=4,
+    validate_every=2,
+    factors=("lstm_data_steps_4",),
+    positions=("transformer_2_steps_learnt", "transformer_2_steps_learnt_batch"),
+)
+EVERY = ROWS | BEYOND | FACTORS | POSITIONS
+
+
+DOOR = Door("row", "rows", lambda config: [shape_of("ar")])
+
+
+def all_rows() -> dict[str, Row]:
+    """The paper's, those beyond it, and models of the user's own, in the setting of the baselines."""
+    return EVERY | {name: Row("Baseline", name, 25, math.nan) for name in entered()}
+
+
+def build_row(name: str) -> nn.Module:
+    """The model of one row."""
+    if name in entered():
+        return made_by(name, shape_of("ar"))
+    row, size = all_rows()[name], SIZES["ar"]
+    if name == "assoc":
+        return build("assoc", "ar")
+    positions = {False: "none", True: "sinusoidal", "learnt": "learnt"}[row.positions]
+    options: dict[str, dict[str, Any]] = {
+        "Transformer": {"positions": positions, "context": LENGTHS["ar"]},
+        "LSTM": {},
+        "S4D": {},
+    }
+    models: dict[str, Callable[..., nn.Module]] = {
+        "Transformer": Transformer.match,
+        "LSTM": LSTM.match,
+        "S4D": S4D.match,
+    }
+    return models[row.title](1000 * row.params, inputs=size, outputs=size, layers=row.layers, **options[row.title])
+
+
+def units(config: Config) -> list[dict[str, Any]]:
+    """All rates with the first seed; `more_units` adds the other seeds at the rate that was best."""
+    check_names("rows", config.rows, [*ROWS, *entered()])
+    check_names("beyond", config.beyond, BEYOND)
+    check_names("factors", config.factors, FACTORS)
+    check_names("positions", config.positions, POSITIONS)
+    rows = (*config.rows, *config.further)
+    return [
+        *({"row": name, "rate": rate, "seed": config.seeds[0]} for name in rows for rate in config.rates),
+        *({"row": name, "rate": BEYOND_RATE, "seed": config.seeds[0]} for name in config.beyond),
+    ]
+
+
+def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]:
+    """The other seeds, each row at its own rate."""
+    return [
+        {"row": name, "rate": config.chosen_rate(finished, row=name), "seed": seed}
+        for name in (*config.rows, *config.further)
+        if config.has_all_rates(finished, row=name) and not (name in EVERY and EVERY[name].is_variant)
+        for seed in config.seeds[1:]
+    ]
+
+
+def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> dict[str, Any]:
+    """Train and score one model."""
+    row, seed = all_rows()[unit["row"]], unit["seed"]
+    data = make_data("ar", seed, config.sequences, row.data)
+    if row.answer_alone:
+        parts = {"train": data.train, "validation": data.validation}
+        data = replace(data, **{name: replace(one, counted=one.answers >= 0) for name, one in parts.items()})
+    with seeded(seed):
+        model = build_row(unit["row"])
+    return learn(model, data, config.plan(unit["rate"], seed, row.steps), row.batch or config.batch, context)
+
+
+def assemble(config: Config, finished: list[Finished]) -> Result:
+    """The table, with a verdict on every row."""
+    names = ("accuracy", "train_accuracy", "params", "rate", "verdict", "difference")
+    metrics: dict[str, Any] = {name: {} for name in names}
+    for name in config.rows:
+        if not config.has_all_rates(finished, row=name):
+            continue  # not done yet
+        rate = config.chosen_rate(finished, row=name)
+        found = [one.result for seed in config.seeds for one in select(finished, row=name, rate=rate, seed=seed)]
+        ours = [one["accuracy"] for one in found]
+        metrics["accuracy"][name] = over_seeds(ours)
+        metrics["train_accuracy"][name] = over_seeds(one["train_accuracy"] for one in found)
+        metrics["params"][name] = found[0]["parameters"]
+        metrics["rate"][name] = rate
+        judged = judge(ours, PAPER["accuracy"].get(name), "ar", config.sequences)
+        metrics["verdict"][name] = "none: too few steps" if config.is_short else judged.verdict
+        metrics["difference"][name] = None if judged.low is None else {"low": judged.low, "high": judged.high}
+    metrics["beyond"] = {
+        name: {key: one.result[key] for key in ("accuracy", "train_accuracy", "parameters")}
+        for name in config.beyond
+        for one in select(finished, row=name, seed=config.seeds[0])
+    }
+    metrics["further"] = summarise(config, finished, config.further)
+    metrics["verdicts"] = count_verdicts(metrics["verdict"].values())
+    metrics["levels"] = LEVELS["ar"]
+    return Result(metrics, answers(CLAIMS, metrics), {"config": config})
+
+
+def report(result: Result, folder: Path) -> None:
+    """The table as text, and as a picture."""
+    from matplotlib.figure import Figure
+
+    from hippozoo.plotting import style
+
+    write_whole(folder / "table.md", table(result).encode())
+    found = {
+        **result.metrics["accuracy"],
+        **{
+            name: {"mean": one["accuracy"], "seeds": [one["accuracy"]]}
+            for name, one in result.metrics["beyond"].items()
+        },
+    }
+    names = list(found)
+    too_few = " (a quick run, no result)" if result.arrays["config"].is_short else ""
+    with style():
+        figure = Figure(figsize=(7.0, 0.32 * len(names) + 1.2), layout="constrained")
+        ax = figure.subplots()
+        for place, name in enumerate(names):
+            draw_row(ax, place, found[name], PAPER["accuracy"].get(name))
+        draw_levels(ax, "ar")
+        layers = {1: "one layer", 2: "two layers"}
+        labels = [
+            f"{r.title}, {layers[r.layers]}, {r.params}k: {r.setting}" for r in map(all_rows().__getitem__, names)
+        ]
+        ax.set_yticks(range(len(names)), labels, fontsize=8)
+        ax.invert_yaxis()
+        ax.set(title=f"associative recall{too_few}")
+        legend_below(figure)
+        save_figure(figure, folder, "accuracy")
+        if any(name in result.metrics["further"] for name in FACTORS):
+            figure = Figure(figsize=(8.5, 3.4), layout="constrained")
+            for ax, model in zip(figure.subplots(1, 2, sharey=True), ("lstm", "s4d"), strict=True):
+                draw_factors(ax, model, result.metrics["accuracy"], result.metrics["further"])
+            figure.axes[0].invert_yaxis()  # shared: turned by each of the two
+            figure.suptitle(f"one layer, which factors does it take?{too_few}")
+            legend_below(figure)
+            save_figure(figure, folder, "factors")
+
+
+def table(result: Result) -> str:
+    """Ours beside the paper's, as Markdown."""
+    config: Config = result.arrays["config"]
+    metrics = result.metrics
+    lines = [
+        "| setting | model | layers | parameters | rate | train | ours | paper | verdict |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in metrics["accuracy"]:
+        row = all_rows()[name]
+        cells = [row.setting, row.title, str(row.layers), f"{metrics['params'][name]:,}", f"{metrics['rate'][name]:g}"]
+        cells += [percent(metrics["train_accuracy"][name]), percent(metrics["accuracy"][name])]
+        cells.append("" if math.isnan(row.paper) else f"{row.paper:.1f}")
+        lines.append(f"| {' | '.join([*cells, metrics['verdict'][name]])} |")
+    for name, found in metrics["beyond"].items():
+        row = BEYOND[name]
+        cells = [f"*{row.setting}*", row.title, str(row.layers), f"{found['parameters']:,}", f"{BEYOND_RATE:g}"]
+        cells += [f"{found['train_accuracy']:.1f}", f"{found['accuracy']:.1f}", "", "not in the paper, one seed"]
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += further_lines(metrics["further"])
+    for level, words in (("copy_last", "says the last B"), ("chance", "chance")):
+        lines.append(f"| *{words}* |  |  |  |  |  | *{LEVELS['ar'][level]:.2f}* |  |  |")
+    seeds, counts = ", ".join(map(str, config.seeds)), metrics["verdicts"]
+    lines += [
+        "",
+        f"Of the paper's {counts['figures']} figures {counts['at_the_floor']} are at the floor that any model reaches; "
+        f"of the others {counts['agree']} agree, {counts['differ']} differ, {counts['cannot_be_told']} cannot be told.",
+        "",
+        f"Accuracy in per cent, mean ± standard error over seeds ({seeds}); {config.steps:,} steps and "
+        f"{config.sequences:,} sequences in the baseline setting.",
+    ]
+    if config.is_short:
+        lines.append("Fewer steps than in the paper: this table shows the form, not a result.")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,97 @@
+"""One screen for the authors of the paper: what holds, and where its tables and ours are far apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, get_args
+
+from hippozoo_studies import Verdict, load, markdown_table
+from hippozoo_studies.report.studies import Study
+from hippozoo_studies.report.verdicts import Sentence
+
+__all__ = ["LARGE", "Gap", "large_gaps", "summary_for_authors"]
+
+#: From here on two accuracies are far apart, in points: beyond what seeds, batch or loss have changed anywhere here.
+LARGE = 40.0
+
+#: What a figure may hang on, by study and row, as far as variants of it have shown.
+HANGS_ON = {
+    ("memory-tasks", "vanilla_mlp", "sc"): (
+        "the window of the memory: 84 % with 30 samples, 40 % with 300; width, order and window are not given"
+    ),
+    ("memory-tasks", "salience", "ar"): "how the member was sized for the task that is not its own; not given",
+    ("memory-tasks", "assoc", "sc"): (
+        "its window and start: 20 % with two samples, up to 100 % with 20 and a random start; not given"
+    ),
+    ("recall-scaling", "s4d_2_all"): "the rate: all large rows that bind were best at the largest of the three",
+    ("recall-scaling", "transformer_2_capacity_pe"): "the kind of positions, the loss and the batch; not given",
+    ("recall-scaling", "transformer_2_steps_pe"): "the kind of positions, the loss and the batch; not given",
+}
+
+
+class Gap(NamedTuple):
+    """A figure of the paper that is far from ours."""
+
+    study: str
+    row: tuple[str, ...]
+    ours: float
+    paper: float
+
+
+def large_gaps(studies: Sequence[Study]) -> list[Gap]:
+    """All accuracies of the paper that are far from ours, the farthest first."""
+    found = []
+    for study in studies:
+        document = study.document
+        if not document["quick"]:
+            pairs = _pairs(document["metrics"].get("accuracy", {}), document.get("paper", {}).get("accuracy", {}))
+            found += [Gap(study.name, row, ours, paper) for row, ours, paper in pairs if abs(ours - paper) >= LARGE]
+    return sorted(found, key=lambda one: -abs(one.ours - one.paper))
+
+
+def _pairs(ours: Any, paper: Any, row: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], float, float]]:
+    if isinstance(paper, (int, float)):
+        mean = ours.get("mean") if isinstance(ours, dict) else None
+        return [] if mean is None else [(row, mean, float(paper))]
+    if not isinstance(paper, dict) or not isinstance(ours, dict):
+        return []
+    return [pair for key in paper if key in ours for pair in _pairs(ours[key], paper[key], (*row, key))]
+
+
+def summary_for_authors(studies: Sequence[Study], paper: Sequence[Sentence]) -> list[str]:
+    """The part of the report, as paragraphs of Markdown; the table is left out where nothing is far apart."""
+    counts = {verdict: sum(one.verdict == verdict for one in paper) for verdict in get_args(Verdict)}
+    words = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items() if count)
+    firm = [f"“{one.quote}”" for one in paper if one.verdict == "does not hold"]
+    parts = [
+        "## For the authors, on one screen",
+        f"Of {len(paper)} sentences that numbers can bear out, {words}. Members solve the tasks they were made for; "
+        "formulas that are wrong or silent are listed below, with tests.",
+    ]
+    if firm:
+        parts.append("What does not hold: " + "; ".join(firm) + ".")
+    gaps = large_gaps(studies)
+    if gaps:
+        rows = [
+            [_words(one), f"{one.ours:.1f}", f"{one.paper:.1f}", f"{one.ours - one.paper:+.0f}", _reason(one)]
+            for one in gaps
+        ]
+        parts += [
+            f"Where an accuracy is {LARGE:g} points and more from the paper's, and what that may hang on:",
+            markdown_table(["figure", "ours (%)", "paper (%)", "difference", "may hang on"], rows),
+        ]
+    return parts
+
+
+def _reason(gap: Gap) -> str:
+    return HANGS_ON.get((gap.study, *gap.row), "not known")
+
+
+def _words(gap: Gap) -> str:
+    """A row in the words of its study."""
+    module = load(gap.study).module
+    if gap.study == "recall-scaling":
+        row = module.ROWS[gap.row[0]]
+        return f"{row.title}{', two layers' if row.layers == 2 else ''}: {row.setting}, recall"
+    tasks = getattr(module, "TITLES", {})
+    return ", ".join((module.TITLE.get(gap.row[0], gap.row[0]), *(tasks.get(one, one) for one in gap.row[1:])))

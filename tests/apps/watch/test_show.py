@@ -1,0 +1,86 @@
+"""The page of a watch, and its last alarms."""
+
+import os
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from hippozoo.apps.watch.problem import WatchError
+from hippozoo.apps.watch.run import Settings, Watch
+from hippozoo.apps.watch.show import last_alarms, write_page
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("watch")
+    values = np.sin(np.arange(700) / 6) + 0.1 * np.random.default_rng(0).normal(size=700)
+    values[600] += 9.0
+    rows = "".join(f"{60 * k},{value:.6f}\n" for k, value in enumerate(values))
+    (folder / "pump.csv").write_text("time,<b>flow</b> $x$\n" + rows)
+    Watch(Settings(str(folder / "pump.csv"), horizon=6), folder / "pump.db", str, str).run()
+    return folder / "pump.db"
+
+
+def test_the_last_alarm_says_what_was_expected(database):
+    alarm = last_alarms(database)[-1]
+    assert (alarm["number"], alarm["column"]) == (600, "<b>flow</b> $x$")
+    assert alarm["lower"] < alarm["expected"] < alarm["upper"] < alarm["value"]
+
+
+def test_the_page_names_the_alarm_and_shows_names_as_they_are(database, tmp_path):
+    text = write_page(database, tmp_path / "pump.html").read_text()
+    assert "&lt;b&gt;flow&lt;/b&gt;" in text
+    assert "spike" in text
+    assert "700 readings" in text
+    assert len(text) < 3_000_000
+    assert "It most likely began with this reading." in text
+    assert "of the reading 1 before" in text  # which past it came from
+    assert 'id="alarm-' in text
+    assert 'id="weights-' in text
+
+
+def test_a_database_that_is_none_is_said(tmp_path):
+    (tmp_path / "x.db").write_text("hello " * 100)
+    with pytest.raises(WatchError, match="not a database of hippozoo watch"):
+        write_page(tmp_path / "x.db", tmp_path / "x.html")
+    with pytest.raises(WatchError, match="is not there"):
+        last_alarms(tmp_path / "none.db")
+    with pytest.raises(WatchError, match="is a folder"):
+        last_alarms(tmp_path)
+
+
+def test_a_page_never_takes_the_place_of_its_database(database, tmp_path):
+    path = tmp_path / "pump.html"
+    path.write_bytes(database.read_bytes())
+    with pytest.raises(WatchError, match=r"is the database.*\.db"):
+        write_page(path, path)
+    assert path.read_bytes() == database.read_bytes()
+
+
+def test_reading_leaves_nothing_beside_the_database(database, tmp_path):
+    last_alarms(database)
+    write_page(database, tmp_path / "pump.html")
+    assert sorted(path.name for path in database.parent.iterdir()) == ["pump.csv", "pump.db"]
+
+
+def test_a_database_of_another_version_is_not_shown(database, tmp_path):
+    path = tmp_path / "old.db"
+    path.write_bytes(database.read_bytes())
+    with closing(sqlite3.connect(path)) as old:
+        old.execute("PRAGMA user_version = 1")
+    with pytest.raises(WatchError, match="format 1"):
+        last_alarms(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_who_may_only_read_can_look_too(database, tmp_path):
+    path = tmp_path / "pump.db"
+    path.write_bytes(database.read_bytes())
+    path.chmod(0o444)
+    tmp_path.chmod(0o555)
+    try:
+        assert last_alarms(path)
+    finally:
+        tmp_path.chmod(0o755)

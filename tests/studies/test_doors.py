@@ -1,0 +1,194 @@
+"""Doors: one's own model in a study, a part of a study, and what a study costs."""
+
+import dataclasses
+import importlib
+import json
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+import hippozoo_studies as experiments
+from hippozoo.apps.cli import main
+from hippozoo.baselines import LSTM
+from hippozoo_studies import WrongSizeError, contest, load, reproduce
+from hippozoo_studies.framework.check import compare
+from hippozoo_studies.framework.costs import cost_lines, there_text
+from hippozoo_studies.framework.entrants import contests
+
+
+class Bare(nn.Module):
+    """A stranger's module: torch's own parts, a pair of outputs and state, nothing else of ours."""
+
+    def __init__(self, inputs, outputs, width):
+        super().__init__()
+        self.cell = nn.GRU(inputs, width, batch_first=True)
+        self.out = nn.Linear(width, outputs)
+
+    def forward(self, x, state=None):
+        y, state = self.cell(x, state)
+        return self.out(y), state
+
+
+def make(inputs, outputs, length, params):
+    """The width that comes nearest to what is asked for."""
+
+    def count(width):
+        return 3 * width * (inputs + width + 2) + outputs * (width + 1)
+
+    return Bare(inputs, outputs, min(range(2, 200), key=lambda width: abs(count(width) - params)))
+
+
+def make_large(inputs, outputs, length):
+    return LSTM.match(60_000, inputs=inputs, outputs=outputs)
+
+
+class Flat(nn.Module):
+    """Returns its outputs alone, without a state."""
+
+    def __init__(self, inputs):
+        super().__init__()
+        self.wide = nn.Linear(inputs, 25_000 // (inputs + 1))
+
+    def forward(self, x):
+        return self.wide(x)
+
+
+FIELDS = {"memory-tasks": "models", "recall-scaling": "rows", "multi-query-recall": "models", "digits": "models"}
+
+
+def test_the_doors_are_those_of_the_papers_tables_and_three_more():
+    assert {*FIELDS, "psmnist"} <= set(contests())
+
+
+@pytest.mark.parametrize("name", list(FIELDS))
+def test_a_model_of_ones_own_takes_part_beside_what_is_there(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = load(name).module
+    own = getattr(module.QUICK, FIELDS[name])[0]
+    only_own = {"models": (own,)} if FIELDS[name] == "models" else {"rows": (own,), "beyond": ()}
+    small = dataclasses.replace(module.QUICK, **only_own, seeds=(0,))
+    if hasattr(small, "variants"):
+        small = dataclasses.replace(small, variants=(), wider_rates=())
+    monkeypatch.setattr(module, "QUICK", small)
+    reproduce(name, quick=True)
+    before = (tmp_path / "results-quick" / name / "units.jsonl").read_text()
+    document = contest(name, {"mine": make}, quick=True)
+    folder = tmp_path / "results-contest" / name
+    assert {"mine", own} <= {
+        unit["unit"][module.DOOR.key] for unit in map(json.loads, (folder / "units.jsonl").read_text().splitlines())
+    }
+    assert '"mine"' in json.dumps(document["metrics"]["accuracy"])
+    assert "mine" in (folder / "table.md").read_text()
+    assert "mine" in (folder / "accuracy.svg").read_text(), "its row is in the figure"
+    assert (tmp_path / "results-quick" / name / "units.jsonl").read_text() == before, "what is there stays"
+    assert not experiments.entered(), "afterwards nobody takes part"
+
+
+def test_a_wrong_number_of_parameters_is_refused_before_anything_runs(tmp_path):
+    with pytest.raises(WrongSizeError, match=r"22,500 to 27,500"):
+        contest("memory-tasks", {"large": make_large}, quick=True, out=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_returns_no_pair_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="return a pair"):
+        contest("memory-tasks", {"flat": lambda inputs, outputs, length: Flat(inputs)}, quick=True, out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "models", "words"),
+    [
+        ("volterra", {"mine": make}, "takes no models of your own; choose from"),
+        ("memory-tasks", {}, "models is empty"),
+        ("memory-tasks", {"lstm": make}, "a model of memory-tasks itself"),
+    ],
+)
+def test_who_cannot_enter_hears_why(name, models, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        contest(name, models, out=tmp_path)
+
+
+def test_a_model_whose_source_has_changed_is_trained_anew(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "their_models.py"
+    source = "from hippozoo.baselines import LSTM\n\ndef make(inputs, outputs, length):\n"
+    file.write_text(source + "    return LSTM.match(25_000, inputs=inputs, outputs=outputs)\n")
+    arguments = ["reproduce", "recall-scaling", "--quick", "--model", "theirs=their_models:make", "--json"]
+    units = tmp_path / "results-contest" / "recall-scaling" / "units.jsonl"
+
+    def lines():
+        with pytest.raises(SystemExit) as end:
+            main(arguments)
+        assert end.value.code == 0
+        return units.read_text()
+
+    first = lines()
+    assert lines() == first
+    file.write_text(source + "    return LSTM.match(24_000, inputs=inputs, outputs=outputs)\n")
+    importlib.reload(sys.modules["their_models"])
+    assert lines() != first
+
+
+@pytest.mark.parametrize("text", ["mine", "mine=no_such_module:make", "mine=json:nothing", "mine=math:pi"])
+def test_a_model_that_cannot_be_found_is_wrong_usage(text, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", "memory-tasks", "--model", text])
+    assert end.value.code == 2
+    assert text in capsys.readouterr().err
+
+
+def test_only_a_part_of_a_study_is_run_and_shown(tmp_path):
+    document = reproduce("memory-tasks", quick=True, only={"model": "lstm", "task": "copying"}, out=tmp_path)
+    lines = (tmp_path / "memory-tasks" / "units.jsonl").read_text().splitlines()
+    assert {(unit["model"], unit["task"]) for unit in (json.loads(line)["unit"] for line in lines)} == {("lstm", "sc")}
+    assert set(document["metrics"]["accuracy"]) == {"lstm"}
+    assert document["units_missing"] > 0
+
+
+@pytest.mark.parametrize("only", [{"colour": "red"}, {"model": "nonsense"}])
+def test_a_part_that_is_not_there_is_refused_with_what_is(only, tmp_path):
+    with pytest.raises(ValueError, match=r"choose from .*lstm|have model, task"):
+        reproduce("memory-tasks", quick=True, only=only, out=tmp_path)
+
+
+def test_quick_figures_carry_the_word_and_others_do_not(tmp_path):
+    reproduce("counting", quick=True, out=tmp_path / "a")
+    reproduce("counting", out=tmp_path / "b")
+    pictures = [(tmp_path / place / "counting" / "count.svg").read_text() for place in "ab"]
+    assert ["<!-- quick -->" in picture for picture in pictures] == [True, False]
+
+
+def test_the_help_says_what_studies_cost_and_the_list_what_is_there(tmp_path):
+    assert all(name in cost_lines() for name in ("memory-tasks", "wikitext"))
+    reproduce("counting", out=tmp_path)
+    assert there_text(tmp_path / "counting") == "all (6 units)"
+    assert there_text(tmp_path / "nothing") == "nothing"
+
+
+def document(metrics, verdict="holds"):
+    return {"metrics": metrics, "claims": [{"claim": "it works", "verdict": verdict}]}
+
+
+def test_a_comparison_forgives_rounding_and_no_turned_claim():
+    old = document({"error": 6e-29, "accuracy": 97.31, "train_seconds": 3.0})
+    new = document({"error": 1.5e-30, "accuracy": 97.32, "train_seconds": 9.0})
+    found = compare(old, new)
+    assert found.agrees
+    assert [one[0] for one in found.numbers] == ["error", "accuracy"]
+    assert found.numbers[1][3] == 3, "digits that are the same"
+    assert not compare(old, new | {"claims": [{"claim": "it works", "verdict": "does not hold"}]}).agrees
+    apart = compare(old, document({"error": 1.5e-30, "accuracy": 91.0}))
+    assert [one[0] for one in apart.apart] == ["accuracy"]
+
+
+def test_a_model_is_made_for_the_shapes_of_its_study():
+    module = load("memory-tasks").module
+    shapes = module.DOOR.shapes(module.Config())
+    with torch.no_grad():
+        for shape in shapes:
+            y, _ = make(shape.inputs, shape.outputs, shape.length, shape.params)(
+                torch.zeros(1, shape.length, shape.inputs)
+            )
+            assert y.shape == (1, shape.length, shape.outputs)

@@ -1,0 +1,82 @@
+"""Hybrids: sizes, what can be drawn, Mamba without its parts, and a small study to the end."""
+
+import pytest
+import torch
+
+from hippozoo.baselines import parameter_count
+from hippozoo.systems import LegT
+from hippozoo_studies import reproduce
+from hippozoo_studies.beyond import hybrids as study
+from hippozoo_studies.beyond._hybrid_layers import AttentiveMemory, SelectiveWindows, history_weights
+from hippozoo_studies.paper._mamba_parts import without
+
+ALL = [*study.TITLE, *(f"without_{part}" for part in study.PARTS)]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_all_models_have_one_size(name):
+    for task in ("sc", "ar"):
+        assert abs(parameter_count(study.build(name, task, 25_000)) - 25_000) < 900
+
+
+@pytest.mark.parametrize(
+    "layer", [AttentiveMemory(8, LegT(6, 20.0), heads=2), SelectiveWindows(8, 30, 3, 3)], ids=["attention", "windows"]
+)
+def test_pieces_and_steps_are_the_whole_and_the_future_is_invisible(layer):
+    layer = layer.double()
+    x = torch.randn(3, 40, 8, dtype=torch.float64)
+    whole, last = layer(x)
+    first, state = layer(x[:, :17])
+    second, after = layer(x[:, 17:], state)
+    torch.testing.assert_close(torch.cat([first, second], 1), whole)
+    torch.testing.assert_close(after, last)
+    one, _ = layer.step(x[:, 17], state)
+    torch.testing.assert_close(one, whole[:, 17])
+    changed = x.clone()
+    changed[:, 30:] += 1
+    torch.testing.assert_close(layer(changed)[0][:, :30], whole[:, :30])
+
+
+def test_attention_reads_the_memory_by_a_function_of_the_lag():
+    layer = AttentiveMemory(4, LegT(6, 20.0)).double()
+    x = torch.randn(2, 30, 4, dtype=torch.float64)
+    weights = layer.attention(x)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 1, 30, dtype=torch.float64))
+    states, _ = layer.memory(x)
+    wanted = layer.value(torch.einsum("bto,btco->btc", weights[:, 0], states))
+    torch.testing.assert_close(layer(x)[0], wanted)
+    assert history_weights(layer, x, torch.arange(20.0)).shape == (2, 30, 20)
+
+
+def test_a_part_that_is_taken_away_no_longer_depends_on_the_sample():
+    x = torch.randn(2, 9, 10)
+    for part, (begin, end) in {"write": (1, 17), "read": (17, 33), "clock": (0, 1)}.items():
+        block = without(part, 5).blocks[0]
+        values = block.select(x)
+        assert values.shape == (2, 9, 33)
+        assert (values[..., begin:end] == values[:1, :1, begin:end]).all()
+        rest = torch.cat([values[..., :begin], values[..., end:]], -1)
+        assert (rest[:, 0] != rest[:, 1]).all()
+    entered = without("gate", 5).blocks[0].enter(torch.randn(2, 9, 5))
+    torch.testing.assert_close(torch.nn.functional.silu(entered[..., 10:]), torch.ones(2, 9, 10))
+    assert without("taps", 5).taps == 1
+    with pytest.raises(ValueError, match="choose from write"):
+        without("memory", 5)
+
+
+@pytest.mark.parametrize("name", study.MADE_OF)
+def test_every_hybrid_has_something_to_draw(name):
+    found = study.shown(study.build(name, "ar", 3_000), torch.randn(1, 12, 24))
+    assert len(found["values"][0]) == 12
+    assert ("one clock" in found["title"]) == (name == "mamba_clock")
+
+
+def test_a_small_study_runs_to_the_end(tmp_path):
+    document = reproduce("hybrids", quick=True, out=tmp_path)
+    rows = {*study.TITLE, "without_gate", "without_write"}
+    assert set(document["metrics"]["accuracy"]["sc"]) == set(document["metrics"]["accuracy"]["ar"]) == rows
+    assert "| LSTM + bank |" in (tmp_path / "hybrids" / "table.md").read_text()
+    assert {"accuracy.png", "shown-copying.png", "shown-recall.png"} <= {
+        path.name for path in (tmp_path / "hybrids").iterdir()
+    }
+    assert any("Mamba lives by" in claim["claim"] for claim in document["claims"])

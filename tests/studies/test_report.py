@@ -1,0 +1,244 @@
+"""The report: one verdict per sentence, a clear word about foreign folders, docs that show the committed results."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from hippozoo.apps.cli import main
+from hippozoo_studies import Claim, Terminal, reproduce
+from hippozoo_studies.report import NoResultsError, read_studies, report_text, sentences, write_report
+from hippozoo_studies.report.captions import CAPTIONS
+from hippozoo_studies.report.page import render_page
+from hippozoo_studies.report.paper import FORMULAS, SENTENCES
+from hippozoo_studies.report.text import reason
+from hippozoo_studies.report.verdicts import joint_verdict
+
+ROOT = Path(__file__).parents[2]
+HOLDS, NOT = {"holds": True, "verdict": "holds"}, {"holds": False, "verdict": "does not hold"}
+
+
+def write_study(folder, name, claims=(), *, quick=False, **more):
+    """A results folder with one study."""
+    document = {"name": name, "quick": quick, "seeds": [0], "metrics": {}, "paper": {}, "seconds": 61.0, "versions": {}}
+    (folder / name).mkdir(parents=True)
+    path = folder / name / "metrics.json"
+    path.write_text(json.dumps(document | {"claims": list(claims)} | more))
+    return path
+
+
+def test_a_sentence_that_two_studies_speak_about_has_one_verdict(tmp_path):
+    quoted = {"claim": "it works here", "evidence": "Yes. Very.", "quote": "It works"}
+    write_study(tmp_path, "one", [quoted | HOLDS])
+    write_study(tmp_path, "two", [quoted | NOT, {"claim": "ours: more", "evidence": "", **HOLDS}])
+    works, more = sentences(read_studies(tmp_path))
+    assert (works.quote, works.verdict, works.studies) == ("It works", "holds in part", ["one", "two"])
+    assert not more.quoted
+    text = report_text(read_studies(tmp_path), tmp_path)
+    assert "| “It works” | **holds in part** | *holds:* Yes. *does not hold:* Yes. |" in text
+    assert "1 sentence: 1 holds in part." in text
+    assert "| 61 s |" in text  # the cost
+    assert "`hippozoo reproduce two`" in text
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        (["holds", "holds"], "holds"),
+        (["does not hold", "does not hold"], "does not hold"),
+        (["holds", "holds in part"], "holds in part"),
+        (["holds", "does not hold"], "holds in part"),
+        (["holds", "cannot be told"], "cannot be told"),
+        (["does not hold", "cannot be told", "holds"], "holds in part"),
+    ],
+)
+def test_verdicts_add_up(verdicts, expected):
+    assert joint_verdict(verdicts) == expected
+
+
+@pytest.mark.parametrize(("holds", "verdict"), [(True, "does not hold"), (None, "holds"), (True, "holds in part")])
+def test_a_verdict_that_contradicts_itself_is_refused(holds, verdict):
+    with pytest.raises(ValueError, match="contradicts"):
+        Claim("it works", holds, "", verdict=verdict)
+
+
+def test_a_quick_run_says_nothing_about_the_paper(tmp_path):
+    write_study(tmp_path, "one", [{"claim": "it works", "evidence": "", "quote": "It works", **HOLDS}], quick=True)
+    text = report_text(read_studies(tmp_path), tmp_path)
+    assert "are no results: one" in text
+    assert "It works" not in text
+
+
+def test_units_that_are_missing_are_told(tmp_path):
+    write_study(tmp_path, "one", units_missing=7)
+    assert "more may follow from what they say: one 7." in report_text(read_studies(tmp_path), tmp_path)
+
+
+def test_the_page_holds_its_pictures_and_no_foreign_markup(tmp_path):
+    from matplotlib.figure import Figure
+
+    write_study(
+        tmp_path, "one", [{"claim": "<script>alert(1)</script>", "evidence": "[x](javascript:alert(1))", **HOLDS}]
+    )
+    figure = Figure(figsize=(1, 1))
+    figure.savefig(tmp_path / "one" / "a-picture.png")
+    written = write_report(tmp_path, tmp_path / "out")
+    page = written.page.read_text()
+    assert 'src="data:image/png;base64,' in page
+    assert "<script>alert" not in page
+    assert page.count("<script") == 1  # the page's own
+    assert 'href="javascript' not in page
+    assert 'id="one"' in page
+    assert 'href="#one"' in page
+    assert "(../one/a-picture.png)" in written.markdown.read_text()
+
+
+def test_a_picture_that_is_gone_leaves_its_words():
+    page = render_page("![gone](gone.png)", Path())
+    assert "no picture: gone" in page
+    assert "<img" not in page
+
+
+def test_a_folder_without_results_gets_a_sentence(tmp_path, capsys):
+    with pytest.raises(NoResultsError, match=r"run hippozoo reproduce"):
+        read_studies(tmp_path / "nowhere")
+    with pytest.raises(NoResultsError, match=r"NAME/metrics\.json"):
+        read_studies(tmp_path)
+    path = write_study(tmp_path, "one")
+    with pytest.raises(NoResultsError, match="like the folder"):
+        read_studies(tmp_path / "one")
+    with pytest.raises(NoResultsError, match="is a file"):
+        read_studies(path)
+    for content, words in (
+        ("[1, 2]", "holds a list, no result"),
+        ("{", "cannot be read"),
+        ('{"accuracy": 0.9}', "is no result of hippozoo reproduce: name, quick"),
+        (path.read_text().replace('"claims": []', '"claims": [1]'), "damaged: claim 0 has no object"),
+        (path.read_text().replace('"claims": []', '"claims": [{"claim": "x", "holds": true}]'), "has no evidence"),
+        (path.read_text().replace('"seeds": [0]', '"seeds": 3'), "damaged: seeds is 3"),
+        (path.read_text().replace("61.0", "NaN"), "damaged: seconds is nan"),
+    ):
+        path.write_text(content)
+        with pytest.raises(NoResultsError, match=words):
+            read_studies(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        main(["report", str(tmp_path / "nowhere")])
+    assert stopped.value.code == 2
+    assert "there is no folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("verdict", "perhaps"), ("evidence", None), ("holds", "yes"), ("quote", 5), ("claim", 1)]
+)
+def test_a_damaged_claim_is_named_and_leaves_no_file(key, value, tmp_path):
+    write_study(tmp_path, "one", [{"claim": "it works", "evidence": "Yes.", **HOLDS} | {key: value}])
+    with pytest.raises(NoResultsError, match=f"claim 0 has {key}"):
+        write_report(tmp_path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_damaged_table_is_named(tmp_path):
+    write_study(tmp_path, "one")
+    (tmp_path / "one" / "table.md").write_bytes(b"\xff\xfe")
+    with pytest.raises(NoResultsError, match=r"table\.md"):
+        read_studies(tmp_path)
+
+
+def test_the_paper_is_told_in_its_own_order_and_what_is_missing_is_named(tmp_path):
+    first, second = list(SENTENCES["Multiscale HiPPO"])[:2]
+    claims = [{"claim": "", "evidence": "So it was.", "quote": quote, **HOLDS} for quote in (second, first, "It works")]
+    write_study(tmp_path, "multiscale", claims)
+    text = report_text(read_studies(tmp_path), tmp_path)
+    places = [text.index(words) for words in ("### Multiscale", first, second, "### Other", "It works", "### Not told")]
+    assert places == sorted(places)
+    missing = text[places[-1] :]
+    assert "`hippozoo reproduce wikitext`: “HiPPO variants underperform" in missing
+    assert first not in missing
+
+
+def test_every_sentence_that_an_experiment_quotes_is_in_the_papers_order():
+    known = {quote for quotes in SENTENCES.values() for quote in quotes}
+    told = [one for one in sentences(read_studies(ROOT / "results")) if one.quoted]
+    assert {one.quote for one in told} <= known
+    # Experiments that are not run yet have their quotes in their code.
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "studies/src/hippozoo_studies").rglob("*.py"))
+    joined = re.sub(r'"\s*\n\s*"', "", code).replace("\\u00d7", "×")
+    assert [quote for quote in known if quote not in joined] == []
+
+
+def test_reasons_can_be_read_in_a_table():
+    told = sentences(read_studies(ROOT / "results"))
+    lengths = {one.quote: len(reason(one)) for one in told if one.quoted}
+    assert max(lengths.values()) < 480, max(lengths, key=lengths.__getitem__)
+    assert sum(lengths.values()) / len(lengths) < 200
+    for one in told:
+        if one.quoted:  # a whole sentence, which does not begin in the middle
+            assert re.match(r"[A-Z*]", reason(one)), one.quote
+            assert reason(one).endswith("."), one.quote
+
+
+def test_formulas_are_held_by_tests_that_exist():
+    for one in FORMULAS:
+        file, _, name = one.test.partition("::")
+        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), one.says
+
+
+def test_every_picture_of_the_results_has_a_caption():
+    shown = {(study.name, path.stem) for study in read_studies(ROOT / "results") for path in study.figures}
+    assert shown <= CAPTIONS.keys()
+
+
+def test_what_something_else_has_written_is_left_out(tmp_path):
+    write_study(tmp_path, "one")
+    write_study(tmp_path, "two").write_text('{"accuracy": 0.9}')
+    assert [study.name for study in read_studies(tmp_path)] == ["one"]
+
+
+def test_what_is_there_can_be_shown_before_all_units_are_run(tmp_path):
+    from dataclasses import replace
+
+    import hippozoo_studies.paper.memory_tasks as table_one
+
+    config = replace(table_one.QUICK, models=("vanilla",), tasks=("ar",), variants=(), sequences=100, steps=2)
+    reproduce("memory-tasks", config=replace(config, seeds=(0,)), out=tmp_path)
+    out = StringIO()
+    told = Terminal(Console(file=out))
+    document = reproduce("memory-tasks", config=config, out=tmp_path, so_far=True, progress=told)
+    assert document["units_missing"] == 1
+    missing = r"memory-tasks: 1 unit is still to be run: model=vanilla task=ar rate=[\d.]+ seed=1\n"
+    assert re.fullmatch(missing, out.getvalue())
+    assert len(document["metrics"]["accuracy"]["vanilla"]["ar"]["seeds"]) == 1
+
+
+def test_the_docs_show_the_committed_results():
+    page = ROOT / "docs" / "studies" / "what-holds.md"
+    expected = report_text(read_studies(ROOT / "results"), page.parent)
+    assert page.read_text(encoding="utf-8") == expected, (
+        "stale: hippozoo report --markdown docs/studies/what-holds.md writes it again"
+    )
+
+
+@pytest.mark.parametrize(
+    "link", ["https://elsewhere.example/a.png", "../secret.png", "/{}/secret.png", "//elsewhere/a.png"]
+)
+def test_a_report_takes_in_pictures_of_its_results_and_fetches_none(tmp_path, link):
+    from PIL import Image
+
+    from hippozoo_studies.report.page import render_page
+
+    results = tmp_path / "results"
+    results.mkdir()
+    for path in (tmp_path / "secret.png", results / "own.png"):
+        Image.new("RGB", (4, 4)).save(path)
+    page = render_page(f"![theirs]({link.format(tmp_path)}) ![ours](own.png)", results)
+    assert page.count("<img") == page.count("data:image/png") == 1
+    assert "theirs" in page
+    assert "elsewhere" not in page.split("<img")[0].split("<main>")[1]
+    assert "Content-Security-Policy" in page
+    beside = render_page("![ours](../results/own.png)", tmp_path / "out", results)
+    assert beside.count("data:image/png") == 1
