@@ -94,7 +94,7 @@ def standardise(error, size, is_scored):
 @compiled(inner=True)
 @no_type_check
 def update(errors, pending, due, count, value, age, scored):
-    """Count the error of every forecast of the present cell; returns the surprise, the size of the error of one step.
+    """Count the error of every forecast of the present cell; returns the surprise, the size of the newest one's.
 
     `scored` are the records of `Scores.leads`, before these errors are scored.
     """
@@ -106,7 +106,7 @@ def update(errors, pending, due, count, value, age, scored):
         ahead, here = pending.leads[due[i].row, k], errors[k]
         error, is_scored = value - ahead.mean, scored[k].weight > 0
         z = standardise(error, ahead.size, is_scored)
-        if k == 0:
+        if i == 0:
             surprise = abs(z)
         if due[i].trust == 0:
             under_way.z = 0.0

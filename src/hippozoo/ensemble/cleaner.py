@@ -17,6 +17,7 @@ from hippozoo._internal.compiled import compiled
 __all__ = [
     "CLEANER",
     "SURPRISE",
+    "WARMUP",
     "expected_in_gap",
     "find_suspect",
     "fill_gap",
@@ -54,7 +55,7 @@ CLEANER = np.dtype(
 # believed rather than the ensemble. Chosen before 2026-11; see the ablation.
 SURPRISE = 8.0
 # Cells before anything can be a surprise: nobody knows the usual error yet. Chosen before 2026-11; see the ablation.
-_WARMUP = 32
+WARMUP = 32
 # A suspected outlier has an error of so many expected ones. Without a season no outlier is ever forecast again, so that
 # only absurd ones need to be known. Chosen before 2026-11; see the ablation.
 _OUTLIER, _ABSURD = 32.0, 1000.0
@@ -150,7 +151,7 @@ def _follow_suspects(cleaner, log, now, value, seasons):
 def is_surprising(cleaner, value, at_hand, guard):
     """Whether a value is a surprise; `at_hand` says whether a forecast of it was made."""
     apart, most = abs(value - cleaner.expected), SURPRISE * cleaner.expected_error
-    return guard and cleaner.age > _WARMUP and at_hand and apart > most
+    return guard and cleaner.age > WARMUP and at_hand and apart > most
 
 
 @compiled(inner=True, inline="always")

@@ -261,7 +261,9 @@ class Mixer(Planner):
         found = np.empty((len(mixture.live), self.horizon, self.plan.experts))
         expert_weights(mixture.live, self.plan, self._work, found)
         if self.guard and self.simple:
-            left = (mixture.brake["trust"] * mixture.brake["share"])[:, None, None]
+            # What was forecast before a reading that is in doubt has not been drawn to it.
+            trust = np.where(self.open(mixture).doubt.last["surprise"][:, 0] > 0, 1.0, mixture.brake["trust"])
+            left = (trust * mixture.brake["share"])[:, None, None]
             found *= left
             found[:, :, 0] += 1 - left[:, :, 0]
         return found
