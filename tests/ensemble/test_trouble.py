@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hippozoo.ensemble import forecaster_for
-from troubled_streams import HORIZON, last_is_incomplete, last_is_outlier, last_is_step
+from hippozoo.ensemble.beginning import early_outliers
+from troubled_streams import HORIZON, early_outlier, filling_disk, last_is_incomplete, last_is_outlier, last_is_step
 
 SEEDS = range(20, 24)  # beside those that the library was chosen on
 
@@ -89,3 +90,65 @@ def test_a_doubted_channel_leaves_others_alone(rng):
         assert np.array_equal(one[1][1], other[1][1])
     paths = found.paths(400, rng)[:, 0, 5]
     assert 0.2 < (paths > 50).mean() < 0.6  # the odds of a level shift, 0.4 at first
+
+
+# -- the beginning -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [10.0, 100.0, 1e6, np.inf])
+def test_one_early_outlier_spoils_nothing(size):
+    spoilt, clean = 0.0, 0.0
+    for seed in SEEDS:
+        for one in early_outlier(seed, size):
+            future = one.clean[230 : 230 + HORIZON]
+            for past, is_clean in ((one.past[:230], False), (one.clean[:230], True)):
+                forecast = forecast_of(past, one.season)
+                lower, upper = forecast.band(forecast.leads(), 0.95)
+                error = np.abs(forecast.samples() - future).mean() / one.clean.std()
+                clean, spoilt = clean + error * is_clean, spoilt + error * (not is_clean)
+                assert (upper - lower).max() < 40 * one.clean.std()
+    assert spoilt < 1.1 * clean
+
+
+def test_a_stream_that_begins_anew_is_the_same_in_pieces_and_beside_others(rng):
+    values = rng.normal(size=(150, 2))
+    values[17, 0] = -1e9
+    forecaster = forecaster_for(HORIZON, season=7)
+    whole = pieces = single = forecaster.initial_state(2)
+    whole = forecaster.learn(whole, values)
+    for begin, end in ((0, 64), (64, 65), (65, 150)):
+        pieces = forecaster.learn(pieces, values[begin:end])
+    for row in values:
+        single = forecaster.learn_one(single, row)
+    *_, (rolled, _) = forecaster.roll(forecaster.initial_state(2), values)
+    alone = forecaster.learn(forecaster.initial_state(), values[:, 1])
+    wanted = forecaster.forecast(whole)
+    for state in (pieces, single, rolled):
+        assert np.array_equal(forecaster.forecast(state).samples(), wanted.samples())
+    assert np.array_equal(forecaster.forecast(alone).samples(), wanted.samples()[1])
+
+
+def test_what_recurs_early_is_no_outlier(rng):
+    time = np.arange(64)
+    everything = np.ones(64, bool)
+    assert not early_outliers(rng.normal(size=64) + 200.0 * (time % 24 == 7), everything).any()
+    assert not early_outliers(rng.normal(size=64) + 1e4 * (time > 30), everything).any()
+    assert not early_outliers(np.exp(time / 2), everything).any()
+    assert not early_outliers(rng.poisson(0.3, size=64).astype(float), everything).any()
+    spoilt = np.where(np.isin(time, (3, 40, 41)), -9999.0, rng.normal(size=64))
+    assert np.flatnonzero(early_outliers(spoilt, everything)).tolist() == [3, 40, 41]
+
+
+# -- bands -------------------------------------------------------------------------------------------------------------
+
+
+def test_no_band_reaches_further_than_the_signal_has_ever_moved():
+    for seed in SEEDS:
+        values = filling_disk(seed)
+        for end in range(200, 580, 37):
+            past, forecast = values[:end], forecast_of(values[:end], None)
+            lower, upper = forecast.band(forecast.leads(), 0.95)
+            rise = np.array([(past[k:] - past[:-k]).max() for k in range(1, HORIZON + 1)])
+            fall = np.array([(past[:-k] - past[k:]).max() for k in range(1, HORIZON + 1)])
+            assert (upper <= np.maximum(past.max(), forecast.samples()) + rise + 1e-9).all()
+            assert (lower >= np.minimum(past.min(), forecast.samples()) - fall - 1e-9).all()

@@ -149,6 +149,7 @@ def _observe(channel, log, pending, clock, value, plan, work):
     log[now].expected = own.expected_before if is_suspect else 0.0
     count = _find_due(pending, log, clock, plan, work.due)
     surprise = calibration.update(channel.errors, pending, work.due, count, value, own.age, channel.scores.leads)
+    calibration.update_changes(channel.errors, log, now, work.due, count, value)
     scale.update(channel.scale, pending, work.due, count, value, int(own.suspects), work.ways)
     owed, moved = brakes.update(brake, log, now, pending, work.due, count, value, plan)
     scores.update(channel.scores, pending, work.due, count, value, plan.decay, plan.guard)

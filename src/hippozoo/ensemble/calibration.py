@@ -55,6 +55,8 @@ ERRORS = np.dtype(
         ("square", float),
         ("largest", float),  # the largest absolute error, fading, and how many there were
         ("weight", float),
+        ("rise", float),  # how far the signal has ever moved up over so many cells, and down
+        ("fall", float),
     ]
 )
 
@@ -121,6 +123,17 @@ def update(errors, pending, due, count, value, age, scored):
             here.product = here.product * (1.0 - KEPT_LONG) + z * before
             here.square = here.square * (1.0 - KEPT_LONG) + 0.5 * (z * z + before * before)
     return surprise
+
+
+@compiled(inner=True, inline="always")
+@no_type_check
+def update_changes(errors, log, now, due, count, value):
+    """How far the value is from those at the origins of forecasts of the present cell."""
+    for i in range(count):
+        if due[i].trust > 0:
+            here = errors[due[i].lead]
+            change = value - log[now - 1 - due[i].lead].value
+            here.rise, here.fall = max(here.rise, change), max(here.fall, -change)
 
 
 @cache

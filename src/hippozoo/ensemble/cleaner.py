@@ -40,6 +40,8 @@ CLEANER = np.dtype(
         ("is_begun", float),
         ("age", float),  # cells since the first value
         ("silent", float),  # cells since the last value
+        ("lowest", float),  # of all values
+        ("highest", float),
         ("is_whole", float),  # 1 as long as all values are whole numbers from 0 on: counts
         ("pairs", float),  # of a past and its future, complete
         ("expected", float),  # of the next cell: the ensemble's mean before the brake, and its absolute error
@@ -71,6 +73,7 @@ def start(cleaner, value, anew):
     cleaner.first_value = value
     if not anew:
         cleaner.reference = value
+        cleaner.lowest, cleaner.highest = value, value
         cleaner.is_whole = 1.0
     cleaner.last_value = value
     cleaner.is_begun = 1.0
@@ -160,6 +163,7 @@ def take_value(cleaner, log, now, value, is_surprise, keep):
     """Hold a value that was measured; returns the one that is learnt, winsorised if it is a surprise."""
     if value != math.floor(value) or value < 0:
         cleaner.is_whole = 0.0
+    cleaner.lowest, cleaner.highest = min(cleaner.lowest, value), max(cleaner.highest, value)
     cleaner.last_value = value
     cleaner.silent = 0.0
     learnt = value

@@ -24,6 +24,8 @@ __all__ = ["EnsembleForecast", "by_name"]
 
 # The mean absolute error of a Gaussian is this share of its standard deviation.
 _MEAN_OF_DEVIATION = float(np.sqrt(2 / np.pi))
+# Changes over a lead before the largest of them limits a band.
+_FEWEST_CHANGES = 16
 # Shares of errors beyond which the distribution of a mixture is worked out.
 _TAILS = np.array([1e-5, 1e-4, 1e-3, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 
@@ -208,10 +210,30 @@ class EnsembleForecast(Forecast):
         if not self.calibrated:
             return np.full(self.cells.shape, float(ndtri(share)) / _MEAN_OF_DEVIATION)
         side, sign, tail = (0, 1.0, 1 - share) if share > 0.5 else (1, -1.0, share)
-        found = sign * np.minimum(self._calibration.reach(tail)[:, :, side], self._farthest(tail))
+        limit = np.minimum(self._farthest(tail), self._room[side])
+        found = sign * np.minimum(self._calibration.reach(tail)[:, :, side], limit)
         for c in np.flatnonzero(self.doubted):
             found[c] = (self._of_both(c, share) - self.cells[c]) / self.sizes[c]
         return found
+
+    @cached_property
+    def _room(self) -> Float[np.ndarray, "two channels leads"]:
+        """How far above and below the mean a band may reach, in expected sizes."""
+        lowest, highest = self._limits(slice(None), slice(None), self.cells)
+        room = np.stack([highest - self.cells, self.cells - lowest])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where((self.sizes > 0) & np.isfinite(self.sizes), room / self.sizes, np.inf)
+
+    def _limits(self, channel: int | slice, lead: int | slice, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The lowest and the highest value that a band may hold.
+
+        Beyond all that was seen, and beyond the mean where that drifts further, it reaches no further than the signal
+        has ever moved over that lead. A lead at which few values were compared says nothing.
+        """
+        errors, cleaner = self._channels.errors[channel, lead], self.mixture.cleaner[channel, None]
+        is_known = errors["weight"] >= _FEWEST_CHANGES
+        rise, fall = (np.where(is_known, errors[name], np.inf) for name in ("rise", "fall"))
+        return np.minimum(cleaner["lowest"], mean) - fall, np.maximum(cleaner["highest"], mean) + rise
 
     @property
     def doubted(self) -> Float[np.ndarray, " channels"]:
@@ -240,8 +262,10 @@ class EnsembleForecast(Forecast):
         for k in range(H):
             both = leads[min(k + passed, H - 1)]
             reach = np.concatenate([-below[channel, k], above[channel, k]])
-            outlier = both["outlier"] + both["outlier_size"] * reach
-            shift = both["shift"] + both["shift_size"] * reach
+            outlier, shift = (
+                np.clip(both[one] + both[f"{one}_size"] * reach, *self._limits(channel, k, both[one]))
+                for one in ("outlier", "shift")
+            )
             place = np.sort(np.concatenate([outlier, shift]))
             reached = odds * np.interp(place, outlier, shares, left=0.0, right=1.0)
             reached += (1 - odds) * np.interp(place, shift, shares, left=0.0, right=1.0)
