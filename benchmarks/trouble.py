@@ -57,7 +57,7 @@ def held(cases: Iterable[Troubled]) -> dict[str, float]:
 
 
 def disk(seeds: Iterable[int]) -> dict[str, float]:
-    """How far bands reach beyond all that was seen, and beyond the mean, in the largest change over that lead so far."""
+    """How far bands reach beyond all that was seen, and the mean, in the largest change over that lead so far."""
     beyond, inside = [], []
     for seed in seeds:
         values = filling_disk(seed)
