@@ -1,0 +1,287 @@
+"""One sensor per key: whatever the engine does with its state, alarms and expectations are those of one process."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+
+from hippozoo.monitor import Clock, Monitor, Plan, Rules
+from hippozoo.scale.flink import KeyedWatch, Settings
+from hippozoo.scale.flink.keyed import END
+from hippozoo.scale.flink.sensor import Sensor, pack_row, time_of_row, unpack_row
+from hippozoo.tables.schema import Reading
+
+STEP = 60.0
+PLAN = Plan(horizon=2)
+
+
+class Key:
+    """Keyed state and timers in a few lists."""
+
+    def __init__(self):
+        self.kept, self.rows, self.waiting = None, [], []
+        self.by_watermark, self.by_clock = set(), False
+
+    def snapshot(self):
+        return self.kept
+
+    def log(self):
+        return list(self.rows)
+
+    def buffer(self):
+        return list(self.waiting)
+
+    def save(self, snapshot):
+        self.kept, self.rows = snapshot, []
+
+    def add_to_log(self, rows):
+        self.rows += rows
+
+    def add_to_buffer(self, row):
+        self.waiting.append(row)
+
+    def replace_buffer(self, rows):
+        self.waiting = list(rows)
+
+    def wake_at(self, milliseconds):
+        self.by_watermark.add(milliseconds)
+
+    def wake_in(self, milliseconds):
+        self.by_clock = True
+
+
+class Engine:
+    """Runs keyed functions as Flink does: checkpoints, kills, workers that share the keys, a sink that commits."""
+
+    def __init__(self, settings, workers=1):
+        self.settings, self.workers = settings, workers
+        self.keys, self.at, self.out, self.watermark = {}, 0, [], -END
+        self._begin()
+        self.kept = self._everything()
+
+    def _begin(self):
+        self.functions = [KeyedWatch(self.settings) for _ in range(self.workers)]
+
+    def _function(self, name):
+        return self.functions[sum(name.encode()) % self.workers]
+
+    def _everything(self):
+        return copy.deepcopy((self.keys, self.at, len(self.out), self.watermark))
+
+    def checkpoint(self):
+        self.kept = self._everything()
+
+    def kill(self, workers=None, exactly_once=True):
+        """Go on from the last checkpoint; a sink that does not commit with it keeps what it got."""
+        self.keys, self.at, out, self.watermark = copy.deepcopy(self.kept)
+        if exactly_once:
+            del self.out[out:]
+        self.workers = workers or self.workers
+        self._begin()
+
+    def advance(self, watermark):
+        self.watermark = max(watermark, self.watermark)
+        for name, key in list(self.keys.items()):
+            while fired := sorted(one for one in key.by_watermark if one <= self.watermark):
+                key.by_watermark.remove(fired[0])
+                self.out += self._function(name).on_watermark(name, fired[0], self.watermark, key)
+
+    def clock(self):
+        for name, key in self.keys.items():
+            if key.by_clock:
+                key.by_clock = False
+                self.out += self._function(name).on_clock(name, key)
+
+    def run(self, rows, rng=None, **kill):
+        """All rows; with a generator checkpoints, kills, the wall clock and watermarks come at random moments."""
+        latest = max_seen = -END
+        while self.at < len(rows):
+            name, row = rows[self.at]
+            self.at += 1
+            key = self.keys.setdefault(name, Key())
+            self.out += self._function(name).take(name, row, key)
+            max_seen = max(self.settings.milliseconds(time_of_row(row)), max_seen)
+            latest = max_seen - self.settings.milliseconds(self.settings.lateness or 0.0) - 1
+            chance = 0.5 if rng is None else rng.random()
+            if chance < 0.02:
+                self.checkpoint()
+            elif chance < 0.05:
+                self.clock()
+            elif chance < 0.2 or rng is None:
+                self.advance(latest)
+            elif chance > 0.995:
+                self.kill(**{name: int(rng.integers(1, 4)) if one is None else one for name, one in kill.items()})
+                max_seen = self.watermark + 1
+        self.advance(latest)
+        self.advance(2**63 - 1)
+        return [json.loads(line) for line in self.out]
+
+
+def panel(sensors=4, count=400, seed=0):
+    """Rows of sensors with spikes, a level shift, missing values, a gap, and one that falls silent for good."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for s in range(sensors):
+        values = np.sin(np.arange(count) / (4 + s)) + 0.1 * rng.normal(size=count)
+        values[count * 3 // 4] += 5.0
+        values[rng.integers(count // 8, count // 4, size=5)] = np.nan
+        times = STEP * np.arange(count) + 7 * s
+        keep = np.ones(count, bool)
+        if s == 1:
+            keep[340:355] = False
+        if s == 2:
+            keep[350:] = False
+        rows += [(f"pump {s}", t, v) for t, v in zip(times[keep].tolist(), values[keep].tolist(), strict=True)]
+    rows.sort(key=lambda one: one[1])
+    return [(name, pack_row(Reading(0, t, (v,)))) for name, t, v in rows]
+
+
+def one_process(rows, plan=PLAN, hint=np.inf):
+    """By definition: a clock and a monitor for each sensor, row by row; at the end what has fallen silent."""
+    clocks, monitors, readings, alarms, ends, late = {}, {}, {}, {}, {}, []
+    latest = max(time_of_row(row) for _, row in rows)
+
+    def note(name, outcome):
+        for t, number in enumerate(range(outcome.first, outcome.first + len(outcome.times))):
+            readings[f"{name}:0:{number}"] = [float(part[t, 0]) for part in outcome[2:7]]
+        for alert in outcome.alerts:
+            alarms[alert.key(name)] = (alert.time, alert.kind, alert.p, alert.value, alert.expected)
+        for over in outcome.over:
+            ends[name, over.number, over.no_data] = over.time
+
+    for name, row in rows:
+        clock = clocks.setdefault(name, Clock())
+        monitor = monitors.setdefault(name, Monitor(plan))
+        taken, said = clock.take(unpack_row(row, name), monitor.usual or hint)
+        late += [name for one in said if one.kind == "late"]
+        for one in taken:
+            note(name, monitor.push(np.array([one.time]), np.array([one.values])))
+    for name, monitor in monitors.items():
+        note(name, monitor.tick(latest - 1e-3))
+    return readings, alarms, ends, late
+
+
+def assert_same(lines, expected, once=True):
+    readings, alarms, ends, late = expected
+    found = [one["reading"] for one in lines if "reading" in one]
+    told = [one["alarm"] for one in lines if "alarm" in one]
+    over = [one["end"] for one in lines if "end" in one]
+    if once:  # none twice
+        assert len({one["id"] for one in found}) == len(found)
+        assert len({one["id"] for one in told}) == len(told)
+        assert len({one["id"] for one in over}) == len(over)
+        assert [one["trouble"]["kind"] for one in lines if "trouble" in one].count("late") == len(late)
+    by_id = {one["id"]: one for one in found}
+    assert by_id.keys() == readings.keys()
+    ours = [[by_id[i][name] for name in ("value", "expected", "lower", "upper", "p")] for i in readings]
+    theirs = [[one if np.isfinite(one) else None for one in readings[i]] for i in readings]
+    assert ours == theirs
+    assert {one["id"]: (one["time"], one["kind"], one["p"], one["value"], one["expected"]) for one in told} == alarms
+    assert {(one["sensor"], one["number"], one["id"].endswith("data")): one["ended"] for one in over} == ends
+    assert {one["event"] for one in over} <= {one["event"] for one in told}
+
+
+def settings(**more):
+    return Settings(PLAN, ("flow",), dates=False, all_readings=True, **{"every_rows": 50, "batch": 8} | more)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    rows = panel()
+    found = one_process(rows)
+    kinds = {one[1] for one in found[1].values()}
+    assert "no data" in kinds  # else the tests below would say less
+    assert len(kinds) > 1
+    assert found[2]
+    return rows, found
+
+
+@pytest.mark.parametrize("batch", [1, 8, 64])
+def test_one_sensor_per_key_gives_what_one_process_gives(expected, batch):
+    rows, found = expected
+    assert_same(Engine(settings(batch=batch)).run(rows), found)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_and_restored_at_random_moments_nothing_is_lost_and_nothing_told_twice(expected, seed):
+    rows, found = expected
+    engine = Engine(settings(cache=[2, 3, 9][seed % 3], every_rows=[7, 50, 10_000][seed % 3]), workers=1 + seed % 2)
+    assert_same(engine.run(rows, np.random.default_rng(seed), workers=None), found)  # rescaled as it goes on
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ids_make_alarms_idempotent_where_a_sink_gets_them_twice(expected, seed):
+    rows, found = expected
+    lines = Engine(settings()).run(rows, np.random.default_rng(seed), exactly_once=False)
+    assert len(lines) > len(found[0]) + len(found[1])
+    assert_same(lines, found, once=False)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_out_of_order_are_sorted_by_the_watermark_within_the_lateness(expected, seed):
+    rows, found = expected
+    rng = np.random.default_rng(seed)
+    order = np.argsort([time_of_row(row) + rng.uniform(0, 5 * STEP) for _, row in rows])
+    lines = Engine(settings(lateness=5 * STEP)).run([rows[k] for k in order], rng, workers=None)
+    assert_same(lines, found)
+
+
+def test_rows_that_come_late_or_twice_are_left_out_as_one_process_leaves_them_out():
+    rows = panel(2, 300)
+    rng = np.random.default_rng(0)
+    for at in sorted(rng.integers(50, 500, size=40).tolist(), reverse=True):
+        rows.insert(at, rows[at - int(rng.integers(1, 30))])
+    found = one_process(rows)
+    assert len(found[3]) == 40
+    assert_same(Engine(settings()).run(rows, rng), found)
+
+
+def test_a_row_far_ahead_is_held_and_survives_a_kill():
+    rows = panel(1, 200)
+    rows.insert(150, ("pump 0", pack_row(Reading(0, 9e6, (1.0,)))))
+    found = one_process(rows)
+    lines = Engine(settings(every_rows=1)).run(rows, np.random.default_rng(1))
+    assert [one["trouble"]["kind"] for one in lines if "trouble" in one] == ["ahead"]
+    readings = {one["reading"]["id"] for one in lines if "reading" in one}
+    assert readings == found[0].keys()
+
+
+def test_at_the_end_of_a_source_no_sensor_is_said_to_be_silent_and_what_is_held_is_named():
+    rows = [*panel(1, 200), ("pump 0", pack_row(Reading(0, 9e6, (1.0,))))]
+    engine = Engine(settings())
+    engine.watermark = -END
+    lines = engine.run(rows[:-1])
+    assert not [one for one in lines if "alarm" in one and one["alarm"]["kind"] == "no data"]
+    engine = Engine(settings())
+    engine.advance = lambda watermark: None if watermark < END else Engine.advance(engine, watermark)
+    assert [one["trouble"]["kind"] for one in engine.run(rows) if "trouble" in one] == ["held"]
+
+
+def test_bytes_are_versioned_and_of_one_plan():
+    sensor = Sensor(PLAN)
+    sensor.take([row for _, row in panel(1, 50)])
+    data = sensor.to_bytes()
+    assert Sensor.from_bytes(data, PLAN).to_bytes() == data
+    assert Sensor.from_bytes(data, Plan(horizon=2, rules=Rules(rate=3.0))).plan.rules.rate == 3.0
+    with pytest.raises(ValueError, match="another version"):
+        Sensor.from_bytes(data[:15] + b"\x63" + data[16:], PLAN)
+    with pytest.raises(ValueError, match="horizon"):
+        Sensor.from_bytes(data, Plan(horizon=3))
+    key = Key()
+    key.kept = b"hippozoo sensor\x63"
+    with pytest.raises(ValueError, match="sensor 'pump 0': another version"):
+        list(KeyedWatch(settings(batch=1)).take("pump 0", panel(1, 20)[0][1], key))
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [({"batch": 0}, "batch=0"), ({"cache": 0}, "cache=0"), ({"lateness": -1.0}, "lateness=-1")],
+)
+def test_settings_that_make_no_sense_are_refused(given, match):
+    with pytest.raises(ValueError, match=match):
+        settings(**given)
+    with pytest.raises(ValueError, match="columns"):
+        Settings(PLAN, ("a", "b"))
+    with pytest.raises(ValueError, match="no event time"):
+        Settings(Plan(timed=False), ("a",))
