@@ -149,14 +149,14 @@ def watch_lines(lines: Any, schema: Schema, settings: Settings) -> Any:
     row = types.TUPLE([types.STRING(), types.LONG(), types.PRIMITIVE_ARRAY(types.BYTE()), types.STRING()])
     lateness = common.Duration.of_millis(settings.milliseconds(settings.lateness or 0.0))
     watermarks = common.WatermarkStrategy.for_bounded_out_of_orderness(lateness).with_timestamp_assigner(_Stamp())
-    return (
-        lines.flat_map(_Read(LineReader(schema, settings)), row)
-        .name("read lines").uid("read-lines")
-        .assign_timestamps_and_watermarks(watermarks)
-        .key_by(_sensor_of, types.STRING())
-        .process(WatchSensor(settings), types.STRING())
-        .name("watch sensors").uid("watch-sensors")
-    )  # fmt: skip
+    # Up to the keys as many subtasks as the source has: dealt out, the rows of a sensor would overtake each other.
+    env, readers = lines.get_execution_environment(), lines._j_data_stream.getParallelism()
+    parallelism = env.get_parallelism()
+    env.set_parallelism(readers)
+    rows = lines.flat_map(_Read(LineReader(schema, settings)), row).name("read lines").uid("read-lines")
+    keyed = rows.assign_timestamps_and_watermarks(watermarks).key_by(_sensor_of, types.STRING())
+    env.set_parallelism(parallelism)
+    return keyed.process(WatchSensor(settings), types.STRING()).name("watch sensors").uid("watch-sensors")
 
 
 def _sensor_of(row: Any) -> str:
