@@ -2,13 +2,23 @@
 
 import copy
 import json
+import os
+import sqlite3
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import typer
+from typer.testing import CliRunner
 
+import hippozoo.scale.flink
+from hippozoo.apps.cli import main
 from hippozoo.monitor import Clock, Monitor, Plan, Rules
 from hippozoo.scale.flink import KeyedWatch, Settings
+from hippozoo.scale.flink.__main__ import last_checkpoint, run
 from hippozoo.scale.flink.keyed import END
+from hippozoo.scale.flink.lines import LineReader, first_lines, infer_settings
 from hippozoo.scale.flink.sensor import Sensor, pack_row, time_of_row, unpack_row
 from hippozoo.tables.schema import Reading
 
@@ -285,3 +295,124 @@ def test_settings_that_make_no_sense_are_refused(given, match):
         Settings(PLAN, ("a", "b"))
     with pytest.raises(ValueError, match="no event time"):
         Settings(Plan(timed=False), ("a",))
+
+
+# -- lines, and the job ------------------------------------------------------------------------------------------------
+
+
+def write_csv(path, rows):
+    lines = [f"{name},{time_of_row(row)!r},{unpack_row(row).values[0]!r}".replace("nan", "") for name, row in rows]
+    path.write_text("\n".join(["sensor,time,flow", *lines]) + "\n")
+
+
+def test_each_key_is_watched_as_hippozoo_watch_watches_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = panel()
+    rows.insert(900, rows[700])  # one row that is late
+    write_csv(tmp_path / "pumps.csv", rows)
+    with pytest.raises(SystemExit):
+        main(["watch", "pumps.csv", "--panel", "sensor", "--horizon", "2", "--out", "pumps.db"])
+    with sqlite3.connect("pumps.db") as base:
+        names = dict(base.execute("SELECT c.channel, s.name FROM columns c JOIN sensors s ON s.sensor = c.sensor"))
+        readings = base.execute("SELECT channel, number, value, expected, lower, upper, p FROM readings").fetchall()
+        alarms = base.execute("SELECT channel, number, time, p, value, sentence FROM alarms").fetchall()
+    base.close()
+    schema, found = infer_settings(first_lines(tmp_path / "pumps.csv"), "pumps.csv", ["sensor"], PLAN)
+    reader = LineReader(schema, replace(found, all_readings=True))
+    read = [row for line in (tmp_path / "pumps.csv").read_text().splitlines() for row in reader.read(line)]
+    lines = Engine(reader.settings).run([(row.sensor, row.row) for row in read])
+    ours = [one["reading"] for one in lines if "reading" in one]
+    fields = ("number", "value", "expected", "lower", "upper", "p")
+    assert sorted((one["sensor"], *(one[name] for name in fields)) for one in ours) == sorted(
+        (names[channel], *rest) for channel, *rest in readings
+    )
+    told = [one["alarm"] for one in lines if "alarm" in one]
+    fields = ("number", "time", "p", "value", "sentence")
+    assert len(told) >= 4
+    # The one that fell silent for good: `watch` looks for that after every 1,024 rows, and there are not so many.
+    silent = [one for one in told if one["sensor"] == "pump 2" and one["kind"] == "no data"]
+    assert len(silent) == 1
+    told.remove(silent[0])
+    assert sorted((one["sensor"], *(one[name] for name in fields)) for one in told) == sorted(
+        (names[channel], *rest) for channel, *rest in alarms
+    )
+
+
+def test_lines_that_are_no_readings_are_named_and_the_others_read():
+    lines = [
+        "sensor,time,flow",
+        "a,0,1",
+        "a,60,2",
+        "a,120,x",
+        "sensor,time,flow",
+        "sensor,flow,time",
+        "a",
+        "",
+        ",180,4",
+    ]
+    schema, settings = infer_settings(lines[:3], "pumps.csv", ["sensor"], Plan(horizon=1))
+    found = [row for line in lines for row in LineReader(schema, settings).read(line)]
+    assert [unpack_row(row.row).time for row in found if row.row] == [0.0, 60.0, 120.0]
+    kinds = [json.loads(row.said)["trouble"]["kind"] for row in found if row.said]
+    assert kinds == ["not a number", "other header", "cells", "no series"]
+
+
+def test_one_wrong_date_does_not_move_the_watermark_and_a_gap_does():
+    schema, settings = infer_settings(
+        ["sensor,time,flow", "a,0,1", "a,60,2", "a,120,2"], "pumps.csv", ["sensor"], Plan(horizon=1, every=60.0)
+    )
+    reader = LineReader(schema, settings)
+    stamps = [next(iter(reader.read(f"a,{time},1"))).stamp for time in (0, 60, 9e9, 120, 180, 1e6, 1e6 + 60, 1e6 + 120)]
+    step = settings.milliseconds(60.0)
+    assert stamps[:6] == [0, step, step, 2 * step, 3 * step, 3 * step]
+    assert stamps[6:] == [settings.milliseconds(1e6 + 60), settings.milliseconds(1e6 + 120)]
+
+
+def test_without_pyflink_a_sentence_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyflink", None)
+    monkeypatch.delitem(sys.modules, "hippozoo.scale.flink.job", raising=False)
+    with pytest.raises(ImportError, match="make flink"):
+        _ = hippozoo.scale.flink.watch_lines
+    write_csv(tmp_path / "a.csv", panel(1, 50))
+    result = job("--source", str(tmp_path / "a.csv"), "--sink", "-", "--panel", "sensor")
+    assert (result.exit_code, "make flink" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "match"),
+    [
+        (["--source", "kafka://broker/topic", "--sink", "-"], "KafkaSource"),
+        (["--source", "socket://localhost:9000", "--sink", "-"], "--like"),
+        (["--source", "nothing.csv", "--sink", "-"], "nothing.csv"),
+        (["--source", "a.csv", "--sink", "-", "--resume"], "--checkpoints"),
+        (["--source", "a.csv", "--sink", "-", "--set", "x"], "KEY=VALUE"),
+        (["--source", "a.csv", "--sink", "-", "--rate", "0"], "rate=0"),
+        (["--source", "a.csv", "--sink", "-", "--lateness", "soon"], "length of time"),
+        (["--source", "b.csv", "--sink", "-"], "no column of times"),
+        (["--source", "empty", "--sink", "-"], "holds no file"),
+    ],
+)
+def test_a_job_that_cannot_be_is_refused_with_a_sentence(tmp_path, monkeypatch, more, match):
+    monkeypatch.chdir(tmp_path)
+    write_csv(tmp_path / "a.csv", panel(1, 50))
+    (tmp_path / "b.csv").write_text("sensor,flow\na,1.5\nb,2.5\na,1.25\nb,3.5\n")
+    (tmp_path / "empty").mkdir()
+    result = job(*more, "--panel", "sensor")
+    assert result.exit_code == 2
+    assert match in result.stderr
+
+
+def test_a_job_goes_on_from_the_last_whole_checkpoint(tmp_path):
+    assert last_checkpoint(tmp_path) is None
+    for at, name in enumerate(("a/chk-3", "b/chk-4", "b/chk-5")):
+        (tmp_path / name).mkdir(parents=True)
+        if name != "b/chk-5":  # killed while it was written
+            (tmp_path / name / "_metadata").write_text("")
+            os.utime(tmp_path / name / "_metadata", (at, at))
+    assert last_checkpoint(tmp_path) == tmp_path / "b/chk-4"
+
+
+def job(*arguments):
+    app = typer.Typer()
+    app.command()(run)
+    return CliRunner().invoke(app, arguments)

@@ -50,7 +50,7 @@ class LineReader:
     >>> schema, settings = infer_settings(lines, "pumps.csv", ("sensor",), Plan(horizon=1))
     >>> reader = LineReader(schema, settings)
     >>> [(row.sensor, row.stamp, row.said[:12]) for line in lines for row in reader.read(line)]
-    [('a', 0, ''), ('b', 0, ''), ('a', 1000, '{"trouble": '), ('a', 1000, '')]
+    [('a', 0, ''), ('b', 0, ''), ('a', 60000, '{"trouble": '), ('a', 60000, '')]
     """
 
     schema: Schema
