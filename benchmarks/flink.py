@@ -140,9 +140,10 @@ def run_job(
     log = (folder / "log.txt").open("w")
     while True:
         begin, busy, known = time.monotonic(), {}, set(checkpoints.glob("*/chk-*/_metadata"))
+        older = set(checkpoints.glob("*"))
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         starts += 1
-        strike = None
+        strike, finished = None, False
         while process.poll() is None:
             time.sleep(0.25)
             members = group(process)
@@ -165,11 +166,14 @@ def run_job(
                     os.killpg(process.pid, signal.SIGKILL)
                     whole += 1
                     process.wait()
+                    # Flink deletes the checkpoints of a job that has finished: this one had, before its driver ended.
+                    own = [one for one in checkpoints.glob("*") if one not in older]
+                    finished = bool(own) and not any(list(one.glob("chk-*")) for one in own)
         wall += time.monotonic() - begin
         cpu += sum(busy.values())
         for pid in group(process):  # what has outlived its job
             os.kill(pid, signal.SIGKILL)
-        if process.returncode == 0:
+        if process.returncode == 0 or finished:
             break
         if process.returncode != -signal.SIGKILL:
             raise RuntimeError(f"the job failed; see {log.name}\n{Path(log.name).read_text()[-4000:]}")

@@ -412,6 +412,15 @@ def test_a_job_goes_on_from_the_last_whole_checkpoint(tmp_path):
     assert last_checkpoint(tmp_path) == tmp_path / "b/chk-4"
 
 
+def test_a_job_that_has_finished_is_not_gone_on_from_an_older_checkpoint(tmp_path):
+    write_csv(tmp_path / "a.csv", panel(1, 50))
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept/finished").touch()
+    more = ["--sink", "-", "--panel", "sensor", "--checkpoints", str(tmp_path / "kept"), "--resume"]
+    result = job("--source", str(tmp_path / "a.csv"), *more)
+    assert (result.exit_code, "has finished" in result.stdout) == (0, True)
+
+
 def job(*arguments):
     app = typer.Typer()
     app.command()(run)

@@ -18,6 +18,9 @@ _KAFKA = (
     "Kafka is read and written by Flink's own connectors, KafkaSource and KafkaSink: put their jar on Flink's class "
     "path and hand their stream of lines to hippozoo.scale.flink.watch_lines, as docs/scale.md shows."
 )
+# Flink deletes the checkpoints of a job that has finished, but not those that it went on from: without this file they
+# would be gone on from once more.
+_FINISHED = "finished"
 _KEPT = "execution.checkpointing.externalized-checkpoint-retention"
 
 
@@ -81,7 +84,15 @@ def run(
         late = None if lateness is None else parse_duration(lateness)[0]
         settings = replace(settings, lateness=late, batch=batch, wait=int(wait * 1000), all_readings=all_readings)
         options = _options(parallelism, checkpoints, interval, resume, option or [])
+        finished = None if checkpoints is None else checkpoints / _FINISHED
+        if resume and finished is not None and finished.exists():
+            typer.echo(f"The job of {checkpoints} has finished; omit --resume to watch {source} from its beginning.")
+            return
+        if finished is not None:
+            finished.unlink(missing_ok=True)
         _execute(source, sink, schema, settings, options)
+        if finished is not None:
+            finished.touch()
     except (ValueError, OSError, ImportError) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from None
