@@ -219,7 +219,7 @@ class SequenceLayer(WithTables, ABC):
             if saved.get(name, own[name]) != own[name]:
                 error_msgs.append(
                     f"the weights are of {prefix}{name}={saved[name]}, but this layer has {name}={own[name]}: they "
-                    f"would mean something else; build the layer as they were learnt, or leave {key!r} out of the weights."
+                    f"would mean something else; build the layer as they were learnt, or remove {key!r} from them."
                 )
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
