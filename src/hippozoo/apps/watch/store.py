@@ -49,6 +49,8 @@ class Store:
         What a new file is made with; one that is there keeps its own.
     arithmetic
         Of the forecasts that are written and the states that are kept.
+    patience
+        Seconds to wait for another writer: requests take a moment.
 
     Examples
     --------
@@ -62,13 +64,16 @@ class Store:
     (1, 1.5)
     """
 
-    def __init__(self, path: Path, settings: dict[str, Any] | None = None, arithmetic: str = "") -> None:
+    def __init__(
+        self, path: Path, settings: dict[str, Any] | None = None, arithmetic: str = "", patience: float = 0.0
+    ) -> None:
         self.path, self.arithmetic = path, arithmetic
         self._lock: int | None = None
         self._waiting: bool | None = None
+        self.durable = False  # whether each commit is waited for, where nothing can be read again
         self._lock_path = f"{path}.lock"
         demand_writable(path)
-        self._lock = self._take_lock()
+        self._lock = self._take_lock(clock.monotonic() + patience)
         try:
             new = not is_begun(path)
             if new and settings is None:
@@ -98,7 +103,7 @@ class Store:
 
     # -- opening ----------------------------------------------------------------------------------------------------
 
-    def _take_lock(self) -> int:
+    def _take_lock(self, until: float) -> int:
         """Held by a file beside it: SQLite's own locks come and go with each transaction, and readers are welcome."""
         try:
             with naming(self._lock_path):
@@ -106,6 +111,9 @@ class Store:
         except CannotWriteError as error:
             if error.errno != errno.EAGAIN:
                 raise
+            if clock.monotonic() < until:
+                clock.sleep(0.05)
+                return self._take_lock(until)
             raise LockedError(
                 f"another watch is writing to {self.path}; stop it first, or write to another --out."
             ) from None
@@ -292,7 +300,7 @@ class Store:
         """
         self.demand_there()
         with sound(self.path):
-            self._wait_for_disk(self._database, bool(batch.alarms) or bool(batch.states))
+            self._wait_for_disk(self._database, self.durable or bool(batch.alarms) or bool(batch.states))
         with self._transaction() as database:
             database.executemany(
                 "INSERT INTO columns (channel, name, sensor, watched) VALUES (?, ?, ?, ?)", batch.channels
