@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from hippozoo.apps.watch.database import sound
 
@@ -36,6 +36,7 @@ class UndeliveredError(Exception):
         self.pause, self.refused = pause, refused
 
 
+@runtime_checkable
 class Recipient(Protocol):
     """Somebody who is told of alarms: what kind, where (without secrets), and how."""
 

@@ -104,16 +104,18 @@ class Webhook:
         else:
             connection = HTTPConnection(self._host, self._port, timeout=_TIMEOUT)
         # A time-out of the connection is one of each piece: somebody who sends a byte at a time would never reach it.
-        alarm = threading.Timer(_TIMEOUT, lambda: _cut(connection.sock))
+        late = threading.Event()
+        alarm = threading.Timer(_TIMEOUT, _cut, [late, connection])
         alarm.daemon = True
         alarm.start()
         try:
             connection.connect()
-            sock = connection.sock
-            alarm.function = lambda: _cut(sock)  # the connection lets it go with the answer
+            alarm.args = [late, connection.sock]  # the connection lets it go with the answer
             connection.request("POST", self._target, body.encode(), self._headers | {"Idempotency-Key": key})
             response = connection.getresponse()
             response.read(1024)
+            if late.is_set():  # what was read may be half of an answer
+                raise TimeoutError
         except (OSError, HTTPException) as error:
             raise UndeliveredError(_reason(error)) from None
         finally:
@@ -134,7 +136,9 @@ class Webhook:
         """Every delivery has a connection of its own."""
 
 
-def _cut(sock: socket.socket | None) -> None:
+def _cut(late: threading.Event, found: Any) -> None:
+    late.set()
+    sock = found if isinstance(found, socket.socket) else found.sock
     if sock is not None:
         with suppress(OSError):
             sock.shutdown(socket.SHUT_RDWR)
