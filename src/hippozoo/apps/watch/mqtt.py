@@ -172,7 +172,8 @@ class MqttLines(Lines):
         self._news, self._open = threading.Condition(), True
         self._taken: dict[int, _Message] = {}  # by line, until it is committed
         self._done: OrderedDict[tuple[int, int, str, bytes], None] = OrderedDict()
-        self._said, self._lost = "", ""  # what was said last, and what is wrong, "" if nothing is
+        self._said: str | None = None
+        self._lost: str | None = None  # what is wrong; "" if nothing is, None before anything is known
         self._client = _client(broker, name, credentials, clean_session=False, manual_ack=True)
         self._client.on_connect, self._client.on_connect_fail = self._on_connect, self._on_connect_fail
         self._client.on_disconnect, self._client.on_subscribe = self._on_disconnect, self._on_subscribe
@@ -249,7 +250,7 @@ class MqttLines(Lines):
     def _say(self) -> None:
         """What is wrong, once, and once that it is not any more."""
         lost = self._lost
-        if lost == self._said:
+        if lost is None or lost == self._said:
             return
         where = self.broker.where
         self.warn(f"{where}: {lost}; it is tried again." if lost else f"{where}: connected.")
