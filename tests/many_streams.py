@@ -32,11 +32,12 @@ def write_streams(path, streams=500, readings=288, every=300.0, end=None, panel=
                 zip(times, values, expected, expected - 0.4, expected + 0.4, rng.uniform(size=readings), strict=True)
             )
         ]
-    sentence = f"{names[2]} fell to 0; 52.3 expected (51.9 to 52.7)"
+    third = names[min(2, streams - 1)]
+    sentence = f"{third} fell to 0; 52.3 expected (51.9 to 52.7)"
     began = float(times[-3])
     alarm = Alarm(
         0, readings - 3, 2, began, 1e-5, 0.0, 52.3, 51.9, 52.7, {"kind": "spike"}, told=1, event=0, lead=0,
-        severity="critical", sentence=sentence, key=f"{names[2]}:2:{readings - 3}:value",
+        severity="critical", sentence=sentence, key=f"{third}:2:{readings - 3}:value",
     )  # fmt: skip
     event = Event(0, began, began, channels=[2], open={2: readings - 3}, severity="critical")
     with Store(path, settings) as store:

@@ -37,13 +37,12 @@ def serve(
     Reads while watches write. Press Ctrl-C to stop.
     """
     use_one_thread()
-    from hippozoo.apps.serve.server import run_server
+    from hippozoo.apps.serve.server import address_of, make_server, run_server
 
-    def report(address: str) -> None:
-        typer.echo(f"serving {address}")
-        if browser:
-            typer.launch(address)
-
-    run_server(
-        databases, host, port, token_file, allow_host or (), report=report, complain=complain
-    )  # fmt: skip
+    server, listener = make_server(databases, host, port, token_file, allow_host or (), complain)
+    address = address_of(listener)
+    typer.echo(f"serving {address}")
+    if browser:
+        typer.launch(address)
+    run_server(server, listener)
+    complain("stopped.")

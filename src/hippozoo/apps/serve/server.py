@@ -18,23 +18,21 @@ from hippozoo.apps.command_line import UsageError
 from hippozoo.apps.serve.data import name_databases
 from hippozoo.apps.watch.problem import WatchError
 
-__all__ = ["read_token", "run_server"]
+__all__ = ["address_of", "make_server", "read_token", "run_server"]
 
 _SHORTEST_TOKEN = 16
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
-def run_server(
+def make_server(
     paths: Sequence[Path],
     host: str = "127.0.0.1",
     port: int = 8765,
     token_file: Path | None = None,
     allow_hosts: Sequence[str] = (),
-    *,
-    report: Callable[[str], Any],
-    complain: Callable[[str], Any],
-) -> None:
-    """Serve databases until Ctrl-C or SIGTERM.
+    complain: Callable[[str], Any] = lambda text: None,
+) -> tuple[Any, socket.socket]:
+    """A server that is not started, and the socket on which it listens.
 
     Parameters
     ----------
@@ -46,8 +44,6 @@ def run_server(
         Holds the token.
     allow_hosts
         Further names that the server may be called by.
-    report
-        Called with its address.
     complain
         Called with sentences for people.
     """
@@ -67,31 +63,37 @@ def run_server(
         )
     if beyond:
         complain("token and data travel unencrypted; put a proxy with TLS in front, or use it in a trusted network.")
-    names = (*(() if beyond else _LOOPBACK), *allow_hosts)
     for path in paths:
         if not path.is_file():
             complain(f"{path} is not there yet; it is shown once a watch has made it.")
-    with _listening(family, address, port) as listener:
-        shown = f"[{address}]" if ":" in address else address
-        config = uvicorn.Config(
-            make_app(databases, Access(token, beyond, names)),
-            log_level="error",
-            lifespan="off",
-            ws="none",
-            http="h11",
-            loop="asyncio",
-            server_header=False,
-            proxy_headers=False,
-            limit_concurrency=200,
-            timeout_graceful_shutdown=2,
-        )
-        server = uvicorn.Server(config)
-        report(f"http://{shown}:{listener.getsockname()[1]}/")
-        with suppress(ValueError):  # not in the main thread
-            signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn ends, and then raises it once more
-        with suppress(KeyboardInterrupt):
-            server.run(sockets=[listener])
-    complain("stopped.")
+    names = (*(() if beyond else _LOOPBACK), *allow_hosts)
+    config = uvicorn.Config(
+        make_app(databases, Access(token, beyond, names)),
+        log_level="error",
+        lifespan="off",
+        ws="none",
+        http="h11",
+        loop="asyncio",
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=200,
+        timeout_graceful_shutdown=2,
+    )
+    return uvicorn.Server(config), _listening(family, address, port)
+
+
+def run_server(server: Any, listener: socket.socket) -> None:
+    """Serve until Ctrl-C or SIGTERM."""
+    with suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn ends, and then raises it once more
+    with listener, suppress(KeyboardInterrupt):
+        server.run(sockets=[listener])
+
+
+def address_of(listener: socket.socket) -> str:
+    """What to open in a browser."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 def read_token(file: Path, complain: Callable[[str], Any] = lambda text: None) -> str:

@@ -99,8 +99,8 @@ def _add(found: _Samples, labels: dict[str, str], now: Overview) -> None:
         _sample(found, "muted", own, int(one.muted is not None))
 
 
-def _sample(found: _Samples, name: str, labels: dict[str, str], value: float | None) -> None:
-    if isinstance(value, (int, float)) and math.isfinite(value):
+def _sample(found: _Samples, name: str, labels: dict[str, str], value: int | float | None) -> None:
+    if value is not None and math.isfinite(value):
         text = ",".join(f'{label}="{_escaped(content)}"' for label, content in labels.items())
         found[name].append(f"hippozoo_{name}{{{text}}} {value!r}")
 

@@ -121,9 +121,11 @@ def _stream(database: sqlite3.Connection, channel: int, name: str, event: int | 
         "SELECT time, value, expected, lower, upper, p FROM readings WHERE channel = ? ORDER BY number DESC LIMIT 1",
         [channel],
     ).fetchone()
-    if row is not None and muted is not None and row[0] >= muted:
+    # Damage may have left something else than a number.
+    cells = [float(one) if isinstance(one, (int, float)) and math.isfinite(one) else None for one in row or [None] * 6]
+    if muted is not None and cells[0] is not None and cells[0] >= muted:
         muted = None  # it has ended
-    return StreamNow(channel, name, *(row or (None,) * 6), event=event, muted=muted)
+    return StreamNow(channel, name, *cells, event=event, muted=muted)
 
 
 def is_watched(path: Path) -> bool:

@@ -356,22 +356,26 @@ class Store:
         """Change settings, and note what was changed and when; columns are watched as they say from here on."""
         with self._transaction() as database:
             database.executemany(
-                "INSERT OR REPLACE INTO settings VALUES (?, ?)",
-                [(name, json.dumps(value)) for name, value in settings.items()],
-            )
-            database.executemany(
                 "INSERT OR REPLACE INTO columns (channel, name, sensor, watched) VALUES (?, ?, ?, ?)", columns
             )
-            now, readings = clock.time(), self.progress.readings
-            rows = [(now, readings, text) for text in what]
-            database.executemany("INSERT INTO changes (made, reading, what) VALUES (?, ?, ?)", rows)
+            self._change(settings, what)
+
+    def _change(self, settings: dict[str, Any], what: Sequence[str]) -> None:
+        self._database.executemany(
+            "INSERT OR REPLACE INTO settings VALUES (?, ?)",
+            [(name, json.dumps(value)) for name, value in settings.items()],
+        )
+        rows = [(clock.time(), self.progress.readings, text) for text in what]
+        self._database.executemany("INSERT INTO changes (made, reading, what) VALUES (?, ?, ?)", rows)
 
     def answer(self, number: int, outcome: str, **changed: Any) -> None:
-        """Note that a request was done, with what came of it: an event that was acknowledged, or a mute."""
+        """Note that a request was done, with what came of it: an event acknowledged, a mute, or other settings."""
         with self._transaction() as database:
             now = clock.time()
             if "event" in changed:
                 database.execute("UPDATE events SET acknowledged = ? WHERE id = ?", [now, changed["event"]])
+            if "settings" in changed:
+                self._change(changed["settings"], changed["what"])
             if "channel" in changed and changed["until"] == -math.inf:
                 database.execute("DELETE FROM mutes WHERE channel = ?", [changed["channel"]])
             elif "channel" in changed:
