@@ -106,6 +106,25 @@ def watch(
         str | None,
         typer.Option(metavar="COLUMN", help="Tell alarms of this column again, and exit.", show_default=False),
     ] = None,
+    webhook: Annotated[
+        str | None,
+        typer.Option(metavar="URL|@FILE", help="Post alarms to this URL, or to the one in a file.", show_default=False),
+    ] = None,
+    webhook_form: Annotated[str, typer.Option(metavar="json|slack", help="What to post.")] = "json",
+    textfile: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.prom", help="Write metrics for Prometheus' node exporter.", show_default=False),
+    ] = None,
+    mqtt: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Read mqtt://host/topic instead of SOURCE.", show_default=False),
+    ] = None,
+    mqtt_alarms: Annotated[
+        str | None, typer.Option(metavar="URL", help="Publish alarms to mqtt://host/topic.", show_default=False)
+    ] = None,
+    mqtt_credentials: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File that holds user:password.", show_default=False)
+    ] = None,
     open_page: Annotated[bool, flag("--open/--no-open", help="Open the page in a browser.")] = False,
     debug: Debug = False,
 ) -> None:
@@ -120,11 +139,15 @@ def watch(
     if out is not None and (ack is not None or mute is not None or unmute is not None):
         _ask(out, ack, mute, unmute, until)
         return
+    if source is not None and mqtt is not None:
+        raise UsageError("pass a source or --mqtt, not both; a database has one source.")
+    source = mqtt if source is None else source
     if source is None or out is None:
         raise UsageError(
-            "pass a source and --out FILE.db, or --show FILE.db, or --tail FILE.db, or --out FILE.db with --ack, "
-            "--mute or --unmute."
+            "pass a source (or --mqtt URL) and --out FILE.db, or --show FILE.db, or --tail FILE.db, or --out FILE.db "
+            "with --ack, --mute or --unmute."
         )
+    from hippozoo.apps.watch.destinations import Destinations
     from hippozoo.apps.watch.run import Settings
     from hippozoo.apps.watch.terminal import run_watch
 
@@ -136,6 +159,7 @@ def watch(
         out,
         all_readings=all_readings,
         complain=complain,
+        elsewhere=Destinations(webhook, webhook_form, textfile, mqtt, mqtt_alarms, mqtt_credentials),
     )  # fmt: skip
 
 

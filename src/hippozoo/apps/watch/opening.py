@@ -39,6 +39,8 @@ __all__ = ["Opened", "Opening", "records_of"]
 # From so many rows the usual step is found.
 _FIRST_ROWS, _FEWEST_ROWS = 50, 3
 PAUSE = 0.2
+# Who acknowledges or looks whether a watch runs holds its lock for a moment.
+PATIENCE = 1.0
 # Where the first rows do not say which number of a date is the day, so many are asked at the most.
 _MOST_LOOKED_AT = 50_000
 
@@ -121,7 +123,7 @@ class Opening:
                 known["path"] = os.path.abspath(asked.source)  # noqa: PTH100  (links may lead elsewhere one day)
             if schema.series:
                 known["hint"] = hint
-            with Store(self.out, known, arithmetic_of(plan)) as store:
+            with Store(self.out, known, arithmetic_of(plan), PATIENCE) as store:
                 self._say_inferred(inferred)
                 if schema.series:
                     size = state_bytes(plan)
@@ -222,7 +224,7 @@ class Opening:
             season = asked.season if asked.season > 1 else None
         after = replace(schema, columns=asked.columns) if asked.columns else schema
         plan = self._plan(after, horizon, season, every, known)
-        with Store(self.out, None, arithmetic_of(plan)) as store:
+        with Store(self.out, None, arithmetic_of(plan), PATIENCE) as store:
             if asked.source == STANDARD_INPUT and schema.time is None and store.progress.readings:
                 raise WatchError(
                     "standard input without times cannot be gone on with, since nothing says which rows are new; "

@@ -74,7 +74,7 @@ def apply_request(store: Store, number: int, request: dict[str, Any]) -> str:
             outcome = f"{name} is {'muted' if 'mute' in request else 'heard again'}"
         elif "rate" in request:
             rules = replace(rules_from(store.settings), rate=float(request["rate"]))
-            store.change(rules_to(rules), [f"--rate to {rules.rate:g}"])
+            changed = {"settings": rules_to(rules), "what": [f"--rate to {rules.rate:g}"]}
             outcome = f"the rate is {rules.rate:g} per 1,000 readings"
         else:
             raise WatchError(f"{', '.join(request)} is unknown")

@@ -7,8 +7,9 @@ import signal
 import time as clock
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -75,7 +76,11 @@ class Watch:
     stdin
         What to read for ``"-"``; standard input by default.
     sinks
-        Others that are told of alarms and ends once they are committed; each has a `tell` and a `status`.
+        Others that are told of alarms and ends once they are committed; each has `start`, `tell` and `close`.
+    source
+        Opens the source at a place, if it is neither a file nor standard input.
+    beat
+        Called again and again while the work goes on.
     """
 
     def __init__(
@@ -90,21 +95,36 @@ class Watch:
         rebuilt: Callable[[int, int], Any] = lambda done, total: None,
         stdin: Any = None,
         sinks: Sequence[Any] = (),
+        source: Callable[[Any], Any] | None = None,
+        beat: Callable[[], Any] = lambda: None,
     ) -> None:
         self.settings, self.out = settings, out
         self.tell, self.warn, self.status, self.rebuilt = tell, warn, status, rebuilt
         self.all_readings, self.stdin, self.sinks = all_readings, stdin, sinks
+        self.source, self.beat = source, beat
         self._stop = False
         self._warned: Counter[str] = Counter()
         self._name = "standard input" if settings.source == STANDARD_INPUT else settings.source
 
     def run(self) -> Status:
         """Watch until the source ends, or until SIGTERM or Ctrl-C; what was read by then is committed."""
-        opening = Opening(self.settings, self.out, self.warn, lambda: self._stop, self._source, self._name)
-        with self._signals(), opening.open() as opened:
+        opening = Opening(self.settings, self.out, self.warn, self.stopped, self._source, self._name)
+        with self._signals(), opening.open() as opened, ExitStack() as at_work:
+            for sink in self.sinks:
+                at_work.callback(sink.close)
+                sink.start(self.out, self.warn)
+            # What is acknowledged is not sent again, even if the machine goes down.
+            opened.store.durable = self.source is not None
             return _Run(self, opened).go_on()
 
-    def _source(self, place: Any = None) -> Lines:
+    def stopped(self) -> bool:
+        """Whether to stop; asked wherever something takes long."""
+        self.beat()
+        return self._stop
+
+    def _source(self, place: Any = None) -> Any:
+        if self.source is not None:
+            return self.source(place)
         return Lines(self.settings.source, place, follow=self.settings.follow, stdin=self.stdin)
 
     # -- saying -------------------------------------------------------------------------------------------------------
@@ -126,7 +146,7 @@ class Watch:
                 return
             except FullDiskError as error:
                 self.warn(f"{error} Waiting, and trying again; nothing is lost.")
-                if self._stop:
+                if self.stopped():
                     raise
                 clock.sleep(_FULL_DISK_PAUSE)
 
@@ -211,11 +231,9 @@ class _Run:
             status = self._status((self.progress.readings - at_start) / max(now - begun, 1e-9))
             if now - shown > 0.5:
                 shown = now
-                for sink in self.watch.sinks:
-                    sink.status(status, self)
                 if self.watch.status is not None:
                     self.watch.status(status)
-            if self.watch._stop or (not piece and not torn and self.lines.ended):
+            if self.watch.stopped() or (not piece and not torn and self.lines.ended):
                 break
             if not piece:
                 self.lines.wait(PAUSE)
@@ -227,7 +245,7 @@ class _Run:
         if not self.schema.series:
             for sensor in list(self.sensors.names.values()):
                 monitor = self.sensors.monitor(
-                    sensor, self.watch.warn, self.watch.rebuilt, lambda: self.watch._stop,
+                    sensor, self.watch.warn, self.watch.rebuilt, self.watch.stopped,
                     lambda moment: self.written(moment, self.progress.offset),
                 )  # fmt: skip
                 if monitor.readings < self.sensors.readings[sensor]:
@@ -367,7 +385,7 @@ class _Run:
         ]
         lines += [{"end": told_end(one, self.label, self.written, self.progress.offset)} for one in ended]
         for sink in self.watch.sinks:
-            sink.tell(lines)
+            self.watch.until_written(partial(sink.tell, lines))
         if self.watch.tell is None:
             return
         for line in lines:
