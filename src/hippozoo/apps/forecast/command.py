@@ -277,9 +277,8 @@ def _tell_forecast(answer: dict[str, Any]) -> None:
         held = [f"{band} {share:.1%}" for band, share in answer["coverage"][name].items() if share is not None]
         if held:
             told.append(f"bands held: {', '.join(held)}")
-        by = [f"{one} {share:.0%}" for one, share in list(answer["by"][name].items())[:3]]
-        if by:
-            told.append(f"forecast by {', '.join(by)}")
+        if made_of := answer["made_of"][name]:
+            told.append(f"made of {'; '.join(made_of[:2])}{'; …' if len(made_of) > 2 else ''}")
         for label, gain in answer["inputs"].get(name, {}).items():
             if gain["better_by"] is not None and (label != "all" or len(answer["inputs"][name]) > 2):
                 told.append(f"{'all inputs' if label == 'all' else label}: {gain['sentence']}")

@@ -10,7 +10,6 @@ import numpy as np
 
 from hippozoo.apps.forecast.comparison import FORECAST
 from hippozoo.apps.forecast.results import Findings
-from hippozoo.apps.forecast.words import say_expert
 from hippozoo.apps.forecast.written_times import write_dates, write_numbers
 
 __all__ = ["methods_of", "page_data"]
@@ -57,7 +56,7 @@ def page_data(found: Findings) -> dict[str, Any]:
                 "name": name,
                 "verdict": verdict.sentence,
                 "bands": _held(group.test.coverage(place)),
-                "by": _by(found, by),
+                "by": _by(found.made_of[c], len(by)),
                 "inputs": [
                     [label or "all inputs", gain.sentence, _text(gain.size), _packed(gain.kernel)]
                     for label, gain in found.gains[c].items()
@@ -105,10 +104,9 @@ def _held(coverage: dict[str, float | None]) -> str:
     return f"Values inside the bands of past forecasts: {'; '.join(told)}." if told else ""
 
 
-def _by(found: Findings, by: dict[str, float]) -> str:
+def _by(told: list[str], count: int) -> str:
     """What it is made of, the largest shares first."""
-    told = [f"{say_expert(one, found.run.learner.grid)}: {share:.0%}" for one, share in by.items() if share >= 0.02]
-    more = "; and others with less" if len(by) > len(told) or len(told) > 4 else ""
+    more = "; and others with less" if count > len(told) or len(told) > 4 else ""
     return f"Made of {'; '.join(told[:4])}{more}." if told else ""
 
 

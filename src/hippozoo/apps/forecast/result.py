@@ -35,7 +35,7 @@ from hippozoo.apps.forecast.run import (
 from hippozoo.apps.forecast.weekdays import Days, Weekdays
 from hippozoo.apps.pages.text import shown
 from hippozoo.ensemble.frames import Clock, FrameRows, is_frame, read_frame, table_clock
-from hippozoo.tables import Rows
+from hippozoo.tables import Rows, list_reasons
 
 __all__ = ["ForecastResult", "forecast"]
 
@@ -177,7 +177,7 @@ def forecast(
         "",
         found.time,
         dict(found.left_out),
-        [],
+        list(found.notes),
         tuple(map(float, quantiles)),
         dict(found.series),
     )
@@ -289,8 +289,19 @@ class ForecastResult:
         return self.findings.summary
 
     def __repr__(self) -> str:
+        return "\n".join([self._heading, repr(self.verdict), *self._said])
+
+    @property
+    def _heading(self) -> str:
+        columns, steps = len(self.run.columns), self.run.horizon
         named = f"{self.name}: " if self.name else ""
-        return f"{named}{self.run.horizon} steps of {len(self.run.columns)} column(s)\n{self.verdict!r}"
+        return f"{named}{steps} step{'s' * (steps > 1)} of {columns} column{'s' * (columns > 1)}"
+
+    @property
+    def _said(self) -> list[str]:
+        """Notes, and the columns that were left out."""
+        out = [f"left out: {list_reasons(self.left_out)}"] if self.left_out else []
+        return [*(f"note: {one}" for one in self.findings.notes), *out]
 
     def _repr_html_(self) -> str:
         """For notebooks: verdicts, a picture, and the forecast."""
@@ -299,6 +310,7 @@ class ForecastResult:
             lines = [*lines[:_SHOWN], f"… and {len(lines) - _SHOWN} more columns"]
         if self.verdict.pooled is not None:
             lines.append(f"<b>all together</b>: {shown(self.verdict.pooled.sentence)}")
+        lines += map(shown, self._said)
         picture = ""
         if is_installed("matplotlib"):
             content = io.BytesIO()
@@ -420,7 +432,8 @@ class ForecastResult:
         if (rows.times is None) != (self.learner.grid.step is None):
             raise ValueError("the first rows had times and these have none, or the other way round; pass rows alike.")
         if rows.times is not None and rows.times[0] <= last:
-            began, seen = self.clock.times(np.array([rows.times[0], last]), is_local=False)
+            moments = self.clock.times(np.array([rows.times[0], last]), is_local=False)
+            began, seen = (str(one).replace("T", " ").removesuffix(".000000") for one in moments)
             raise ValueError(f"the rows begin at {began}, and rows until {seen} were seen; pass the rows after that.")
         return Rows(self.learner.rows + 1, rows.times, rows.values, rows.offsets)
 

@@ -14,11 +14,14 @@ from hippozoo.apps.forecast.bought import InputGain, gains_of
 from hippozoo.apps.forecast.comparison import Comparison, pool
 from hippozoo.apps.forecast.run import ForecastRun
 from hippozoo.apps.forecast.verdict import Verdict, judge
+from hippozoo.apps.forecast.words import say_expert
 
 __all__ = ["Findings", "Verdicts", "forecast_columns", "summarise", "verdicts"]
 
 # A smaller share of an error is none.
 _NOTHING = 0.005
+# A smaller share of a forecast is not said.
+_SAID = 0.02
 _SIMPLE = {
     "last value": "the last value",
     "mean": "the mean",
@@ -82,6 +85,14 @@ class Findings:
     def by(self) -> list[dict[str, float]]:
         """What the forecast of each column is made of, and the share of each, largest first."""
         return list(self.run.forecast.by)
+
+    @cached_property
+    def made_of(self) -> list[list[str]]:
+        """The same in words."""
+        grid = self.run.learner.grid
+        return [
+            [f"{say_expert(one, grid)}: {share:.0%}" for one, share in by.items() if share >= _SAID] for by in self.by
+        ]
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
@@ -175,6 +186,7 @@ class Findings:
             }
             if run.learner.choices.inputs
             else {},
+            "made_of": {name: self.made_of[c] for c, name in named},
             "by": {
                 name: {one: round(share, 4) for one, share in self.by[c].items() if share >= 0.005} for c, name in named
             },

@@ -255,7 +255,11 @@ def run_of_table(learner: Learner, table: Table, name: str) -> ForecastRun:
 
 def say_notes(table: Table) -> tuple[dict[str, str], list[str]]:
     """Why columns are left out, and what the reader noted, in words."""
-    notes = [word(one._replace(place=one.place._replace(source=""))).removesuffix(".") for one in table.notes]
+    # The file is named elsewhere; where a sentence would have no subject, it is the table.
+    named = [
+        one._replace(place=one.place._replace(source="" if one.place.column else "the table")) for one in table.notes
+    ]
+    notes = [word(one).removesuffix(".") for one in named]
     return {column: reason(why) for column, why in table.left_out.items()}, notes
 
 
