@@ -275,6 +275,6 @@ def test_what_is_drawn_and_shown(wave, tmp_path):
     assert "<img" in shown
     assert "lower_80" in shown
     if pytest.importorskip("bokeh"):
-        assert "Ten words" in result.page(tmp_path / "page.html").read_text()
+        assert "Glossary" in result.page(tmp_path / "page.html").read_text()
     with pytest.raises(ValueError, match="no column 'gone'"):
         result.plot("gone")

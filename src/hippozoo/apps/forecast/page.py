@@ -52,7 +52,7 @@ def build_page(found: Findings, *, linked: bool) -> Page:
     )
     page.add(_told(found, linked=linked))
     terms = "".join(f"<dt>{shown(term)}</dt><dd>{shown(said)}</dd>" for term, said in GLOSSARY.items())
-    page.add(f"<h2>Ten words</h2><dl>{terms}</dl>")
+    page.add(f"<h2>Glossary</h2><dl>{terms}</dl>")
     page.add_style("dt{font-weight:600}dd{margin:0 0 .4rem}")
     script = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
     page.add_script(f"const RUN = {json_for_script(page_data(found))}, SOURCES = {json_for_script(sources)};\n{script}")
@@ -156,9 +156,9 @@ def _told(found: Findings, *, linked: bool) -> str:
     )
 
 
-def _add_pictures(page: Page, found: Findings) -> dict[str, str]:
+def _add_pictures(page: Page, found: Findings) -> dict[str, str | list[str]]:
     """The pictures, empty: the page's script fills in the column that is chosen."""
-    sources = _add_forecast(page, found)
+    sources: dict[str, str | list[str]] = {**_add_forecast(page, found)}
     page.add('<p id="held"></p><p class="quiet" id="by"></p>')
     if found.origins:
         sources |= _add_past_forecasts(page, found)
@@ -256,37 +256,36 @@ def _add_errors(page: Page, found: Findings) -> dict[str, str]:
     return {"errors": str(errors.id)}
 
 
-def _add_inputs(page: Page, found: Findings) -> dict[str, str]:
-    """What each input buys, and the shape of its effect."""
+def _add_inputs(page: Page, found: Findings) -> dict[str, list[str]]:
+    """What each input buys, and the shape of its effect: a picture for each, since each has a unit of its own."""
     from bokeh.models import ColumnDataSource, HoverTool, Span
 
     labels = found.run.learner.choices.inputs.labels
-    kernels = ColumnDataSource({"x": [], **{f"k{number}": [] for number in range(len(labels))}})
-    figure = new_figure("steps from the input to the value that is forecast", height=260)
-    for number, label in enumerate(labels):
-        line = figure.line(
-            "x",
-            f"k{number}",
-            source=kernels,
-            line_color=colour(f"C{number % 6}"),
-            line_width=2,
-            line_dash="solid" if number < _SOLID else "dashed",
-        )
-        figure.add_tools(HoverTool(renderers=[line], tooltips=[("steps", "@x"), (label, f"@k{number}")]))
-    figure.add_layout(Span(location=0, dimension="height", line_color="gray", line_dash="dotted"))
+    kernels: list[str] = []
     page.add("<h2>What the inputs buy</h2>")
     page.add(
         '<p class="quiet">Errors of the back-test, with the input and without it. The last column says by how much it '
         "moves the forecast, in the unit of the column.</p>"
         '<div class="scroll" tabindex="0"><table id="inputs"><thead></thead><tbody></tbody></table></div>'
     )
+    page.add_style("#inputs td{white-space:normal}")
     page.add(
         '<p class="quiet">When an input acts: what one unit of it adds to the forecast so many steps later. Left of '
         "the dotted line the input comes after the value.</p>"
     )
-    page.add(_keys([(f"C{number % 6}", label) for number, label in enumerate(labels)], solid=_SOLID))
-    page.add_picture(figure, "The effect of each input, by steps from it to the value that is forecast", name="kernels")
-    return {"kernels": str(kernels.id)}
+    for number, label in enumerate(labels):
+        last = number == len(labels) - 1
+        figure = new_figure("steps from the input to the value that is forecast" if last else "", height=200)
+        source = ColumnDataSource({"x": [], "y": []})
+        kernels.append(str(source.id))
+        line = figure.line("x", "y", source=source, line_color=colour(f"C{number % 6}"), line_width=2)
+        figure.add_tools(HoverTool(renderers=[line], tooltips=[("steps", "@x"), (label, "@y")], mode="vline"))
+        figure.add_layout(Span(location=0, dimension="height", line_color="gray", line_dash="dotted"))
+        page.add(_keys([(f"C{number % 6}", label)]))
+        page.add_picture(
+            figure, f"The effect of {label}, by steps from it to the value that is forecast", name=f"kernel{number}"
+        )
+    return {"kernels": kernels}
 
 
 def _keys(keys: list[tuple[str, str]], solid: int | None = None) -> str:
