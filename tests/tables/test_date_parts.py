@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippozoo.apps.forecast import forecast_table
+from hippozoo.apps.forecast.reading import forecast_table
 from hippozoo.tables import TableError, read_table
 
 
