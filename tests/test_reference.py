@@ -29,6 +29,7 @@ RESULTS = {
     "Mixer": "hippozoo.ensemble.forecaster_for",
     "Mixture": "hippozoo.ensemble.forecaster_for",
     "Outcome": "hippozoo.tasks.nab",
+    "Over": "hippozoo.monitor.Monitor",
     "PooledState": "hippozoo.layers.SequenceModel",
     "Pushed": "hippozoo.ensemble.ForecastStream",
     "Signals": "hippozoo.zoo.associative.AssociativeMemory",
