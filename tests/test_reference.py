@@ -23,7 +23,6 @@ RESULTS = {
     "EnsembleState": "hippozoo.ensemble.EnsembleForecaster",
     "EnsembleForecast": "hippozoo.ensemble.forecaster_for",
     "FittedSystem": "hippozoo.zoo.volterra.fit_system",
-    "ForecastRun": "hippozoo.apps.forecast.forecast_table",
     "ForecasterState": "hippozoo.zoo.forecasting.Forecaster",
     "InputEffects": "hippozoo.ensemble.input_effects",
     "LabelledStream": "hippozoo.tasks.nab.load_stream",
