@@ -200,6 +200,8 @@ def _tasks(config: Any, finished: list[Finished], metrics: dict[str, Any], claim
             f"{rows[name]['readable_after']:.0f} % readable, {rows[name]['tokens_after']:.0f} % of the tokens"
             for name in fail
         )
+        if len(rows) < len(config.task_models):
+            said += f" ({len(rows)} of {len(config.task_models)} models have been looked at)"
         claims.append(
             Claim(
                 f"ours: models that fail at {_two_tasks.TITLES[task]} lack the answer in their state: it cannot be "
