@@ -75,7 +75,10 @@ def watch(
         int | None,
         typer.Option(metavar="N", min=1, help="Number of readings to keep in the database.", show_default="all"),
     ] = None,
-    batch: Annotated[int, typer.Option(metavar="N", min=1, help="Readings per commit.")] = 1024,
+    batch: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Readings per commit.", show_default="1024, more of many sensors"),
+    ] = None,
     follow: Annotated[bool, flag("--follow", help="Wait for more data at the end of the file.")] = False,
     strict: Annotated[bool, flag("--strict", help="Stop at the first invalid row.")] = False,
     all_readings: Annotated[
