@@ -25,7 +25,7 @@ ORDER = 48
 # So many readings show the usual step of a sensor, where nobody says what it is.
 OPENING = 8
 # How the bytes of a monitor begin: a mark, and a version that is raised with every change of what follows.
-_MARK, _VERSION = b"hippozoo monitor", 1
+_MARK, _VERSION = b"hippozoo monitor", 2
 
 
 @dataclass(frozen=True)

@@ -143,14 +143,12 @@ def watch(
 
 
 def _ask(out: Path, ack: int | None, mute: str | None, unmute: str | None, until: str | None) -> None:
-    from hippozoo.apps.watch.database import progress_of, settings_of
     from hippozoo.apps.watch.requests import ask, mute_until
 
     if ack is not None:
         typer.echo(ask(out, {"acknowledge": ack}))
     if mute is not None:
-        end = mute_until(until, out, settings_of(out), progress_of(out).time)
-        typer.echo(ask(out, {"mute": mute, "until": end}))
+        typer.echo(ask(out, {"mute": mute, "until": mute_until(until, out)}))
     if unmute is not None:
         typer.echo(ask(out, {"unmute": unmute}))
 

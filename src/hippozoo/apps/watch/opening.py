@@ -270,7 +270,7 @@ class Opening:
         if asked.horizon is not None and asked.horizon != found["horizon"]:
             yield "--horizon", found["horizon"], asked.horizon
         if asked.season is not None and (asked.season if asked.season > 1 else None) != found["season"]:
-            yield "--season", found["season"], asked.season
+            yield "--season", found["season"] or "none", asked.season if asked.season > 1 else "none"
         if asked.columns and set(asked.columns) != set(schema.columns):
             yield "--column", ", ".join(schema.columns), ", ".join(asked.columns)
 
