@@ -75,7 +75,10 @@ def watch(
         int | None,
         typer.Option(metavar="N", min=1, help="Number of readings to keep in the database.", show_default="all"),
     ] = None,
-    batch: Annotated[int, typer.Option(metavar="N", min=1, help="Readings per commit.")] = 1024,
+    batch: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Readings per commit.", show_default="1024, more of many sensors"),
+    ] = None,
     follow: Annotated[bool, flag("--follow", help="Wait for more data at the end of the file.")] = False,
     strict: Annotated[bool, flag("--strict", help="Stop at the first invalid row.")] = False,
     all_readings: Annotated[
@@ -164,14 +167,12 @@ def watch(
 
 
 def _ask(out: Path, ack: int | None, mute: str | None, unmute: str | None, until: str | None) -> None:
-    from hippozoo.apps.watch.database import progress_of, settings_of
     from hippozoo.apps.watch.requests import ask, mute_until
 
     if ack is not None:
         typer.echo(ask(out, {"acknowledge": ack}))
     if mute is not None:
-        end = mute_until(until, out, settings_of(out), progress_of(out).time)
-        typer.echo(ask(out, {"mute": mute, "until": end}))
+        typer.echo(ask(out, {"mute": mute, "until": mute_until(until, out)}))
     if unmute is not None:
         typer.echo(ask(out, {"unmute": unmute}))
 

@@ -261,6 +261,14 @@ class Store:
         """Events that are still on."""
         return self._events("WHERE ended IS NULL")
 
+    def last_groups(self) -> list[list[Alarm]]:
+        """Of each event that is still on, its last alarms: those of several columns at one time."""
+        found: dict[int | None, list[Alarm]] = {}
+        for one in self._alarms("WHERE event IN (SELECT id FROM events WHERE ended IS NULL) AND lead >= 0 ORDER BY id"):
+            group = found.setdefault(one.event, [])
+            group[:] = [*group, one] if group and group[0].time == one.time else [one]
+        return list(found.values())
+
     def untold_ends(self) -> list[Event]:
         """Events whose end was committed, and perhaps not told before a crash."""
         return self._events("WHERE ended IS NOT NULL AND told = 0")
@@ -307,7 +315,7 @@ class Store:
             )
             database.executemany("INSERT INTO readings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", _by_channel(batch.readings))
             database.executemany(
-                f"INSERT INTO alarms ({_ALARM}) VALUES ({', '.join('?' * 18)})",
+                f"INSERT OR REPLACE INTO alarms ({_ALARM}) VALUES ({', '.join('?' * 18)})",
                 [_alarm_row(one) for one in batch.alarms],
             )
             database.executemany(
