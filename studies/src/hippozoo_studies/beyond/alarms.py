@@ -195,7 +195,7 @@ def _cells(found: dict[str, list[Any]]) -> dict[str, dict[str, np.ndarray]]:
 def _summary(found: dict[str, list[Any]]) -> dict[str, Any]:
     cells = _cells(found)
     kinds = {}
-    for kind in sorted(cells, key=list((*KINDS, TABLES)).index):
+    for kind in sorted(cells, key=[*KINDS, TABLES].index):
         one = cells[kind]
         median = float(np.nanmedian(one["delay"])) if one["found"].any() else None
         kinds[kind] = {
@@ -206,7 +206,7 @@ def _summary(found: dict[str, list[Any]]) -> dict[str, Any]:
         }
     delays = [one["median_delay"] for one in kinds.values() if one["median_delay"] is not None]
     mean = {name: float(np.mean([one[name] for one in kinds.values()])) for name in ("found", "vus_pr")}
-    return {"mean": mean | {"median_delay": float(np.mean(delays)) if delays else None}, "kinds": kinds}
+    return {"over kinds": mean | {"median_delay": float(np.mean(delays)) if delays else None}, "kinds": kinds}
 
 
 def _differences(own: dict[str, list[Any]], other: dict[str, list[Any]]) -> dict[str, Any]:
@@ -272,7 +272,7 @@ def table(result: Result) -> str:
         detectors = [name for name in one if name != "ahead of"]
         rows = []
         for name in detectors:
-            mean, ahead = one[name]["mean"], one.get("ahead of", {}).get(name)
+            mean, ahead = one[name]["over kinds"], one.get("ahead of", {}).get(name)
             rows.append([name, f"{mean['found']:.1%}", _number(mean["median_delay"]), f"{mean['vus_pr']:.3f}"])
             for measure in ("found", "vus_pr"):
                 rows[-1].append(_interval(ahead[measure]) if ahead else "")
@@ -291,8 +291,8 @@ def table(result: Result) -> str:
         rows = [[name, f"{rate:.2f}"] for name, rate in rates.items()]
         parts.append(f"## Alarms per 1,000 quiet readings, rate 1\n\n{markdown_table(['family', 'alarms'], rows)}")
     return "\n\n".join(parts) + (
-        "\n\nMeans are over kinds; intervals hold 95 % where streams are drawn anew. Every detector has, on each stream,"
-        "\nthe threshold that gives one alarm per 1,000 readings without an anomaly.\n"
+        "\n\nMeans are over kinds; intervals hold 95 % where streams are drawn anew. Every detector has, on each "
+        "stream,\nthe threshold that gives one alarm per 1,000 readings without an anomaly.\n"
     )
 
 
