@@ -6,7 +6,9 @@ import pytest
 
 pytest.importorskip("bokeh", reason="interactive pages need Bokeh")
 
-from hippozoo.apps.forecast import forecast_table, verdicts, write_csv, write_page
+from hippozoo.apps.forecast.files import write_csv
+from hippozoo.apps.forecast.page import write_page
+from hippozoo.apps.forecast.reading import forecast_table
 
 NASTY = '<script>alert("1")</script> $$x$$ & a\nline'
 
@@ -40,7 +42,7 @@ def test_the_page_is_whole_in_every_width_and_light(opened, fits, few, width, sc
         assert page.complaints == []
         assert fits(page)
         assert page.inner_text("h1") == "table.csv: the next 12 steps, 12 hours"
-        assert page.inner_text("#verdict").lower() == f"{verdicts(run)[0].sentence.lower()}."
+        assert page.inner_text("#verdict").lower() == f"{run.verdicts[0].sentence.lower()}."
         # The verdicts stand before the first picture.
         assert page.locator(".lead").first.bounding_box()["y"] < page.locator(".picture").first.bounding_box()["y"]
         page.get_by_role("button", name="line").click()

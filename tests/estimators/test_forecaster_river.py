@@ -84,3 +84,27 @@ def test_a_value_that_is_none_is_refused_and_changes_nothing(value, words):
 def test_a_band_covers_a_part(coverage):
     with pytest.raises((TypeError, ValueError), match=r"number between 0 and 1"):
         RiverHippoForecaster(horizon=4).forecast_band(2, coverage=coverage)
+
+
+def test_features_whose_future_is_known_are_used():
+    rng = np.random.default_rng(0)
+    price = rng.normal(size=406)
+    sold = 20 - 3 * np.roll(price, 1)
+    model, plain = RiverHippoForecaster(horizon=6), fed(sold[1:400], horizon=6)
+    for value, one in zip(sold[1:400], price[1:400], strict=True):
+        model.learn_one(value, {"price": one})
+    ahead = [{"price": one} for one in price[400:]]
+    assert np.abs(model.forecast(6, ahead) - sold[400:]).max() < 0.5 < np.abs(plain.forecast(6) - sold[400:]).max()
+    straight = model.forecaster.learn(model.forecaster.initial_state(), sold[1:400], known=price[1:, None])
+    np.testing.assert_allclose(model.forecast(6, ahead), model.forecaster.forecast(straight).samples(), rtol=1e-9)
+    again = RiverHippoForecaster(horizon=6)
+    again.load_state_dict(model.state_dict())
+    assert again.forecast(6, ahead) == model.forecast(6, ahead)
+    for wrong, kind, said in (
+        (lambda: model.forecast(6), ValueError, "pass those of 6 steps"),
+        (lambda: model.learn_one(1.0, {"rain": 1.0}), ValueError, "'rain'"),
+        (lambda: model.learn_one(1.0, {"price": "high"}), TypeError, "not a number"),
+    ):
+        with pytest.raises(kind, match=said):
+            wrong()
+    assert again.forecast(6, ahead) == model.forecast(6, ahead)

@@ -229,3 +229,43 @@ def test_covariances_come_for_every_column(y):
     for name in both:
         alone = HippoForecaster(horizon=4).fit(both[[name]]).predict_var(fh=[1, 2, 9], cov=True)
         pd.testing.assert_frame_equal(found[name], alone, rtol=1e-6)
+
+
+@pytest.fixture
+def sold():
+    """What is sold follows a price one step later."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"price": rng.normal(size=420)})
+    return 20 - 3 * X["price"].shift(1, fill_value=0.0) + 0.1 * rng.normal(size=420), X
+
+
+def test_inputs_whose_future_is_known_are_used(sold):
+    y, X = sold
+    steps = [1, 2, 3, 4, 5, 6]
+    whole = HippoForecaster().fit(y[:400], X[:400], fh=steps)
+    found = whole.predict(X=X[400:406])
+    assert (found - y[400:406]).abs().max() < 0.5
+    assert (HippoForecaster().fit(y[:400], fh=steps).predict() - y[400:406]).abs().max() > 3.0
+    parts = HippoForecaster().fit(y[:300], X[:300], fh=steps).update(y[300:350], X[300:350])
+    parts.update(y[350:400], X[350:400])
+    pd.testing.assert_series_equal(parts.predict(X=X[400:406]), found)
+    interval = whole.predict_interval(X=X[400:406])
+    assert interval.shape == (6, 2)
+    further = HippoForecaster(horizon=6).fit(y[:400], X[:400]).predict(list(range(1, 15)), X=X[400:414])
+    assert (further - y[400:414]).abs().max() < 0.5
+
+
+def test_inputs_that_are_missing_or_others_are_refused_and_change_nothing(sold):
+    y, X = sold
+    forecaster = HippoForecaster(horizon=6).fit(y[:400], X[:400])
+    before = forecaster.predict([1], X=X[400:406])
+    for wrong, said in (
+        (lambda: forecaster.predict([1]), "fitted with X"),
+        (lambda: forecaster.predict([1, 6], X=X[400:403]), "no row at 405"),
+        (lambda: forecaster.predict([1], X=X[400:406].rename(columns=str.upper)), "'PRICE'"),
+        (lambda: forecaster.update(y[400:402]), "fitted with X"),
+        (lambda: HippoForecaster(rank=2).fit(y[:99], X[:99], fh=[1]), "takes no X"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            wrong()
+    pd.testing.assert_series_equal(forecaster.predict([1], X=X[400:406]), before)

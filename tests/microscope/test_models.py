@@ -159,7 +159,8 @@ def test_reports_and_tables_say_the_numbers():
     both = compare({"window": LegT(4, 8.0), "lstm": nn.LSTM(1, 4)}, "noise", 12, **SMALL)
     assert list(both) == ["window", "lstm"]
     assert both["window"].report().startswith("window: 4 numbers, seen at")
-    assert "as LegT(order=4" in both["window"].report()
+    assert "as LegT(order=4" in str(both["window"])
+    assert repr(both["window"]).startswith("<View of window: 4 numbers")
     rows = both.table().splitlines()
     assert rows[1].split()[:2] == ["window", "4"]
     numbers = both.numbers()

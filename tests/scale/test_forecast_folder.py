@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from hippozoo.apps.cli import main
-from hippozoo.apps.forecast import folder, forecast_table
+from hippozoo.apps.forecast import folder
+from hippozoo.apps.forecast.reading import forecast_table
 
 
 def wave(seed, length=60):

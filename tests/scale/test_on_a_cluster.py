@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippozoo.apps.forecast.folder import Settings, run_panel
+from hippozoo.apps.forecast.folder import run_panel
+from hippozoo.apps.forecast.learner import Choices
+from hippozoo.apps.forecast.reading import Reading
 from hippozoo.memory import Memory
 from hippozoo.scale import connect, fit_forecaster, states
 from hippozoo.scale.cluster import each_finished
@@ -116,8 +118,8 @@ def test_a_data_set_is_forecast_on_the_cluster(cluster, client, tmp_path):
     table = pd.DataFrame({"shop": np.repeat(["a", "b"], 40), "sold": np.cos(np.arange(80) / 3)})
     (tmp_path / "set").mkdir()
     table.to_parquet(tmp_path / "set" / "a.parquet", index=False)
-    settings = Settings(horizon=3, season=(1,))
-    answer = run_panel(tmp_path / "set", "shop", settings, tmp_path / "out", 1, cluster.scheduler_address)
+    choices = Choices(horizon=3, season=(1,))
+    answer = run_panel(tmp_path / "set", "shop", Reading(), choices, tmp_path / "out", 1, cluster.scheduler_address)
     assert (answer["series"], answer["failures"]) == (2, 0)
     assert pd.read_parquet(tmp_path / "out" / "forecast")["shop"].tolist() == ["a"] * 3 + ["b"] * 3
 

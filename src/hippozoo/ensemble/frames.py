@@ -6,7 +6,6 @@ arrays: `read_frame` gives them, and `write_frame` takes them back.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,12 +15,12 @@ import numpy as np
 from hippozoo._internal.arguments import shorten
 from hippozoo._internal.extras import needs
 from hippozoo.ensemble.clock import LIBRARIES, Clock, table_clock, write_frame
+from hippozoo.ensemble.frame_times import read_times, stacked_by
 from hippozoo.tables import Rows
+from hippozoo.tables.numbers import LARGEST
 from hippozoo.tables.panel import shared_by_row
 
 __all__ = ["Clock", "FrameRows", "is_frame", "read_frame", "table_clock", "write_frame"]
-
-_ISO = re.compile(r"\d{4}-\d{2}(-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?)?$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +37,8 @@ class FrameRows:
         What times are called.
     series
         Of a long frame: the columns that name the series, and for each of `columns` these names.
-    left_out
-        The columns that nobody named and that hold no numbers, and why.
+    left_out, notes
+        The columns that nobody named and that hold no numbers, and why; and what is to be said of the times.
 
     The values of inputs stand after those of `columns` in each row.
     """
@@ -51,6 +50,7 @@ class FrameRows:
     clock: Clock
     series: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def is_frame(data: Any) -> bool:
@@ -80,7 +80,8 @@ def read_frame(
     columns
         The columns of numbers; by default all.
     time
-        The column of times. By default a DatetimeIndex or PeriodIndex, or the only column of datetimes.
+        The column of times. By default a DatetimeIndex or PeriodIndex, the only column of datetimes, or texts that
+        `hippozoo.tables` reads as times.
     series
         Of a long frame: the column, or columns, that name the series of each row.
     inputs
@@ -115,31 +116,30 @@ def read_frame(
         if name not in names:
             raise ValueError(f"there is no column {name!r}; there are {', '.join(map(repr, names[:20]))}.")
     free = [name for name in names if name not in (*columns, *ids, *inputs)]
-    time, clock, moments, offsets = _read_times(nw, frame, free, time, index, _library(data))
-    dates = clock.kind in ("dates", "days", "periods")
-    chosen = list(columns) or [name for name in free if name != time]
+    found = read_times(nw, frame, free, time, index, _library(data), ids)
+    dates = found.clock.kind in ("dates", "days", "periods")
+    if not ids and (apart := stacked_by(nw, frame, free, found)):
+        raise ValueError(
+            f"the frame stacks several series, told apart by {', '.join(map(repr, apart))}; pass "
+            f"series={(apart[0] if len(apart) == 1 else list(apart))!r}."
+        )
+    chosen = list(columns) or [name for name in free if name not in found.columns]
     values, left_out = _read_values(nw, frame, chosen, named=bool(columns))
     kept = tuple(name for name in chosen if name not in left_out)
     if inputs:
         values = np.column_stack([values, _read_values(nw, frame, list(inputs), named=True, inputs=True)[0]])
-    if ids:
-        if len(kept) != 1:
-            raise ValueError(
-                f"{len(kept)} columns hold numbers ({', '.join(map(repr, kept[:20]))}); a long frame has one: name it "
-                f"with columns=."
-            )
-        labels = [frame[name].to_list() for name in ids]
-        return _spread(
-            labels,
-            ids,
-            values,
-            moments,
-            offsets,
-            FrameRows(kept, Rows(1, None, values), time, dates, clock, left_out=left_out),
-            inputs,
+    read = FrameRows(
+        kept, Rows(1, found.moments, values, found.offsets), found.name, dates, found.clock, {}, left_out, found.notes
+    )
+    if not ids:
+        _check_order(found.moments, found.clock)
+        return read
+    if len(kept) != 1:
+        raise ValueError(
+            f"{len(kept)} columns hold numbers ({', '.join(map(repr, kept[:20]))}); a long frame has one: name it "
+            f"with columns=."
         )
-    _check_order(moments, clock, series_too=True)
-    return FrameRows(kept, Rows(1, moments, values, offsets), time, dates, clock, left_out=left_out)
+    return _spread([frame[name].to_list() for name in ids], ids, read, inputs)
 
 
 # -- reading --------------------------------------------------------------------------------------------------------
@@ -187,101 +187,17 @@ def _with_index(data: Any) -> tuple[Any, Any]:
     return frame.rename(columns=str), index
 
 
-def _read_times(
-    nw: Any, frame: Any, names: list[str], time: str | None, index: Any, library: str
-) -> tuple[str | None, Clock, Any, Any]:
-    """The column of times, the clock, and times and offsets in seconds."""
-    if time is None and index is not None and type(index).__name__ in ("DatetimeIndex", "PeriodIndex"):
-        native = index.to_series()
-        return (None if index.name is None else str(index.name)), *_moments(nw, native, "the index", library)
-    if time is None:
-        found = [n for n in names if _holds_times(nw, frame[n])] or [n for n in names if _iso(nw, frame[n]) is not None]
-        if len(found) > 1:
-            raise ValueError(f"{' and '.join(map(repr, found[:5]))} all hold times; name one of them with time=.")
-        time = found[0] if found else None
-    if time is not None:
-        return time, *_moments(nw, frame[time].to_native(), f"column {time!r}", library)
-    first, each = float(len(frame)), 1.0
-    if index is not None and index.dtype.kind in "iuf" and len(index) > 1:
-        steps = np.diff(index.to_numpy(float))
-        if steps[0] > 0 and np.allclose(steps, steps[0], rtol=1e-9):
-            first, each = float(index[-1] + steps[0]), float(steps[0])
-    return None, Clock(library, first=first, each=each), None, None
-
-
-def _holds_times(nw: Any, column: Any) -> bool:
-    kind = str(getattr(column.to_native(), "dtype", ""))
-    return column.dtype in (nw.Datetime, nw.Date) or kind.startswith(("period[", "datetime64["))
-
-
-def _iso(nw: Any, column: Any) -> np.ndarray | None:
-    """Texts such as 2024-01-31 12:00 as datetime64; None where one is something else."""
-    if column.dtype != nw.String:
-        return None
-    texts = column.to_list()
-    if not all(text is not None and _ISO.match(text) for text in texts):
-        return None
-    return np.array([text.replace(" ", "T") for text in texts], "datetime64[us]")
-
-
-def _moments(nw: Any, native: Any, what: str, library: str) -> tuple[Clock, np.ndarray, np.ndarray | None]:
-    column = nw.from_native(native, series_only=True)
-    kind = str(getattr(native, "dtype", ""))
-    if kind.startswith("period["):
-        native = native.dt.to_timestamp()
-    if kind.startswith(("period[", "datetime64[")):  # pandas; narwhals does not know all names of zones
-        zone = native.dt.tz
-        _check_known(native.isna().to_numpy(), what)
-        moments, local = (_micros(one) for one in (native, native if zone is None else native.dt.tz_localize(None)))
-        if kind.startswith("period["):
-            return Clock(library, "periods", freq=kind[len("period[") : -1]), moments / 1e6, None
-        clock = Clock(library, "dates", native.dt.unit, None if zone is None else str(zone))
-        return clock, moments / 1e6, None if zone is None else (local - moments) / 1e6
-    if column.dtype == nw.Date:
-        column, clock = column.cast(nw.Datetime("us")), Clock(library, "days")
-    elif column.dtype == nw.Datetime:
-        clock = Clock(library, "dates", column.dtype.time_unit, column.dtype.time_zone)
-    elif column.dtype.is_numeric():
-        numbers = column.cast(nw.Float64).to_numpy().astype(float)
-        _check_known(np.isnan(numbers), what)
-        return Clock(library, "numbers"), numbers, None
-    else:
-        texts = _iso(nw, column)
-        if texts is None:
-            raise TypeError(
-                f"{what} holds {column.dtype}, for example {shorten(column[0])}, and no times; convert it first "
-                f"(pandas.to_datetime, polars str.to_datetime), or name another column with time=."
-            )
-        return Clock(library, "dates"), texts.astype("int64") / 1e6, None
-    _check_known(column.is_null().to_numpy(), what)
-    moments = column.dt.timestamp("us").to_numpy().astype("int64")
-    if clock.zone is None:
-        return clock, moments / 1e6, None
-    local = column.dt.replace_time_zone(None).dt.timestamp("us").to_numpy().astype("int64")
-    return clock, moments / 1e6, (local - moments) / 1e6
-
-
-def _micros(native: Any) -> np.ndarray:
-    """Microseconds since 1970 of a pandas series, in UTC where it has a zone."""
-    if native.dt.tz is not None:
-        native = native.dt.tz_convert("UTC").dt.tz_localize(None)
-    return native.to_numpy().astype("datetime64[us]").astype("int64")
-
-
-def _check_known(missing: np.ndarray, what: str) -> None:
-    if missing.any():
-        raise ValueError(f"{what} has no time in row {int(missing.argmax())}; drop the row, or fill in its time.")
-
-
-def _check_order(moments: np.ndarray | None, clock: Clock, *, series_too: bool) -> None:
+def _check_order(moments: np.ndarray | None, clock: Clock) -> None:
     if moments is None or not (late := np.flatnonzero(np.diff(moments) <= 0)).size:
         return
     at = int(late[0]) + 1
     said = _said(moments[at], clock)
     if moments[at] < moments[at - 1]:
         raise ValueError(f"row {at}, {said}, is earlier than the row before it; sort the frame by time first.")
-    advice = ", or name the column that tells several series apart with series=" if series_too else ""
-    raise ValueError(f"row {at}, {said}, has the same time as the row before it; keep one row per time{advice}.")
+    raise ValueError(
+        f"row {at}, {said}, has the same time as the row before it; keep one row per time, or name the column that "
+        f"tells several series apart with series=."
+    )
 
 
 def _said(moment: float, clock: Clock) -> str:
@@ -330,24 +246,19 @@ def _read_values(
 
 
 def _check_finite(values: np.ndarray, names: Sequence[str]) -> None:
-    wrong = np.isinf(values)
+    wrong = np.abs(values) > LARGEST
     if wrong.any():
         row, column = np.argwhere(wrong)[0].tolist()
+        beyond = "" if np.isinf(values[row, column]) else f", beyond {LARGEST:g}"
         raise ValueError(
-            f"row {row}, column {names[column]!r} is {values[row, column]}; pass NaN where a value is missing."
+            f"row {row}, column {names[column]!r} is {values[row, column]}{beyond}; correct it, pass NaN where a value "
+            f"is missing, or divide the column by a constant."
         )
 
 
-def _spread(
-    labels: list[list[Any]],
-    ids: tuple[str, ...],
-    values: np.ndarray,
-    moments: np.ndarray | None,
-    offsets: np.ndarray | None,
-    found: FrameRows,
-    inputs: Sequence[str],
-) -> FrameRows:
+def _spread(labels: list[list[Any]], ids: tuple[str, ...], found: FrameRows, inputs: Sequence[str]) -> FrameRows:
     """One column for each series of a long frame, then the inputs; without times, series end together."""
+    moments, offsets, values = found.rows.times, found.rows.offsets, found.rows.values
     keys = list(zip(*labels, strict=True))
     for row, key in enumerate(keys):
         if any(one is None or one != one for one in key):

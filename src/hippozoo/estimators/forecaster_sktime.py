@@ -12,6 +12,7 @@ from sktime.forecasting.base import BaseForecaster
 from hippozoo._internal.arguments import positive_number, shorten, whole_number
 from hippozoo.checkpoint import CheckpointError
 from hippozoo.ensemble import forecaster_for
+from hippozoo.estimators._inputs import Waiting, take_in, up_to_now
 from hippozoo.estimators._missing_rows import check_rows, spacing_of, with_missing_rows
 from hippozoo.estimators._saved_rows import described_rows, few_rows, restored_rows
 from hippozoo.zoo.forecasting import Forecast, ForecasterLike, StateLike, forecaster_with_candidates
@@ -29,6 +30,9 @@ class HippoForecaster(BaseForecaster):
     Missing values hold the last one seen. So do missing rows: an integer index counts steps, and a PeriodIndex or a
     DatetimeIndex with a ``freq`` (of its own, or one that sktime infers from the rows given to `fit`) says which rows
     there could have been. The rows of a DatetimeIndex without one are taken to be evenly spaced.
+
+    `X` holds columns whose future is known: holidays, a weather forecast, a price. Pass it to `fit`, `update` and, for
+    the steps to come, to `predict`. A row that X does not have holds the one before it.
 
     Parameters
     ----------
@@ -74,6 +78,15 @@ class HippoForecaster(BaseForecaster):
     >>> forecaster = HippoForecaster(horizon=24, season=24).fit(y[:576])
     >>> forecaster.predict(fh=[1]).index.tolist(), forecaster.predict(fh=[2, 40]).index.tolist()
     ([576], [577, 615])
+
+    A price whose future is known moves what is sold one step later.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"price": rng.normal(size=406)})
+    >>> sold = pd.Series(20.0 - 3.0 * X["price"].shift(1, fill_value=0.0))
+    >>> forecaster = HippoForecaster().fit(sold[:400], X[:400], fh=[1, 2, 3, 4, 5, 6])
+    >>> bool((forecaster.predict(X=X[400:]) - sold[400:]).abs().max() < 1.5)
+    True
     """
 
     _tags = {  # noqa: RUF012 (sktime's own convention)
@@ -82,7 +95,7 @@ class HippoForecaster(BaseForecaster):
         "y_inner_mtype": "pd.DataFrame",
         "X_inner_mtype": "pd.DataFrame",
         "capability:multivariate": True,
-        "capability:exogenous": False,
+        "capability:exogenous": True,
         "capability:insample": False,
         "capability:pred_int": True,
         "capability:pred_int:insample": False,
@@ -122,6 +135,8 @@ class HippoForecaster(BaseForecaster):
         self._X = None
         self._seen_until = None
         self._spacing = None
+        self._inputs: tuple[Any, ...] | None = None
+        self._waiting = Waiting.none(1)
         if horizon is not None:
             self.set_tags(**{"requires-fh-in-fit": False})
 
@@ -132,8 +147,10 @@ class HippoForecaster(BaseForecaster):
             steps = whole_number("horizon", self.horizon, why="how many steps ahead can be forecast")
         spacing = spacing_of(y.index, self.cutoff, fh)
         rows = with_missing_rows(y, y.index[0], spacing)
+        self._inputs = None if X is None or not X.shape[1] else tuple(X.columns)
         self.forecaster_ = self._build(steps)
-        self.state_ = self._take_in(self.forecaster_.initial_state(y.shape[1]), rows)
+        self._waiting = Waiting.none(y.shape[1])
+        self.state_, self._waiting = self._take_in(self.forecaster_.initial_state(y.shape[1]), rows, X)
         self._seen_until, self._spacing = y.index[-1], spacing
         return self
 
@@ -142,18 +159,18 @@ class HippoForecaster(BaseForecaster):
         if isinstance(y, pd.DataFrame) and not isinstance(y.index, pd.MultiIndex):
             check_rows(y)
             if self._seen_until is not None:
-                self._fresh(y)
+                self._rows_of_inputs(X, self._fresh(y).index)
         super()._update_y_X(y, X, enforce_index_type)
 
     def _update(self, y: pd.DataFrame, X: Any = None, update_params: bool = True) -> HippoForecaster:
         fresh = self._fresh(y)
         if len(fresh):
-            self.state_ = self._take_in(self.state_, fresh, learn=update_params)
+            self.state_, self._waiting = self._take_in(self.state_, fresh, X, learn=update_params)
             self._seen_until = y.index[-1]
         return self
 
     def _predict(self, fh: Any, X: Any = None) -> pd.DataFrame:
-        samples = np.concatenate([one.samples() for one in self._forecasts(fh)], axis=1)
+        samples = np.concatenate([one.samples() for one in self._forecasts(fh, X)], axis=1)
         rows = self._steps(fh) - 1
         return pd.DataFrame(samples[:, rows].T, index=self._index(fh), columns=self._get_columns(method="predict"))
 
@@ -161,8 +178,7 @@ class HippoForecaster(BaseForecaster):
         self, fh: Any, X: Any, alpha: Any
     ) -> pd.DataFrame:
         # Given here, because sktime would otherwise ask for a further package to hold a normal distribution.
-        mean = self._predict(fh)
-        rows, forecasts = self._steps(fh) - 1, self._forecasts(fh)
+        rows, forecasts = self._steps(fh) - 1, self._forecasts(fh, X)
         names = self._get_varnames()
         values = {}
         for a in alpha:
@@ -178,14 +194,14 @@ class HippoForecaster(BaseForecaster):
             values |= {(name, a): found[c] for c, name in enumerate(names)}
         values = {(name, a): values[name, a] for name in names for a in alpha}
         columns = pd.MultiIndex.from_tuples(list(values))
-        return pd.DataFrame(np.column_stack(list(values.values())), index=mean.index, columns=columns)
+        return pd.DataFrame(np.column_stack(list(values.values())), index=self._index(fh), columns=columns)
 
     def _predict_var(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, fh: Any = None, X: Any = None, cov: bool = False
     ) -> pd.DataFrame:
         index, columns = self._index(fh), self._get_columns(method="predict_var")
         blocks = []
-        for forecast in self._forecasts(fh):
+        for forecast in self._forecasts(fh, X):
             block = forecast.sample_covariance()
             # What a forecast from forecasts does not know adds to what the one before it did not.
             blocks.append(block + blocks[-1][:, -1:, -1:] if blocks else block)
@@ -223,6 +239,8 @@ class HippoForecaster(BaseForecaster):
             "name": self._converter_store_y.get("name"),
             "fh": None if fh is None else [int(step) for step in fh.to_relative(self.cutoff).to_numpy()],
             "relative": fh is None or bool(fh.is_relative),
+            "inputs": None if self._inputs is None else list(map(str, self._inputs)),
+            "waiting": tuple(self._waiting),
         }
 
     def load_state_dict(self, known: dict[str, Any]) -> None:
@@ -240,9 +258,11 @@ class HippoForecaster(BaseForecaster):
         }
         if known["kind"] not in kinds:
             raise CheckpointError(f"rows of kind {shorten(known['kind'])} are not known; one of {sorted(kinds)} is.")
-        self.fit(kinds[known["kind"]](), fh=known["fh"])
+        names = known["inputs"]
+        given = None if names is None else pd.DataFrame(np.zeros((len(rows), len(names))), index=rows, columns=names)
+        self.fit(kinds[known["kind"]](), given, fh=known["fh"])
         self.forecaster_, self.state_ = known["forecaster"], known["state"]
-        self._seen_until, self._spacing = seen, spacing
+        self._seen_until, self._spacing, self._waiting = seen, spacing, Waiting(*known["waiting"])
         self._set_cutoff(cutoff)
         if self._fh is not None and not known["relative"]:
             self._fh = self._fh.to_absolute(cutoff)
@@ -260,6 +280,10 @@ class HippoForecaster(BaseForecaster):
         make = forecaster_for
         if self.rank is not None or self.together == "joint":
             make, choices = forecaster_with_candidates, choices | {"rank": self.rank}
+            if self._inputs is not None:
+                raise ValueError("a rank and together='joint' belong to one map, which takes no X; omit them, or X.")
+        elif self._inputs is not None:
+            choices |= {"known": len(self._inputs)}
         plain = make(steps, season=self.season, **choices)
         most = whole_number("order", self.order, why="coefficients kept of each history, at most")
         if self.windows is None:
@@ -288,16 +312,49 @@ class HippoForecaster(BaseForecaster):
             )
         return with_missing_rows(fresh, seen, self._spacing) if len(fresh) else fresh
 
-    def _take_in(self, state: StateLike, y: pd.DataFrame, learn: bool = True) -> StateLike:
+    def _take_in(
+        self, state: StateLike, y: pd.DataFrame, X: Any = None, learn: bool = True
+    ) -> tuple[StateLike, Waiting]:
         values = y.to_numpy(dtype=float)
         mask = ~np.isnan(values)
+        known = self._rows_of_inputs(X, y.index)
+        if known is not None:
+            return take_in(self.forecaster_, state, self._waiting, values, known, learn=learn)
         gaps = None if mask.all() else mask
         take = self.forecaster_.learn if learn else self.forecaster_.follow
-        return take(state, values, mask=gaps)
+        return take(state, values, mask=gaps), self._waiting
 
-    def _forecasts(self, fh: Any) -> list[Forecast]:
+    def _rows_of_inputs(self, X: Any, index: pd.Index, needed: pd.Index | None = None) -> np.ndarray | None:
+        """The rows of X at these steps, NaN where it has none; None of a forecaster without X."""
+        if self._inputs is None:
+            return None
+        listed = ", ".join(map(repr, self._inputs))
+        if X is None:
+            raise ValueError(f"the forecaster was fitted with X ({listed}); pass the rows of X here too.")
+        if tuple(map(str, X.columns)) != tuple(map(str, self._inputs)):
+            raise ValueError(f"X has the columns {', '.join(map(repr, X.columns))}; fit had {listed}.")
+        missing = [] if needed is None else needed[~needed.isin(X.index)]
+        if len(missing):
+            raise ValueError(f"X has no row at {missing[0]}, and the forecast needs it; pass X up to {index[-1]}.")
+        try:
+            return X.reindex(index).to_numpy(dtype=float)
+        except (TypeError, ValueError):
+            raise TypeError("X holds something that is no number; make a column of 0 and 1 for each word.") from None
+
+    def _present(self, fh: Any, X: Any) -> StateLike:
+        """The state after all rows that were seen; inputs are told as far as forecasts go, the last ones held."""
+        if self._inputs is None:
+            return self.state_
+        furthest, steps = int(self._steps(fh).max()), self.forecaster_.mixer.horizon  # pyright: ignore[reportAttributeAccessIssue]
+        every = type(fh)(list(range(1, furthest + 1)), is_relative=True).to_absolute_index(self.cutoff)
+        known = self._rows_of_inputs(X, every, self._index(fh))
+        assert known is not None
+        known = np.concatenate([known, np.full((-furthest % steps + steps, len(self._inputs)), np.nan)])
+        return up_to_now(self.forecaster_, self.state_, self._waiting, known)
+
+    def _forecasts(self, fh: Any, X: Any = None) -> list[Forecast]:
         """One after the other, each from the forecasts before it, until the furthest step is reached."""
-        state, forecasts, covered = self.state_, [], 0
+        state, forecasts, covered = self._present(fh, X), [], 0
         while covered < self._steps(fh).max():
             forecasts.append(self.forecaster_.forecast(state))
             samples = forecasts[-1].samples()

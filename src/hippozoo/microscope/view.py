@@ -81,6 +81,12 @@ class View:
         self._subject, self._recording, self._columns = subject, recording, columns
         self.states: States = prepare_states(recording.states, asked.noise, asked.components)
 
+    def __repr__(self) -> str:
+        return f"<View of {self.name}: {self.size} numbers, {self.asked.lags} lags; print it for its report>"
+
+    def __str__(self) -> str:
+        return self.report()
+
     @property
     def size(self) -> int:
         """Numbers of the state that depend on the input."""
@@ -317,7 +323,8 @@ class View:
             answers = values[:, self.asked.moments, None]
         else:
             answers = values.reshape(batch, 1, -1)
-            states = prepare_states(self._recording.states[:, -1:], self.asked.noise, self.asked.components)
+            if len(self.asked.moments) > 1:
+                states = prepare_states(self._recording.states[:, -1:], self.asked.noise, self.asked.components)
         if answers.dtype.kind in "iub":
             answers = answers.astype(np.int64)
             if answers.min() < 0:

@@ -40,6 +40,7 @@ class Clock:
 
     Examples
     --------
+    >>> from hippozoo.tables.schema import Reading
     >>> clock = Clock()
     >>> for moment in (0.0, 60.0, 30.0, 120.0):
     ...     taken, said = clock.take(Reading(1, moment, (5.0,)), usual=60.0)

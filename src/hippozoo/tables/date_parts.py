@@ -10,7 +10,7 @@ import numpy as np
 from hippozoo.tables.dates import is_time_of_day, time_reader
 from hippozoo.tables.numbers import Cells, is_missing, read_number
 
-__all__ = ["PARTS", "date_parts", "holds_hours", "join_parts"]
+__all__ = ["PARTS", "date_parts", "holds_hours", "is_part", "join_parts"]
 
 # What each part may be called, and the whole numbers that it may hold.
 PARTS: dict[str, tuple[frozenset[str], int, int]] = {
@@ -49,6 +49,17 @@ def date_parts(cells: Mapping[str, Cells], names: Sequence[str]) -> tuple[str, .
 def _part(name: str) -> str:
     spelled = name.strip().lower()
     return next((part for part, (spellings, _, _) in PARTS.items() if spelled in spellings), "")
+
+
+def is_part(name: str) -> bool:
+    """Whether a column is called like a part of a date.
+
+    Examples
+    --------
+    >>> is_part("Year"), is_part("load")
+    (True, False)
+    """
+    return bool(_part(name))
 
 
 def _holds(part: str, cells: Cells) -> bool:

@@ -131,13 +131,12 @@ def infer(
     if not series and (find_time or stream):
         _ask_whether_stacked(cells, free, times, source, notes, stream)
     taken = (*series, *(times.columns if times is not None else ()))
-    left_out = {name: Trouble("part", Place(column=name), times.column) for name in times.parts} if times else {}
-    left_out |= {name: Trouble("names series", Place(column=name)) for name in series}
+    left_out: dict[str, Trouble] = {}
     if not columns:
         rest = [name for name in names if name not in taken]
         said = {note.place.column for note in notes if note.kind == "times lost"}
         without = _without_numbers(head, rest, form, marks, stream, notes)
-        left_out |= {name: why for name, why in without.items() if name not in said}
+        left_out = {name: why for name, why in without.items() if name not in said}
         rest = [name for name in rest if name not in without]
         chosen = tuple(rest)
     else:
@@ -173,11 +172,15 @@ def _ask_whether_stacked(
 ) -> None:
     """Refuse a table that stacks several series as if they were one."""
     if times is None:
-        found = stacked_without_times(cells, free, source)
-        if found is not None and found[1] and not stream:
-            raise TableError(found[0])
+        found = stacked_without_times(cells, free)
         if found is not None:
-            notes.insert(0, found[0])
+            which, is_certain = found
+            more = (panel_option(which), "; --no-time reads the rows as one series")
+            given = ", ".join(map(repr, which))
+            trouble = Trouble("stacked" if is_certain else "blocks", Place(source), given, more=more)
+            if is_certain and not stream:
+                raise TableError(trouble)
+            notes.insert(0, trouble)
         return
     moments = [None if moment is None else moment[0] for moment in moments_of(times, cells)]
     known = [moment for moment in moments if moment is not None]

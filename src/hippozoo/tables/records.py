@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +22,8 @@ __all__ = ["LONGEST", "Form", "Line", "join_quoted", "named_columns", "read_obje
 LONGEST = 1 << 20
 # No quoted cell has more lines; more are a quote that was never closed.
 _MOST_LINES = 50
+# The beginning of a JSON array of objects, which is one value and not a row in each line.
+_ARRAY = re.compile(r"\s*\[\s*(?:\{|$)")
 _SPELLED = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 
 
@@ -69,6 +73,8 @@ def recognise(lines: Sequence[Line], source: str, named: Sequence[str] = ()) -> 
         raise TableError(Trouble("blank", Place(source)))
     if "\x00" in filled[0].text:
         raise TableError(Trouble("binary", Place(source)))
+    if _ARRAY.match(filled[0].text):
+        raise TableError(Trouble("array", Place(source), shlex.quote(source)))
     if filled[0].text.lstrip().startswith("{"):
         first = read_object(filled[0])
         if isinstance(first, Trouble):

@@ -9,7 +9,6 @@ from typing import Any
 
 from hippozoo.tables.date_parts import whole_numbers
 from hippozoo.tables.numbers import Cells, is_missing, read_number
-from hippozoo.tables.trouble import Place, Trouble
 
 __all__ = ["panel_option", "stacked_series", "stacked_without_times"]
 
@@ -38,26 +37,30 @@ def stacked_series(times: Sequence[Any], cells: Mapping[str, Cells], names: Sequ
     return ()
 
 
-def stacked_without_times(cells: Mapping[str, Cells], names: Sequence[str], source: str) -> tuple[Trouble, bool] | None:
-    """What to say of rows that have no times that can be read and look stacked, and whether that is certain.
+def stacked_without_times(cells: Mapping[str, Cells], names: Sequence[str]) -> tuple[tuple[str, ...], bool] | None:
+    """The columns that tell series apart where rows have no times that can be read, and whether that is certain.
 
     It is where some other column runs through the same values in every series; it may be where words come in blocks of
     one length, each block once.
+
+    Examples
+    --------
+    >>> cells = {"shop": ["a"] * 4 + ["b"] * 4, "when": ["I", "II", "III", "IV"] * 2}
+    >>> stacked_without_times(cells, ["shop", "when"])
+    (('shop',), True)
     """
     rows = len(cells[names[0]]) if names else 0
     if rows < _FEWEST:
         return None
-    blocks: Trouble | None = None
+    blocks: tuple[str, ...] | None = None
     for some in _candidates(cells, names, whole=False):
         keys = list(zip(*(map(str, cells[name]) for name in some), strict=True))
         if not 1 < len(set(keys)) <= rows / 2:
             continue
-        given, option = ", ".join(map(repr, some)), panel_option(some)
         if any(other not in some and _runs_again(keys, cells[other]) for other in names):
-            more = (option, "; --no-time reads the rows as one series")
-            return Trouble("stacked", Place(source), given, more=more), True
+            return some, True
         if blocks is None and len(some) == 1 and _are_blocks(keys):
-            blocks = Trouble("blocks", Place(source), given, more=(option,))
+            blocks = some
     return None if blocks is None else (blocks, False)
 
 

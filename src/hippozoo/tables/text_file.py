@@ -89,7 +89,9 @@ class _Rows:
         for place, line in enumerate(records, start=1):
             if "\x00" in line.text:
                 row = 0 if self.form.kind == "json" else self.row + place
-                raise TableError(Trouble("not text", Place(self.source, line.number, row)))
+                cells = [] if self.form.kind == "json" else line.text.split(self.form.separator)
+                column = next((name for name, cell in zip(self.names, cells, strict=False) if "\x00" in cell), "")
+                raise TableError(Trouble("not text", Place(self.source, line.number, row, column)))
         if self.form.kind == "json":
             objects = [self._object(line) for line in records]
             self.names = self.names or list(dict.fromkeys(str(name) for one in objects for name in one))

@@ -160,6 +160,11 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "blank": (" holds no rows, only blank lines", "", "pass a CSV file with a header, or one JSON object in each line"),
     "no rows": (" has a header and no rows", "", "pass a table with rows; `watch --follow` waits for some"),
     "binary": (" is a binary file", "", "pass text: CSV, or one JSON object in each line"),
+    "array": (
+        " is one JSON array",
+        "",
+        "write one object in each line, for example by: jq -c '.[]' {given} > rows.jsonl",
+    ),
     "ending": (": files ending in {given} are not read", "", "pass a .csv, .jsonl or .parquet file"),
     "encoding": (
         " is not UTF-8: it holds the byte 0x{given:02x}",
@@ -186,8 +191,6 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "counts": (": it counts; --column names it all the same", "", ""),
     "index": (": it is an index that pandas wrote; --column names it all the same", "", ""),
     "clock": (": it rises like a clock; --time {given} reads it as the times, --column {given} as numbers", "", ""),
-    "part": (": it is part of the times, {given!r}", "", ""),
-    "names series": (": it names the series of each row", "", ""),
     # the column of times
     "two times": (": the columns {given} {0}", "", "name the one of the times with --time{1}"),
     "taken for times": (" rises like a clock and is taken for the times", "", "--column {given} reads it as numbers"),

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippozoo.apps.forecast import forecast_table, summarise, verdicts
 from hippozoo.apps.forecast.backtest import BackTest
 from hippozoo.apps.forecast.comparison import Comparison, pool
-from hippozoo.apps.forecast.results import Findings, forecast_columns
+from hippozoo.apps.forecast.reading import forecast_table
+from hippozoo.apps.forecast.run import forecast_columns
 from hippozoo.apps.forecast.verdict import judge
 from hippozoo.ensemble import forecaster_for
 
@@ -157,7 +157,7 @@ def test_what_is_forecast_is_said_only_where_the_errors_are_nearly_equal():
 def test_errors_of_rounding_have_no_percentage(tmp_path):
     path = tmp_path / "wave.csv"
     path.write_text("x\n" + "\n".join(str(value) for value in np.sin(np.arange(400) * 2 * np.pi / 24)))
-    found = verdicts(forecast_table(path))[0]
+    found = forecast_table(path).verdicts[0]
     assert (found.kind, found.rival) == ("worse", "season 24")
     assert "rounding" in found.sentence
     # Beside a large level the rounding of a constant is larger than any of its changes.
@@ -171,11 +171,11 @@ def test_a_column_is_judged_from_its_first_value_on(tmp_path, rng):
         late = pd.DataFrame({"other": other, "late": np.where(np.arange(400) == 399, 7.5, np.nan)})
         late.to_csv(tmp_path / "late.csv", index=False)
         run = forecast_table(tmp_path / "late.csv", horizon=horizon)
-        assert verdicts(run)[1].kind == "not judged"
-        assert set(summarise(run)["coverage"]["late"].values()) <= {None}
+        assert run.verdicts[1].kind == "not judged"
+        assert set(run.summary["coverage"]["late"].values()) <= {None}
     half = pd.DataFrame({"other": other, "late": np.where(np.arange(400) >= 200, 1000 + other, np.nan)})
     half.to_csv(tmp_path / "half.csv", index=False)
-    errors = summarise(forecast_table(tmp_path / "half.csv", horizon=5))["mean_absolute_error"]
+    errors = forecast_table(tmp_path / "half.csv", horizon=5).summary["mean_absolute_error"]
     assert errors["late"]["forecast"] < 3  # and not hundreds, from forecasts of zero before the column began
     assert errors["late"]["last value"] < 3
 
@@ -207,7 +207,7 @@ def mixed(tmp_path_factory):
 
 def runs_of(folder, frame, name, **more):
     frame.to_csv(folder / f"{name}.csv", index=False)
-    return Findings(forecast_table(folder / f"{name}.csv", horizon=12, **more))
+    return forecast_table(folder / f"{name}.csv", horizon=12, **more)
 
 
 def test_columns_change_nothing_about_each_other(mixed):
@@ -231,7 +231,7 @@ def test_the_simple_forecast_is_given_where_it_is_better(tmp_path, rng):
     path = tmp_path / "wave.csv"
     wave = np.sin(np.arange(400) * 2 * np.pi / 24)
     pd.DataFrame({"wave": wave, "load": wave + rng.normal(size=400)}).to_csv(path, index=False)
-    found = Findings(forecast_table(path, horizon=6, season=24))
+    found = forecast_table(path, horizon=6, season=24)
     np.testing.assert_allclose(found.simple[0], wave[400 - 24 : 400 - 18], atol=1e-9)
     columns = forecast_columns(found)
     assert np.isnan(columns["simple"][6:]).all() == (1 not in found.simple)

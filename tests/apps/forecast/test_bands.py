@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from hippozoo.apps.cli import main
-from hippozoo.apps.forecast import forecast_table, summarise
 from hippozoo.apps.forecast.backtest import BackTest
+from hippozoo.apps.forecast.reading import forecast_table
 from hippozoo.tables import TableError
 
 
@@ -39,8 +39,8 @@ def test_the_command_says_how_many_rows_are_missing_for_validated_bands(wave, tm
 def test_a_short_table_is_told_which_horizon_it_can_learn_and_validate(wave, tmp_path):
     with pytest.raises(TableError, match=r"at most 59 \(it is judged up to 15, and bands are validated up to 28\), or"):
         forecast_table(table(tmp_path, wave[:60]), horizon=96)
-    assert not summarise(forecast_table(table(tmp_path, wave[:60]), horizon=28))["rows_until_validated"]
-    assert summarise(forecast_table(table(tmp_path, wave[:60]), horizon=29))["rows_until_validated"] > 0
+    assert not forecast_table(table(tmp_path, wave[:60]), horizon=28).summary["rows_until_validated"]
+    assert forecast_table(table(tmp_path, wave[:60]), horizon=29).summary["rows_until_validated"] > 0
     with pytest.raises(
         TableError, match="at least 97 rows for a horizon of 96, 384 to have it judged, 128 for validated"
     ):
@@ -55,7 +55,7 @@ def test_a_row_of_long_ago_leaves_the_back_test_as_it_is(wave, tmp_path, year):
     for one in (frame, pd.concat([stray, frame])):
         one.to_csv(tmp_path / "rows.csv", index=False)
         runs.append(forecast_table(tmp_path / "rows.csv", ["load"], "when", horizon=24, season=24))
-    alone, after_gap = (summarise(run) for run in runs)
+    alone, after_gap = (run.summary for run in runs)
     assert_allclose(runs[1].forecast.samples(), runs[0].forecast.samples(), rtol=0.01)  # the mean knows the stray
     assert abs(after_gap["origins"] - alone["origins"]) <= 1
     errors = [one["mean_absolute_error"]["load"]["forecast"] for one in (alone, after_gap)]

@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from hippozoo.apps.cli import main
-from hippozoo.apps.forecast import forecast_table, summarise, verdicts, write_csv
+from hippozoo.apps.forecast.files import write_csv
+from hippozoo.apps.forecast.reading import forecast_table
 from hippozoo.tables import TableError
 
 
@@ -51,8 +52,8 @@ def test_a_file_read_in_chunks_gives_what_the_whole_file_gives(wave, tmp_path):
     assert pieces.learner.missing == whole.learner.missing == 30
     assert whole.learner.grid.first_gap == "row 701"
     assert_allclose(
-        summarise(pieces)["mean_absolute_error"]["load"]["forecast"],
-        summarise(whole)["mean_absolute_error"]["load"]["forecast"],
+        pieces.summary["mean_absolute_error"]["load"]["forecast"],
+        whole.summary["mean_absolute_error"]["load"]["forecast"],
     )
 
 
@@ -87,10 +88,10 @@ def test_each_forecast_of_the_back_test_knew_only_what_came_before_it(wave, tmp_
 
 def test_the_best_methods_are_found_by_the_back_test(wave, tmp_path):
     run = forecast_table(write(tmp_path / "wave.csv", pd.DataFrame({"y": wave})), horizon=24, season=24)
-    errors = summarise(run)["mean_absolute_error"]["y"]
+    errors = run.summary["mean_absolute_error"]["y"]
     assert errors["forecast"] < errors["season 24"] < errors["last value"]
-    assert summarise(run)["origins"] == 2000 - 24 - 72 + 1
-    coverage = summarise(run)["coverage"]["y"]
+    assert run.summary["origins"] == 2000 - 24 - 72 + 1
+    coverage = run.summary["coverage"]["y"]
     assert abs(coverage["80%"] - 0.8) < 0.1  # early bands are wide: they hold the errors of the first maps
 
 
@@ -196,7 +197,7 @@ def test_the_file_holds_every_digit_of_the_forecast(wave, tmp_path):
 
 def test_errors_are_told_by_column_in_its_own_unit(wave, tmp_path):
     frame = pd.DataFrame({"watt": 1000 * wave[:400], "kilowatt": wave[:400]})
-    errors = summarise(forecast_table(write(tmp_path / "two.csv", frame), horizon=6))["mean_absolute_error"]
+    errors = forecast_table(write(tmp_path / "two.csv", frame), horizon=6).summary["mean_absolute_error"]
     for method, error in errors["kilowatt"].items():
         assert_allclose(errors["watt"][method], 1000 * error, rtol=1e-6)
 
@@ -224,7 +225,7 @@ def test_a_table_that_is_too_short_is_told_what_would_do(tmp_path):
     ):
         forecast_table(path, horizon=10)
     assert forecast_table(path, horizon=9).forecast.samples().shape == (1, 9)
-    assert [verdicts(forecast_table(path, horizon=h))[0].kind == "not judged" for h in (2, 3)] == [False, True]
+    assert [forecast_table(path, horizon=h).verdicts[0].kind == "not judged" for h in (2, 3)] == [False, True]
     for rows, told in ((1, "1 step is"), (3, "3 steps are")):
         path = write(tmp_path / "shorter.csv", pd.DataFrame({"y": np.arange(float(rows))}))
         with pytest.raises(TableError, match=f"{told} too few to learn from; pass a table of at least 13 rows"):
@@ -311,8 +312,8 @@ def test_blank_rows_that_were_skipped_are_told(wave, tmp_path, capsys):
 
 def test_bands_of_a_column_are_judged_by_that_column(wave, tmp_path):
     columns = {"steps": np.arange(600.0) ** 1.1, "load": wave[:600], "constant": np.ones(600)}
-    both = summarise(forecast_table(write(tmp_path / "all.csv", pd.DataFrame(columns)), horizon=6))
-    alone = summarise(forecast_table(tmp_path / "all.csv", ["load"], horizon=6))
+    both = forecast_table(write(tmp_path / "all.csv", pd.DataFrame(columns)), horizon=6).summary
+    alone = forecast_table(tmp_path / "all.csv", ["load"], horizon=6).summary
     assert both["seasons"]["load"] == alone["seasons"]["load"] == [24]
     assert both["coverage"]["load"] == alone["coverage"]["load"]
     assert 0.6 < alone["coverage"]["load"]["80%"] < 0.95 < both["coverage"]["constant"]["80%"]
@@ -329,7 +330,7 @@ def test_a_season_that_has_no_effect_yet_says_so(wave, tmp_path):
 def test_a_season_that_is_given_changes_the_forecast(rng, tmp_path):
     path = write(tmp_path / "walk.csv", pd.DataFrame({"load": rng.normal(size=300).cumsum()}))
     without, with_one = (forecast_table(path, horizon=6, season=season) for season in (1, 17))
-    assert "season 17" in summarise(with_one)["mean_absolute_error"]["load"]
+    assert "season 17" in with_one.summary["mean_absolute_error"]["load"]
     assert not np.array_equal(without.forecast.samples(), with_one.forecast.samples())
 
 
@@ -341,7 +342,7 @@ def test_bands_and_bounds_are_those_that_were_asked_for(rng, tmp_path):
     names = ["column", "step", "mean", "lower_50", "upper_50", "lower_90", "upper_90"]
     assert [name for name in rows.columns if name != "simple"] == names
     assert (rows[rows.column == "a"].lower_90 >= 0).all()
-    assert list(summarise(run)["coverage"]["a"]) == ["50%", "90%"]
+    assert list(run.summary["coverage"]["a"]) == ["50%", "90%"]
     (note,) = [note for note in run.notes if "--lower" in note]
     lowest = f"{pd.read_csv(path).b.min():g}"
     assert note.startswith("b ")
@@ -356,7 +357,7 @@ def test_columns_that_explain_each_other_are_forecast_together(rng, tmp_path):
     effect = np.roll(cause, 3) + 0.1 * rng.normal(size=1500)
     path = write(tmp_path / "pair.csv", pd.DataFrame({"cause": cause, "effect": effect}))
     errors = [
-        summarise(forecast_table(path, horizon=3, together=how))["mean_absolute_error"]["effect"]["forecast"]
+        forecast_table(path, horizon=3, together=how).summary["mean_absolute_error"]["effect"]["forecast"]
         for how in ("independent", "joint")
     ]
     assert errors[1] < 0.6 * errors[0]
@@ -367,7 +368,7 @@ def test_without_a_horizon_a_short_table_is_forecast_as_far_as_can_be_judged(tmp
     run = forecast_table(path)
     assert run.horizon == 7
     assert any("7 steps ahead, an eighth of the table" in note for note in run.notes)
-    verdict = verdicts(run)[0]
+    verdict = run.verdicts[0]
     assert verdict.kind != "not judged"
     assert "too few origins" not in verdict.sentence
 

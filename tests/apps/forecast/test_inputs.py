@@ -10,8 +10,8 @@ import pytest
 
 import hippozoo
 from hippozoo.apps.cli import main
-from hippozoo.apps.forecast import forecast_table
 from hippozoo.apps.forecast.beside import InputNames
+from hippozoo.apps.forecast.reading import forecast_table
 
 H, N = 6, 400
 

@@ -228,7 +228,7 @@ def test_bad_input_gets_a_sentence_each(wave):
         (nothing, {}, ValueError, "no column holds numbers"),
         (nothing, {"columns": "name"}, TypeError, "cannot be forecast"),
         (series, {"columns": "gone"}, ValueError, "no column 'gone'"),
-        (pd.DataFrame({"y": wave[:9], "t": ["soon"] * 9}), {"time": "t"}, TypeError, "no times"),
+        (pd.DataFrame({"y": wave[:9], "t": ["soon"] * 9}), {"time": "t"}, ValueError, "no date"),
         (pd.DataFrame({"a": index, "b": index, "y": wave[:100]}), {}, ValueError, "name one of them with time="),
         (pd.concat([series, series], keys=["a", "b"]), {}, ValueError, "2 levels"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, ValueError, "two columns are called 'a'"),
@@ -275,6 +275,6 @@ def test_what_is_drawn_and_shown(wave, tmp_path):
     assert "<img" in shown
     assert "lower_80" in shown
     if pytest.importorskip("bokeh"):
-        assert "Ten words" in result.page(tmp_path / "page.html").read_text()
+        assert "Glossary" in result.page(tmp_path / "page.html").read_text()
     with pytest.raises(ValueError, match="no column 'gone'"):
         result.plot("gone")

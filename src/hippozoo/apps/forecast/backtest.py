@@ -29,6 +29,8 @@ _SIMPLE = ("last value", "mean", "drift", "damped trend")
 _BINS = 96
 # Origins whose bands are kept; when there are more, every second one is dropped and the rest is spaced wider.
 _BANDS = 64
+# Fewer errors do not say what is usual.
+_FEWEST_JUDGED = 20
 _GOLDEN = (math.sqrt(5) - 1) / 2
 # Past forecasts that a picture shows.
 _SHOWN = 10
@@ -275,6 +277,24 @@ class BackTest:
         }
 
     # -- in the end -------------------------------------------------------------------------------------------------
+
+    def last_surprise(self, channel: int) -> tuple[float, float, float] | None:
+        """The last value, what was expected of it, and the mean absolute error of such forecasts before it.
+
+        None where the last step has no value, or too few forecasts like it were judged.
+        """
+        made = [(one, self.made[:, place, :, 0]) for place, one in enumerate(self.origins.tolist())]
+        # One step ahead, all are judged at once, and the last ones are kept for the picture only.
+        made = [one for one in (*self.past, *made) if one[0] < self.steps <= one[0] + self.horizon]
+        if not made or not len(self.recent) or not np.isfinite(self.recent[-1, channel]):
+            return None
+        origin, mean = made[-1]
+        lead = self.steps - 1 - origin
+        judged = self.lead_counts[channel, :, lead].sum()
+        if judged < _FEWEST_JUDGED:
+            return None
+        usual = self.lead_sums[channel, :, lead, 0].sum() / judged
+        return float(self.recent[-1, channel]), float(mean[channel, lead]), float(usual)
 
     def compare(self, channel: int) -> Comparison | None:
         """All methods on the same origins; None where there is none yet.

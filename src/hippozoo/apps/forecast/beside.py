@@ -12,7 +12,7 @@ import numpy as np
 
 from hippozoo.apps.forecast.grid import Grid
 from hippozoo.apps.forecast.holiday import check_country, holidays_in
-from hippozoo.apps.forecast.written_times import write_dates, write_numbers
+from hippozoo.apps.forecast.times import write_dates, write_numbers
 from hippozoo.tables import Place, Rows, TableError, Trouble
 
 __all__ = ["Beside", "InputNames", "join_rows"]

@@ -122,9 +122,9 @@ def forecast(
     use_one_thread()
     from hippozoo.apps.forecast.backtest import COVERAGES
     from hippozoo.apps.forecast.beside import InputNames
+    from hippozoo.apps.forecast.files import is_file, run_forecast
     from hippozoo.apps.forecast.learner import Choices
-    from hippozoo.apps.forecast.run import Reading
-    from hippozoo.apps.forecast.write import is_file, run_forecast
+    from hippozoo.apps.forecast.reading import Reading
     from hippozoo.tables import list_reasons
 
     if open_page:
@@ -144,47 +144,29 @@ def forecast(
     if future is not None and not known:
         raise UsageError(f"--future {future} holds inputs, and none is named; name them with --known.")
     inputs = InputNames(tuple(known or ()), tuple(with_ or ()), country)
+    how: Any = "panel" if panel and not file.is_dir() else together
+    reading = Reading(tuple(column or ()), time, no_time, tuple(panel or ()), inputs.columns)
+    choices = Choices(
+        horizon,
+        _length(every),
+        None if season is None else tuple(season),
+        tuple(coverage) if coverage else COVERAGES,
+        lower,
+        upper,
+        how,
+        inputs,
+    )
     if file.is_dir():
         if future is not None or (panel and inputs):
             raise UsageError(
                 "a folder takes no --future, and with --panel no inputs; add the rows of the future to each table, or "
                 "forecast one file at a time."
             )
-        from hippozoo.apps.forecast.folder import Settings
-
-        settings = Settings(
-            tuple(column or ()),
-            time,
-            horizon,
-            _length(every),
-            None if season is None else tuple(season),
-            no_time,
-            tuple(coverage) if coverage else COVERAGES,
-            lower,
-            upper,
-            together,
-            inputs,
-        )
-        _forecast_folder(file, panel, settings, out, jobs, scheduler, open_page=open_page, as_json=as_json)
+        _forecast_folder(file, reading, choices, out, jobs, scheduler, open_page=open_page, as_json=as_json)
         return
     if scheduler is not None or jobs != 1:
         raise UsageError("--jobs and --scheduler are for a folder; one file is one stream.")
-    answer = run_forecast(
-        file,
-        Reading(tuple(column or ()), time, no_time, tuple(panel or ()), inputs.columns),
-        Choices(
-            horizon,
-            _length(every),
-            None if season is None else tuple(season),
-            tuple(coverage) if coverage else COVERAGES,
-            lower,
-            upper,
-            "panel" if panel else "joint" if together == "joint" else "independent",
-            inputs,
-        ),
-        out,
-        future,
-    )
+    answer = run_forecast(file, reading, choices, out, future)
     if time is None and answer["time"] is not None:
         complain(f"times from {answer['time']!r}; --no-time takes rows as even steps.")
     for note in answer["notes"]:
@@ -219,8 +201,8 @@ def _length(every: str | None) -> float | str | None:
 
 def _forecast_folder(
     folder: Path,
-    panel: list[str] | None,
-    settings: Any,
+    reading: Any,
+    choices: Any,
     out: Path,
     jobs: int,
     scheduler: str | None,
@@ -231,14 +213,15 @@ def _forecast_folder(
     """Many tables, or the series of a data set: a line for each table or for all series, then what failed."""
     from hippozoo.apps.forecast.folder import run_files, run_panel
 
+    panel = reading.panel
+    if len(panel) > 1:
+        raise UsageError("--panel: a folder takes one column of names; join them into one.")
+    if panel and open_page:
+        raise UsageError("--open: a data set of many series has no page; omit --open.")
     if panel:
-        if len(panel) > 1:
-            raise UsageError("--panel: a folder takes one column of names; join them into one.")
-        if open_page:
-            raise UsageError("--open: a data set of many series has no page; omit --open.")
-        answer = run_panel(folder, panel[0], settings, out, jobs, scheduler)
+        answer = run_panel(folder, panel[0], reading, choices, out, jobs, scheduler)
     else:
-        answer = run_files(folder, settings, out, jobs, scheduler)
+        answer = run_files(folder, reading, choices, out, jobs, scheduler)
     for note in answer.get("notes", ()):
         complain(f"{note}.")
     if as_json:
@@ -277,9 +260,8 @@ def _tell_forecast(answer: dict[str, Any]) -> None:
         held = [f"{band} {share:.1%}" for band, share in answer["coverage"][name].items() if share is not None]
         if held:
             told.append(f"bands held: {', '.join(held)}")
-        by = [f"{one} {share:.0%}" for one, share in list(answer["by"][name].items())[:3]]
-        if by:
-            told.append(f"forecast by {', '.join(by)}")
+        if made_of := answer["made_of"][name]:
+            told.append(f"made of {'; '.join(made_of[:2])}{'; …' if len(made_of) > 2 else ''}")
         for label, gain in answer["inputs"].get(name, {}).items():
             if gain["better_by"] is not None and (label != "all" or len(answer["inputs"][name]) > 2):
                 told.append(f"{'all inputs' if label == 'all' else label}: {gain['sentence']}")

@@ -1,4 +1,4 @@
-"""Forecasts as files: CSV, Parquet and JSON, all with the same columns."""
+"""Forecasts as files: CSV, Parquet and JSON, all with the same columns; or a folder with a page."""
 
 from __future__ import annotations
 
@@ -12,34 +12,73 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo._internal.extras import needs
-from hippozoo._internal.files import write_whole
-from hippozoo.apps.forecast.results import Findings, forecast_columns
-from hippozoo.apps.forecast.run import ForecastRun
+from hippozoo._internal.extras import is_installed, needs
+from hippozoo._internal.files import demand_folder, make_folder, write_whole
+from hippozoo.apps.forecast.learner import Choices
+from hippozoo.apps.forecast.page import write_page
+from hippozoo.apps.forecast.reading import Reading, learn_table, run_of_table
+from hippozoo.apps.forecast.run import ForecastRun, forecast_columns
 from hippozoo.ensemble.frames import Clock, table_clock, write_frame
 
-__all__ = ["ENDINGS", "forecast_frame", "forecast_records", "inert", "write_csv", "write_forecast"]
+__all__ = [
+    "forecast_frame", "forecast_records", "inert", "is_file", "run_forecast", "write_csv", "write_folder",
+    "write_forecast",
+]  # fmt: skip
 
-ENDINGS = (".csv", ".parquet", ".json")
+_ENDINGS = (".csv", ".parquet", ".json")
 # What a spreadsheet takes for the beginning of a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def write_csv(run: ForecastRun | Findings, path: Path) -> None:
-    r"""One line per column and step: time, mean and bands.
+def is_file(out: Path) -> bool:
+    """Whether the output is one file, by its ending, and not a folder.
 
     Examples
     --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from hippozoo.apps.forecast import forecast_table
-    >>> with TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "load.csv"
-    ...     _ = file.write_text("load\n" + "".join(f"{n % 7}\n" for n in range(200)))
-    ...     write_csv(forecast_table(file, horizon=3), Path(folder) / "forecast.csv")
-    ...     len((Path(folder) / "forecast.csv").read_text().splitlines())
-    4
+    >>> is_file(Path("next.parquet")), is_file(Path("forecast"))
+    (True, False)
     """
-    columns = forecast_columns(run if isinstance(run, Findings) else Findings(run))
+    return out.suffix.lower() in _ENDINGS and not out.is_dir()
+
+
+def run_forecast(
+    file: Path, reading: Reading, choices: Choices, out: Path, future: Path | None = None
+) -> dict[str, Any]:
+    """Learn a file, with progress on stderr, and write its forecast: one file, or a folder.
+
+    Returns the summary; ``forecast`` in it holds the rows of the table.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    demand_folder(out.parent if is_file(out) else out)  # before the work, and not after it
+    console = Console(stderr=True)
+    # Where nobody watches, a bar that vanishes leaves an empty line behind.
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"learning {file.name}", total=1.0)
+        learner, table = learn_table(
+            file, reading, choices, lambda done: bar.update(task, completed=done), future=future
+        )
+        run = run_of_table(learner, table, file.name)
+    if is_file(out):
+        make_folder(out.parent)
+        write_forecast(run, out)
+    else:
+        write_folder(run, out)
+    return run.summary | {"forecast": forecast_records(run)}
+
+
+def write_folder(run: ForecastRun, folder: Path) -> None:
+    """``forecast.csv`` and, with Bokeh, ``index.html``."""
+    make_folder(folder)
+    write_csv(run, folder / "forecast.csv")
+    if is_installed("bokeh"):
+        write_page(run, folder)
+
+
+def write_csv(run: ForecastRun, path: Path) -> None:
+    """One line per column and step: time, mean and bands."""
+    columns = forecast_columns(run)
     file = io.StringIO(newline="")
     writer = csv.writer(file)
     writer.writerow(columns)
@@ -47,31 +86,32 @@ def write_csv(run: ForecastRun | Findings, path: Path) -> None:
     write_whole(path, file.getvalue().encode())
 
 
-def write_forecast(found: Findings, path: Path) -> None:
+def write_forecast(run: ForecastRun, path: Path) -> None:
     """One file; its ending says which kind: .csv, .parquet or .json."""
     ending = path.suffix.lower()
     if ending == ".csv":
-        write_csv(found, path)
+        write_csv(run, path)
     elif ending == ".json":
-        write_whole(path, (json.dumps(forecast_records(found), indent=1, ensure_ascii=False) + "\n").encode())
+        write_whole(path, (json.dumps(forecast_records(run), indent=1, ensure_ascii=False) + "\n").encode())
     elif ending == ".parquet":
         parquet = needs("pyarrow.parquet", extra="data", feature="--out with .parquet")
-        run, content = found.run, io.BytesIO()
+        content = io.BytesIO()
         clock = table_clock(
             run.learner.grid.dates, run.time, run.learner.rows, run.learner.grid.last_offset is not None
         )
-        parquet.write_table(forecast_frame(found, replace(clock, library="pyarrow")), content)
+        parquet.write_table(forecast_frame(run, replace(clock, library="pyarrow")), content)
         write_whole(path, content.getvalue())
     else:
-        raise ValueError(f"{path}: forecasts are written as {', '.join(ENDINGS)}, or into a folder; change the ending.")
+        raise ValueError(
+            f"{path}: forecasts are written as {', '.join(_ENDINGS)}, or into a folder; change the ending."
+        )
 
 
 def forecast_frame(
-    found: Findings, clock: Clock, series: Mapping[str, Sequence[Any]] | None = None, quantiles: Sequence[float] = ()
+    run: ForecastRun, clock: Clock, series: Mapping[str, Sequence[Any]] | None = None, quantiles: Sequence[float] = ()
 ) -> Any:
     """The forecast as a frame, with times as the clock has them; a long table keeps its columns of names."""
-    run = found.run
-    columns, count = forecast_columns(found, quantiles), run.horizon
+    columns, count = forecast_columns(run, quantiles), run.horizon
     ahead, is_local = run.learner.grid.ahead(count)
     if is_local and clock.zone == "UTC" and run.learner.grid.last_offset is not None:
         ahead, is_local = ahead - run.learner.grid.last_offset, False
@@ -86,9 +126,9 @@ def forecast_frame(
     )
 
 
-def forecast_records(found: Findings) -> list[dict[str, Any]]:
+def forecast_records(run: ForecastRun) -> list[dict[str, Any]]:
     """One object per column and step; null where a number is unknown."""
-    columns = forecast_columns(found)
+    columns = forecast_columns(run)
     return [_record(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
 

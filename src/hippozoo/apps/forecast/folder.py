@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -23,12 +22,10 @@ import numpy as np
 from hippozoo._internal.arguments import shorten
 from hippozoo._internal.extras import is_installed, needs
 from hippozoo._internal.files import demand_folder, make_folder, write_whole
-from hippozoo.apps.forecast.backtest import COVERAGES
-from hippozoo.apps.forecast.beside import InputNames
-from hippozoo.apps.forecast.files import inert, write_csv
-from hippozoo.apps.forecast.page import write_page
-from hippozoo.apps.forecast.results import Findings, forecast_columns
-from hippozoo.apps.forecast.run import forecast_table
+from hippozoo.apps.forecast.files import inert, write_folder
+from hippozoo.apps.forecast.learner import Choices
+from hippozoo.apps.forecast.reading import Reading, learn_table, run_of_table
+from hippozoo.apps.forecast.run import ForecastRun, forecast_columns
 from hippozoo.apps.pages.page import Page
 from hippozoo.apps.pages.text import shown
 from hippozoo.scale.folder import Part, open_folder
@@ -36,47 +33,15 @@ from hippozoo.scale.reading import SeriesRows, TableLayout
 from hippozoo.scale.whole_series import whole_rows
 from hippozoo.tables import TableError, word
 
-__all__ = ["Settings", "run_files", "run_panel"]
+__all__ = ["run_files", "run_panel"]
 
 _ENDINGS = (".csv", ".tsv", ".csv.gz", ".parquet", ".pq")
 _PART_BYTES = 4 * 2**20  # small parts: a second of forecasts is worth more than a second of reading
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What holds for every series; as of `forecast_table`."""
-
-    columns: tuple[str, ...] = ()
-    time: str | None = None
-    horizon: int | str | None = None
-    every: float | str | None = None
-    season: tuple[int, ...] | None = None
-    rows_are_steps: bool = False
-    coverages: tuple[float, ...] = COVERAGES
-    lower: float | None = None
-    upper: float | None = None
-    together: str = "independent"
-    inputs: InputNames = field(default_factory=InputNames)
-
-    def run(self, path: Path) -> Any:
-        """Learn one table."""
-        return forecast_table(
-            path,
-            self.columns,
-            self.time,
-            self.horizon,
-            self.every,
-            self.season,
-            rows_are_steps=self.rows_are_steps,
-            coverages=self.coverages,
-            lower=self.lower,
-            upper=self.upper,
-            together="joint" if self.together == "joint" else "independent",
-            inputs=self.inputs,
-        )
-
-
-def run_files(folder: Path, settings: Settings, out: Path, jobs: int, scheduler: str | None) -> dict[str, Any]:
+def run_files(
+    folder: Path, reading: Reading, choices: Choices, out: Path, jobs: int, scheduler: str | None
+) -> dict[str, Any]:
     """Forecast every table of a folder as ``hippozoo forecast FILE`` does, each into a folder of its own.
 
     ``summary.csv`` has one line per column, ``index.html`` leads to the pages. A file that cannot be forecast is
@@ -88,7 +53,9 @@ def run_files(folder: Path, settings: Settings, out: Path, jobs: int, scheduler:
     demand_folder(out)
     names = _names(files)
     place = out.absolute()
-    items = [(str(path.absolute()), str(place / name), settings) for path, name in zip(files, names, strict=True)]
+    items = [
+        (str(path.absolute()), str(place / name), reading, choices) for path, name in zip(files, names, strict=True)
+    ]
     found: dict[int, dict[str, Any]] = {}
     failed: dict[str, str] = {}
     for number, outcome in _each(forecast_file, items, [1] * len(items), f"forecasting {folder.name}", jobs, scheduler):
@@ -99,13 +66,13 @@ def run_files(folder: Path, settings: Settings, out: Path, jobs: int, scheduler:
     make_folder(out)
     tables = [{"file": files[at].name, "folder": names[at], **found[at]} for at in sorted(found)]
     rows = [row for table in tables for row in _summary_rows(table)]
-    _write_summary(rows, out / "summary.csv", settings.coverages)
+    _write_summary(rows, out / "summary.csv", choices.coverages)
     _write_index(folder.name, rows, failed, out / "index.html")
     return {"tables": tables, "failed": dict(sorted(failed.items())), "columns": len(rows)}
 
 
 def run_panel(
-    folder: Path, series: str, settings: Settings, out: Path, jobs: int, scheduler: str | None
+    folder: Path, series: str, reading: Reading, choices: Choices, out: Path, jobs: int, scheduler: str | None
 ) -> dict[str, Any]:
     """Forecast every series of a Parquet data set, each by itself, and write Parquet.
 
@@ -118,7 +85,7 @@ def run_panel(
         if any(path.name.lower().endswith(_ENDINGS[:3]) for path in folder.iterdir() if path.is_file()):
             raise TableError(f"{error} --panel reads Parquet; leave it out for a folder of CSV files.") from None
         raise
-    reading = _reading(found.meta, series, settings)
+    layout = _layout(found.meta, series, reading)
     demand_folder(out)
     parts = found.parts(series, _PART_BYTES, at_any_cost=True) or []
     read = sum(part.rows for part in parts) / found.rows
@@ -132,7 +99,7 @@ def run_panel(
         for old in made.glob("part-*.parquet"):
             old.unlink()
     place = str(out.absolute())
-    items = [(part, reading, settings, place) for part in parts]
+    items = [(part, layout, choices, place) for part in parts]
     rows = [part.rows for part in parts]
     counted, failed, reasons, lost = 0, 0, {}, list[str]()
     for number, outcome in _each(forecast_part, items, rows, f"forecasting {folder.name}", jobs, scheduler):
@@ -147,8 +114,8 @@ def run_panel(
     answer |= {
         "notes": ([note] if note else []) + lost,
         "lost_parts": len(lost),
-        "column": reading.columns[0],
-        "time": reading.time,
+        "column": layout.columns[0],
+        "time": layout.time,
     }
     write_whole(out / "summary.json", (json.dumps(answer, indent=1, ensure_ascii=False) + "\n").encode())
     return answer
@@ -257,15 +224,17 @@ def _caught(work: Callable[[Any], Any], item: Any) -> Any:
 # -- one file -------------------------------------------------------------------------------------------------------
 
 
-def forecast_file(item: tuple[str, str, Settings]) -> dict[str, Any]:
+def forecast_file(item: tuple[str, str, Reading, Choices]) -> dict[str, Any]:
     """Forecast one table into its folder; give its summary."""
-    path, out, settings = item
-    found = Findings(settings.run(Path(path)))
-    folder = make_folder(out)
-    write_csv(found, folder / "forecast.csv")
-    if is_installed("bokeh"):
-        write_page(found, folder)
-    return found.summary
+    path, out, reading, choices = item
+    run = _run(Path(path), reading, choices)
+    write_folder(run, Path(out))
+    return run.summary
+
+
+def _run(path: Path, reading: Reading, choices: Choices) -> ForecastRun:
+    learner, table = learn_table(path, reading, choices)
+    return run_of_table(learner, table, path.name)
 
 
 def _names(files: Sequence[Path]) -> list[str]:
@@ -330,15 +299,15 @@ def _short(value: float | None) -> str:
 # -- one part of a panel --------------------------------------------------------------------------------------------
 
 
-def _reading(meta: Any, series: str, settings: Settings) -> TableLayout:
+def _layout(meta: Any, series: str, asked: Reading) -> TableLayout:
     """Which columns of the data set say what; as for a file, dates are times unless --no-time says otherwise."""
     pandas = needs("pandas", extra="dask", feature="forecast --panel")
 
-    time = settings.time
-    if time is None and not settings.rows_are_steps:
+    time = asked.time
+    if time is None and not asked.rows_are_steps:
         dates = [str(n) for n in meta.columns if pandas.api.types.is_datetime64_any_dtype(meta[n].dtype)]
         time = dates[0] if len(dates) == 1 else None
-    reading = TableLayout.of_frame(meta, series, settings.columns[0] if settings.columns else None, time)
+    reading = TableLayout.of_frame(meta, series, asked.columns[0] if asked.columns else None, time)
     if len(reading.columns) != 1:
         raise TableError(
             f"there are {len(reading.columns)} columns of numbers beside {series!r}: "
@@ -347,13 +316,13 @@ def _reading(meta: Any, series: str, settings: Settings) -> TableLayout:
     return reading
 
 
-def forecast_part(item: tuple[Part, TableLayout, Settings, str]) -> dict[str, Any]:
+def forecast_part(item: tuple[Part, TableLayout, Choices, str]) -> dict[str, Any]:
     """Forecast the series of one part and write them."""
     pandas = needs("pandas", extra="dask", feature="forecast --panel")
 
-    part, reading, settings, out = item
+    part, reading, choices, out = item
     (column,) = reading.columns
-    chosen = replace(settings, columns=(column,), time=reading.time, rows_are_steps=reading.time is None)
+    one = Reading((column,), reading.time, reading.time is None)
     tables: list[Any] = []
     told: list[dict[str, Any]] = []
     reasons: dict[str, str] = {}
@@ -362,7 +331,7 @@ def forecast_part(item: tuple[Part, TableLayout, Settings, str]) -> dict[str, An
         for series in whole_rows(part.frames(reading.wanted), reading, ordered=part.is_ordered()):
             try:
                 _write_series(series, reading, file)
-                found = Findings(chosen.run(file))
+                found = _run(file, one, choices)
             except ValueError as error:
                 why = str(error).replace(f"{file}: ", "").replace(str(file), shorten(series.name))
                 reasons[str(series.name)] = why
@@ -389,15 +358,15 @@ def _write_series(series: SeriesRows, reading: TableLayout, file: Path) -> None:
     frame.to_parquet(file, index=False)
 
 
-def _forecast_rows(found: Findings, id: str, name: Any) -> Any:
+def _forecast_rows(found: ForecastRun, id: str, name: Any) -> Any:
     pandas = needs("pandas", extra="dask", feature="forecast --panel")
 
     columns = forecast_columns(found)
     columns.pop("column")
-    return pandas.DataFrame({id: [name] * found.run.horizon, **columns})
+    return pandas.DataFrame({id: [name] * found.horizon, **columns})
 
 
-def _told(found: Findings, id: str, name: Any) -> dict[str, Any]:
+def _told(found: ForecastRun, id: str, name: Any) -> dict[str, Any]:
     summary = found.summary
     (row,) = _summary_rows({"file": "", "folder": "", **summary})
     kept = {key: value for key, value in row.items() if key not in ("file", "folder", "column")}

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from hippozoo._internal.arguments import positive_number
-from hippozoo.apps.forecast.durations import parse_duration, say_duration
-from hippozoo.apps.forecast.months import Months, months_for
-from hippozoo.apps.forecast.weekdays import Days, Weekdays, days_for, weekdays_for
-from hippozoo.apps.forecast.written_times import write_dates, write_numbers
+from hippozoo.apps.forecast.calendar import Months, Weekdays, months_for, weekdays_for
+from hippozoo.apps.forecast.times import parse_duration, say_duration, write_dates, write_numbers
 from hippozoo.tables import Place, Rows, TableError, Trouble
 
 __all__ = ["Grid", "grid_for", "usual_periods"]
@@ -58,7 +56,7 @@ class Grid:
     step: float | None
     regular: bool = True
     dates: bool = False
-    calendar: Months | Weekdays | Days | None = None
+    calendar: Months | Weekdays | None = None
     source: str = "the table"
     start: float = math.nan
     last_time: float = math.nan
@@ -118,7 +116,7 @@ class Grid:
             return steps * self.calendar.each * _YEAR / 12
         if isinstance(self.calendar, Weekdays):
             return steps * _WEEK / len(self.calendar.days)
-        return steps * (self.step if self.calendar is None else self.calendar.each * _DAY)
+        return steps * self.step
 
     def steps_in(self, given: Any) -> float | None:
         """How many steps a length of time such as "2 days" has; None where the steps have no such length."""
@@ -220,7 +218,7 @@ def grid_for(first: Rows, every: float | int | None, dates: bool = False, source
     else:
         step = _short(float(np.median(apart)), 4 * float(np.spacing(np.abs(first.times).max())))
         local = _local(first)
-        if dates and (calendar := months_for(local) or weekdays_for(local) or days_for(local, first.offsets)):
+        if dates and (calendar := months_for(local) or weekdays_for(local, first.offsets)):
             return Grid(step, dates=dates, calendar=calendar, source=source)
     shares = apart / step
     whole = np.maximum(np.rint(shares), 1)

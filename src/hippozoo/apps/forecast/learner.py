@@ -12,8 +12,8 @@ import numpy as np
 from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.apps.forecast.backtest import COVERAGES, BackTest
 from hippozoo.apps.forecast.beside import BLOCK, Beside, InputNames
-from hippozoo.apps.forecast.durations import seconds_of
 from hippozoo.apps.forecast.grid import Grid, grid_for
+from hippozoo.apps.forecast.times import seconds_of
 from hippozoo.ensemble import EnsembleForecaster, EnsembleState, find_seasons, forecaster_for
 from hippozoo.ensemble.mixture import Rolled
 from hippozoo.tables import Rows

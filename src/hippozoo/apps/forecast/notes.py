@@ -20,6 +20,8 @@ _FEW = 4
 _JUDGED = WARM_UP + 1
 # Columns that a note names.
 _NAMED = 5
+# A last value so many usual errors from what was expected is odd; below this share of it the distance is rounding.
+_ODD, _ROUNDING = 10.0, 1e-6
 
 
 def notes_on(learner: Learner) -> Iterator[str]:
@@ -29,6 +31,7 @@ def notes_on(learner: Learner) -> Iterator[str]:
     yield from _shortened(choices.horizon, learner.horizon, steps, choices.inputs.known)
     yield from _one_map(choices.together)
     yield from _doubts(learner.grid, learner.rows)
+    yield from _odd_last_row(learner)
     yield from _too_long(seasons, steps)
     yield from _beyond(columns, learner.lowest, learner.highest, choices.lower, choices.upper)
     yield from _not_validated(until_validated(learner), len(columns))
@@ -111,6 +114,28 @@ def _doubts(grid: Grid, rows: int) -> Iterator[str]:
         yield (
             f"row {row} is {grid.longest_gap:,} steps after row {row - 1}, and the table has {rows:,} rows; are the "
             f"times of both right?"
+        )
+
+
+def _odd_last_row(learner: Learner) -> Iterator[str]:
+    """A last value far from what was expected: the hour, or the month, may not be over."""
+    odd = []
+    for name, (group, place) in zip(learner.columns, learner.by_column(), strict=True):
+        found = group.test.last_surprise(place)
+        if found is None:
+            continue
+        value, expected, usual = found
+        away = abs(value - expected)
+        if away > _ODD * usual and away > _ROUNDING * abs(expected):
+            size = f"{away / usual:,.0f} usual errors" if usual > 0 else "far"
+            odd.append(
+                f"{name!r}, {value:g}, is {size} {'below' if value < expected else 'above'} the {expected:.4g} expected"
+            )
+    if odd:
+        more = f", and so are {len(odd) - _NAMED} more columns" if len(odd) > _NAMED else ""
+        yield (
+            f"the last value of {', of '.join(odd[:_NAMED])}{more}; if that row is not complete, delete it, since the "
+            f"forecast starts there"
         )
 
 

@@ -48,11 +48,9 @@ const show = (number) => {
     page.model(SOURCES.errors).data = errors;
   }
   if (SOURCES.kernels) {
-    const shown = column.inputs.map(([label, , , kernel]) => [label, unpack(kernel)]).filter(([, one]) => one.length);
-    const kernels = { x: RUN.lags };
-    shown.forEach(([, one], place) => { kernels[`k${place}`] = one; });
-    page.model(SOURCES.kernels).data = kernels;
-    element("inputs").tHead.replaceChildren(row(["input", "back-test", "moves the forecast by"], "head"));
+    const kernels = column.inputs.map(([, , , kernel]) => unpack(kernel)).filter((one) => one.length);
+    kernels.forEach((one, place) => { page.model(SOURCES.kernels[place]).data = { x: RUN.lags, y: one }; });
+    element("inputs").tHead.replaceChildren(row(["input", "back-test", "moves by"], "head"));
     element("inputs").tBodies[0].replaceChildren(...column.inputs.map((one) => row(one.slice(0, 3))));
   }
   const head = ["time", "forecast", ...RUN.shares.flatMap((share) => [`${share} from`, `${share} to`])];
@@ -60,7 +58,7 @@ const show = (number) => {
   element("numbers").tBodies[0].replaceChildren(
     ...x.map((_, place) => row([when[place], ...ahead.map((one) => short(one[place]))])));
   for (const [id, text] of [["forecast", "Past and forecast of "], ["past", "Past forecasts and what came, of "],
-    ["errors", "Errors in the back-test of "], ["kernels", "Effects of the inputs on "]]) {
+    ["errors", "Errors in the back-test of "]]) {
     if (element(id)) element(id).setAttribute("aria-label", text + column.name + "; the numbers stand in a table");
   }
   if (element("column")) element("column").value = String(number);

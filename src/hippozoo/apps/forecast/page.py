@@ -8,10 +8,9 @@ from typing import Any
 
 from hippozoo._internal.extras import needs
 from hippozoo._internal.files import make_folder
-from hippozoo.apps.forecast.durations import say_duration
 from hippozoo.apps.forecast.page_data import methods_of, page_data
-from hippozoo.apps.forecast.results import Findings
 from hippozoo.apps.forecast.run import ForecastRun
+from hippozoo.apps.forecast.times import say_duration
 from hippozoo.apps.forecast.words import GLOSSARY
 from hippozoo.apps.pages import Page, colour, json_for_script, new_figure, shown
 from hippozoo.tables import list_reasons
@@ -22,18 +21,17 @@ __all__ = ["build_page", "heading", "write_page"]
 _SOLID = 5
 
 
-def write_page(run: ForecastRun | Findings, folder: Path) -> Path:
+def write_page(run: ForecastRun, folder: Path) -> Path:
     """``index.html``, with pictures to zoom into; needs the extra ``hippozoo[pages]``."""
     make_folder(folder)
-    return build_page(run if isinstance(run, Findings) else Findings(run), linked=True).write(folder / "index.html")
+    return build_page(run, linked=True).write(folder / "index.html")
 
 
-def build_page(found: Findings, *, linked: bool) -> Page:
+def build_page(run: ForecastRun, *, linked: bool) -> Page:
     """The page; `linked` if ``forecast.csv`` stands beside it."""
     needs("bokeh", extra="pages", feature="the page of a forecast")
-    run = found.run
     page = Page(heading(run))
-    page.add(_opening(found))
+    page.add(_opening(run))
     if len(run.columns) > 1:
         options = "".join(f'<option value="{c}">{shown(name)}</option>' for c, name in enumerate(run.columns))
         page.add(
@@ -41,21 +39,21 @@ def build_page(found: Findings, *, linked: bool) -> Page:
             'placeholder="part of its name"></label>'
             f'<label>Show<select id="column">{options}</select></label></div>'
         )
-        page.add(_verdict_table(found))
+        page.add(_verdict_table(run))
     page.add('<h2 class="name" id="name"></h2><p class="lead" id="verdict"></p>')
-    sources = _add_pictures(page, found)
+    sources = _add_pictures(page, run)
     page.add(
         '<details><summary>The forecast as a table</summary><div class="table">'
         '<button type="button" class="copy" data-table="numbers">Copy table</button>'
         '<div class="scroll" tabindex="0"><table id="numbers"><thead></thead><tbody></tbody></table></div></div>'
         "</details>"
     )
-    page.add(_told(found, linked=linked))
+    page.add(_told(run, linked=linked))
     terms = "".join(f"<dt>{shown(term)}</dt><dd>{shown(said)}</dd>" for term, said in GLOSSARY.items())
-    page.add(f"<h2>Ten words</h2><dl>{terms}</dl>")
+    page.add(f"<h2>Glossary</h2><dl>{terms}</dl>")
     page.add_style("dt{font-weight:600}dd{margin:0 0 .4rem}")
     script = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
-    page.add_script(f"const RUN = {json_for_script(page_data(found))}, SOURCES = {json_for_script(sources)};\n{script}")
+    page.add_script(f"const RUN = {json_for_script(page_data(run))}, SOURCES = {json_for_script(sources)};\n{script}")
     return page
 
 
@@ -74,9 +72,9 @@ def heading(run: ForecastRun) -> str:
     return f"{steps}, {spoken}"
 
 
-def _opening(found: Findings) -> str:
+def _opening(run: ForecastRun) -> str:
     """Of several columns: how many are better, and all of them together."""
-    judged = found.verdicts
+    judged = run.verdicts
     if len(judged) == 1:
         return ""
     kinds = Counter(one.kind for one in judged)
@@ -87,13 +85,13 @@ def _opening(found: Findings) -> str:
         "not judged": "not judged, for lack of rows",
     }
     parts = [f"{kinds[kind]} {text}" for kind, text in said.items() if kinds[kind]]
-    together = "" if found.pooled is None else f" All together: {found.pooled.sentence}."
+    together = "" if run.pooled is None else f" All together: {run.pooled.sentence}."
     return f'<p class="lead">Of {len(judged)} columns: {"; ".join(parts)}.{shown(together)}</p>'
 
 
-def _verdict_table(found: Findings) -> str:
+def _verdict_table(run: ForecastRun) -> str:
     """One row per column: verdict, error of the forecast and of the best rival, and what the bands held."""
-    run, summary = found.run, found.summary
+    summary = run.summary
     bands = [f"{share * 100:g}%" for share in run.coverages]
     head = ["column", "verdict", "mean absolute error", "of the best rival", *(f"inside {band}" for band in bands)]
     rows = []
@@ -120,9 +118,9 @@ def _verdict_table(found: Findings) -> str:
     )
 
 
-def _told(found: Findings, *, linked: bool) -> str:
+def _told(run: ForecastRun, *, linked: bool) -> str:
     """What was read, what was found on the way, and what was left out."""
-    run, grid, summary = found.run, found.run.learner.grid, found.summary
+    grid, summary = run.learner.grid, run.summary
     times = f" Times from {run.time}; a step is {summary['step']}." if run.time and summary["step"] else ""
     gaps = (
         f" {grid.gaps} gap{'s' if grid.gaps > 1 else ''} in the times, the first before {grid.first_gap}; the longest: "
@@ -131,15 +129,13 @@ def _told(found: Findings, *, linked: bool) -> str:
         else ""
     )
     seasons = (
-        f"Seasons: {' and '.join(f'{one:,} steps' for one in run.seasons)}. "
-        if run.seasons
-        else "No season was found. "
+        f"Seasons: {' and '.join(f'{one:,} steps' for one in run.seasons)}. " if run.seasons else "No season was run. "
     )
-    made = "one forecast" if found.origins == 1 else f"{found.origins:,} forecasts"
+    made = "one forecast" if run.origins == 1 else f"{run.origins:,} forecasts"
     tested = (
         f"Back-test: {made} on the way, each knowing only what had come before it, beside the simple ones from the "
         "same rows. ± is one standard error, which allows for forecasts that overlap."
-        if found.origins
+        if run.origins
         else "The table is too short for a back-test."
     )
     first = (
@@ -156,33 +152,32 @@ def _told(found: Findings, *, linked: bool) -> str:
     )
 
 
-def _add_pictures(page: Page, found: Findings) -> dict[str, str]:
+def _add_pictures(page: Page, run: ForecastRun) -> dict[str, str | list[str]]:
     """The pictures, empty: the page's script fills in the column that is chosen."""
-    sources = _add_forecast(page, found)
+    sources: dict[str, str | list[str]] = {**_add_forecast(page, run)}
     page.add('<p id="held"></p><p class="quiet" id="by"></p>')
-    if found.origins:
-        sources |= _add_past_forecasts(page, found)
-        sources |= _add_errors(page, found)
-    if found.lags:
-        sources |= _add_inputs(page, found)
+    if run.origins:
+        sources |= _add_past_forecasts(page, run)
+        sources |= _add_errors(page, run)
+    if run.lags:
+        sources |= _add_inputs(page, run)
     return sources
 
 
-def _figure(found: Findings, height: int = 340) -> Any:
-    run = found.run
+def _figure(run: ForecastRun, height: int = 340) -> Any:
     dates = run.learner.grid.dates
     label = "steps from the end of the table" if run.positions is None else (run.time or "time")
     return new_figure("" if dates else label, x_axis="datetime" if dates else "linear", height=height)
 
 
-def _add_forecast(page: Page, found: Findings) -> dict[str, str]:
+def _add_forecast(page: Page, run: ForecastRun) -> dict[str, str]:
     from bokeh.models import ColumnDataSource, HoverTool, Span
 
-    run, shares = found.run, found.run.coverages
+    shares = run.coverages
     past = ColumnDataSource({"x": [], "when": [], "y": []})
     ends = [f"{side}{number}" for number in range(len(shares)) for side in ("lower", "upper")]
     ahead = ColumnDataSource({name: [] for name in ("x", "when", "mean", *ends)})
-    figure = _figure(found)
+    figure = _figure(run)
     for number in reversed(range(len(shares))):
         figure.varea(
             "x",
@@ -210,12 +205,12 @@ def _add_forecast(page: Page, found: Findings) -> dict[str, str]:
     return {"past": str(past.id), "ahead": str(ahead.id)}
 
 
-def _add_past_forecasts(page: Page, found: Findings) -> dict[str, str]:
+def _add_past_forecasts(page: Page, run: ForecastRun) -> dict[str, str]:
     from bokeh.models import ColumnDataSource
 
     back, made = ColumnDataSource({"x": [], "y": []}), ColumnDataSource({"xs": [], "ys": []})
     starts = ColumnDataSource({"x": [], "y": []})
-    figure = _figure(found, height=260)
+    figure = _figure(run, height=260)
     figure.line("x", "y", source=back, line_color=colour("ink"), line_width=1.3)
     figure.multi_line("xs", "ys", source=made, line_color=colour("C1"), line_width=2.2, line_alpha=0.9)
     figure.scatter("x", "y", source=starts, size=5, line_color=colour("C1"), fill_color=colour("C1"))
@@ -229,14 +224,14 @@ def _add_past_forecasts(page: Page, found: Findings) -> dict[str, str]:
     return {"back": str(back.id), "made": str(made.id), "starts": str(starts.id)}
 
 
-def _add_errors(page: Page, found: Findings) -> dict[str, str]:
+def _add_errors(page: Page, run: ForecastRun) -> dict[str, str]:
     from bokeh.models import ColumnDataSource, HoverTool
 
-    methods = methods_of(found)
+    methods = methods_of(run)
     errors = ColumnDataSource({"x": [], **{f"m{number}": [] for number in range(len(methods))}})
     figure = new_figure("steps ahead", height=260)
     figure.y_range.start = 0
-    names = {"forecast": "forecast"} | found.rival_names
+    names = {"forecast": "forecast"} | run.rival_names
     for number, method in enumerate(methods):
         line = figure.line(
             "x",
@@ -256,37 +251,36 @@ def _add_errors(page: Page, found: Findings) -> dict[str, str]:
     return {"errors": str(errors.id)}
 
 
-def _add_inputs(page: Page, found: Findings) -> dict[str, str]:
-    """What each input buys, and the shape of its effect."""
+def _add_inputs(page: Page, run: ForecastRun) -> dict[str, list[str]]:
+    """What each input buys, and the shape of its effect: a picture for each, since each has a unit of its own."""
     from bokeh.models import ColumnDataSource, HoverTool, Span
 
-    labels = found.run.learner.choices.inputs.labels
-    kernels = ColumnDataSource({"x": [], **{f"k{number}": [] for number in range(len(labels))}})
-    figure = new_figure("steps from the input to the value that is forecast", height=260)
-    for number, label in enumerate(labels):
-        line = figure.line(
-            "x",
-            f"k{number}",
-            source=kernels,
-            line_color=colour(f"C{number % 6}"),
-            line_width=2,
-            line_dash="solid" if number < _SOLID else "dashed",
-        )
-        figure.add_tools(HoverTool(renderers=[line], tooltips=[("steps", "@x"), (label, f"@k{number}")]))
-    figure.add_layout(Span(location=0, dimension="height", line_color="gray", line_dash="dotted"))
+    labels = run.learner.choices.inputs.labels
+    kernels: list[str] = []
     page.add("<h2>What the inputs buy</h2>")
     page.add(
         '<p class="quiet">Errors of the back-test, with the input and without it. The last column says by how much it '
         "moves the forecast, in the unit of the column.</p>"
         '<div class="scroll" tabindex="0"><table id="inputs"><thead></thead><tbody></tbody></table></div>'
     )
+    page.add_style("#inputs td{white-space:normal}")
     page.add(
         '<p class="quiet">When an input acts: what one unit of it adds to the forecast so many steps later. Left of '
         "the dotted line the input comes after the value.</p>"
     )
-    page.add(_keys([(f"C{number % 6}", label) for number, label in enumerate(labels)], solid=_SOLID))
-    page.add_picture(figure, "The effect of each input, by steps from it to the value that is forecast", name="kernels")
-    return {"kernels": str(kernels.id)}
+    for number, label in enumerate(labels):
+        last = number == len(labels) - 1
+        figure = new_figure("steps from the input to the value that is forecast" if last else "", height=200)
+        source = ColumnDataSource({"x": [], "y": []})
+        kernels.append(str(source.id))
+        line = figure.line("x", "y", source=source, line_color=colour(f"C{number % 6}"), line_width=2)
+        figure.add_tools(HoverTool(renderers=[line], tooltips=[("steps", "@x"), (label, "@y")], mode="vline"))
+        figure.add_layout(Span(location=0, dimension="height", line_color="gray", line_dash="dotted"))
+        page.add(_keys([(f"C{number % 6}", label)]))
+        page.add_picture(
+            figure, f"The effect of {label}, by steps from it to the value that is forecast", name=f"kernel{number}"
+        )
+    return {"kernels": kernels}
 
 
 def _keys(keys: list[tuple[str, str]], solid: int | None = None) -> str:

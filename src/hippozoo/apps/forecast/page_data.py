@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from hippozoo.apps.forecast.comparison import FORECAST
-from hippozoo.apps.forecast.results import Findings
-from hippozoo.apps.forecast.words import say_expert
-from hippozoo.apps.forecast.written_times import write_dates, write_numbers
+from hippozoo.apps.forecast.run import ForecastRun
+from hippozoo.apps.forecast.times import write_dates, write_numbers
 
 __all__ = ["methods_of", "page_data"]
 
@@ -23,22 +22,21 @@ _MANY = 8
 _AHEAD, _PAST, _ERRORS = 96, 120, 24
 
 
-def methods_of(found: Findings) -> list[str]:
+def methods_of(run: ForecastRun) -> list[str]:
     """The forecast and all rivals of any column."""
-    names = [name for one in found.comparisons if one is not None for name in one.errors]
+    names = [name for one in run.comparisons if one is not None for name in one.errors]
     return sorted(dict.fromkeys(names), key=lambda name: name != FORECAST)
 
 
-def page_data(found: Findings) -> dict[str, Any]:
+def page_data(run: ForecastRun) -> dict[str, Any]:
     """What the script of the page draws."""
-    run = found.run
     horizon, many = run.horizon, len(run.columns) > _MANY
     recent = len(run.recent)
     past = min(recent, max(_HORIZONS * horizon, _LEAST_PAST), _PAST if many else recent)
     leads = np.arange(horizon)
     if many and horizon > _AHEAD:
         leads = np.unique(np.linspace(0, horizon - 1, _AHEAD).round().astype(int))
-    numbers, words = _times(found)
+    numbers, words = _times(run)
     order = [*range(recent - past, recent), *(recent + leads).tolist()]
     middle = run.forecast.leads()
     mean = run.forecast.mean(middle)
@@ -46,9 +44,9 @@ def page_data(found: Findings) -> dict[str, Any]:
     at = np.unique(np.linspace(0, horizon - 1, min(horizon, _ERRORS if many else horizon)).round().astype(int))
     back = min(recent, (_FORECASTS + 1) * horizon)
     thin = max(1, math.ceil(back / _PAST)) if many else 1
-    methods, columns = methods_of(found), []
+    methods, columns = methods_of(run), []
     for c, (name, (group, place)) in enumerate(zip(run.columns, run.learner.by_column(), strict=True)):
-        verdict, by, comparison = found.verdicts[c], found.by[c], found.comparisons[c]
+        verdict, by, comparison = run.verdicts[c], run.by[c], run.comparisons[c]
         rows = [mean[c, leads], *(side[c, leads] for band in bands for side in band)]
         nothing = np.full(horizon, np.nan)
         errors = {} if comparison is None else comparison.by_lead
@@ -57,11 +55,11 @@ def page_data(found: Findings) -> dict[str, Any]:
                 "name": name,
                 "verdict": verdict.sentence,
                 "bands": _held(group.test.coverage(place)),
-                "by": _by(found, by),
+                "by": _by(run.made_of[c], len(by)),
                 "inputs": [
                     [label or "all inputs", gain.sentence, _text(gain.size), _packed(gain.kernel)]
-                    for label, gain in found.gains[c].items()
-                    if label or len(found.gains[c]) > 2
+                    for label, gain in run.gains[c].items()
+                    if label or len(run.gains[c]) > 2
                 ],
                 "past": _packed(run.recent[recent - past :, c]),
                 "ahead": [_packed(row) for row in rows],
@@ -82,14 +80,13 @@ def page_data(found: Findings) -> dict[str, Any]:
         "steps": (at + 1).tolist(),
         "back": [round(float(one), 6) for one in numbers[recent - back : recent]],
         "thin": thin,
-        "lags": found.lags,
+        "lags": run.lags,
         "columns": columns,
     }
 
 
-def _times(found: Findings) -> tuple[np.ndarray, list[str]]:
+def _times(run: ForecastRun) -> tuple[np.ndarray, list[str]]:
     """Of the recent steps and of those to come: numbers (dates in milliseconds), and words."""
-    run = found.run
     if run.positions is None:
         numbers = np.arange(1 - len(run.recent), run.horizon + 1).astype(float)
         return numbers, [f"{number:+.0f} steps" for number in numbers]
@@ -105,10 +102,9 @@ def _held(coverage: dict[str, float | None]) -> str:
     return f"Values inside the bands of past forecasts: {'; '.join(told)}." if told else ""
 
 
-def _by(found: Findings, by: dict[str, float]) -> str:
+def _by(told: list[str], count: int) -> str:
     """What it is made of, the largest shares first."""
-    told = [f"{say_expert(one, found.run.learner.grid)}: {share:.0%}" for one, share in by.items() if share >= 0.02]
-    more = "; and others with less" if len(by) > len(told) or len(told) > 4 else ""
+    more = "; and others with less" if count > len(told) or len(told) > 4 else ""
     return f"Made of {'; '.join(told[:4])}{more}." if told else ""
 
 

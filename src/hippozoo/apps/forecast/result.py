@@ -19,28 +19,20 @@ from hippozoo._internal.extras import is_installed
 from hippozoo.apps.forecast.backtest import COVERAGES, BackTest, Bands
 from hippozoo.apps.forecast.beside import Beside, InputNames
 from hippozoo.apps.forecast.bought import InputGain
+from hippozoo.apps.forecast.calendar import Months, Weekdays
 from hippozoo.apps.forecast.files import forecast_frame
 from hippozoo.apps.forecast.grid import Grid
 from hippozoo.apps.forecast.learner import Choices, Group, Learner, Together
-from hippozoo.apps.forecast.months import Months
-from hippozoo.apps.forecast.results import Findings, Verdicts
-from hippozoo.apps.forecast.run import (
-    ForecastRun,
-    Reading,
-    as_future,
-    future_of_table,
-    learn_table,
-    say_notes,
-)
-from hippozoo.apps.forecast.weekdays import Days, Weekdays
+from hippozoo.apps.forecast.reading import Reading, as_future, future_of_table, learn_table, say_notes
+from hippozoo.apps.forecast.run import ForecastRun, Verdicts
 from hippozoo.apps.pages.text import shown
 from hippozoo.ensemble.frames import Clock, FrameRows, is_frame, read_frame, table_clock
-from hippozoo.tables import Rows
+from hippozoo.tables import Rows, list_reasons
 
 __all__ = ["ForecastResult", "forecast"]
 
 for _class in (
-    BackTest, Bands, Beside, Choices, Clock, Days, Grid, Group, InputNames, Learner, Months, Reading, Rows, Weekdays,
+    BackTest, Bands, Beside, Choices, Clock, Grid, Group, InputNames, Learner, Months, Reading, Rows, Weekdays,
 ):  # fmt: skip
     checkpoint.register(_class, name=f"hippozoo.apps.forecast.{_class.__name__}")
 # Columns whose verdicts a notebook shows.
@@ -177,7 +169,7 @@ def forecast(
         "",
         found.time,
         dict(found.left_out),
-        [],
+        list(found.notes),
         tuple(map(float, quantiles)),
         dict(found.series),
     )
@@ -255,12 +247,12 @@ class ForecastResult:
     @cached_property
     def run(self) -> ForecastRun:
         """Everything that was found out about the table."""
-        return ForecastRun.of(self.learner.finish(), self.name, self.time, self.left_out, self.notes)
+        return self._run_of(self.learner)
 
-    @cached_property
-    def findings(self) -> Findings:
-        """Verdicts, errors and notes, each worked out once."""
-        return Findings(self.run)
+    def _run_of(self, learner: Learner) -> ForecastRun:
+        return ForecastRun(
+            learner=learner.finish(), name=self.name, time=self.time, left_out=self.left_out, said=self.notes
+        )
 
     @cached_property
     def frame(self) -> Any:
@@ -270,27 +262,38 @@ class ForecastResult:
         and so on for each coverage, ``quantile_90`` and so on for each quantile; and ``simple`` where a simple forecast
         did better in the back-test of some column.
         """
-        return forecast_frame(self.findings, self.clock, self.series, self.quantiles)
+        return forecast_frame(self.run, self.clock, self.series, self.quantiles)
 
     @cached_property
     def verdict(self) -> Verdicts:
         """How good the forecast of each column is, beside simple ones; ``verdict.pooled`` of all together."""
-        found = dict(zip(self.run.columns, self.findings.verdicts, strict=True))
-        return Verdicts(found, self.findings.pooled)
+        found = dict(zip(self.run.columns, self.run.verdicts, strict=True))
+        return Verdicts(found, self.run.pooled)
 
     @cached_property
     def inputs(self) -> dict[str, dict[str, InputGain]]:
         """For each column what its inputs buy: all of them under ``""``, and each by its name with its kernel."""
-        return dict(zip(self.run.columns, self.findings.gains, strict=True))
+        return dict(zip(self.run.columns, self.run.gains, strict=True))
 
     @property
     def summary(self) -> dict[str, Any]:
         """All of it in numbers: errors, coverage, seasons, notes, what the forecast is made of."""
-        return self.findings.summary
+        return self.run.summary
 
     def __repr__(self) -> str:
+        return "\n".join([self._heading, repr(self.verdict), *self._said])
+
+    @property
+    def _heading(self) -> str:
+        columns, steps = len(self.run.columns), self.run.horizon
         named = f"{self.name}: " if self.name else ""
-        return f"{named}{self.run.horizon} steps of {len(self.run.columns)} column(s)\n{self.verdict!r}"
+        return f"{named}{steps} step{'s' * (steps > 1)} of {columns} column{'s' * (columns > 1)}"
+
+    @property
+    def _said(self) -> list[str]:
+        """Notes, and the columns that were left out."""
+        out = [f"left out: {list_reasons(self.left_out)}"] if self.left_out else []
+        return [*(f"note: {one}" for one in self.run.notes), *out]
 
     def _repr_html_(self) -> str:
         """For notebooks: verdicts, a picture, and the forecast."""
@@ -299,6 +302,7 @@ class ForecastResult:
             lines = [*lines[:_SHOWN], f"… and {len(lines) - _SHOWN} more columns"]
         if self.verdict.pooled is not None:
             lines.append(f"<b>all together</b>: {shown(self.verdict.pooled.sentence)}")
+        lines += map(shown, self._said)
         picture = ""
         if is_installed("matplotlib"):
             content = io.BytesIO()
@@ -334,7 +338,7 @@ class ForecastResult:
         """Write an interactive page, one file that opens from disk; needs the extra ``hippozoo[pages]``."""
         from hippozoo.apps.forecast.page import build_page
 
-        return build_page(self.findings, linked=False).write(Path(path))
+        return build_page(self.run, linked=False).write(Path(path))
 
     # -- going on ---------------------------------------------------------------------------------------------------
 
@@ -362,9 +366,9 @@ class ForecastResult:
         if future is not None:
             learner.add_future(_future(future, self.reading, inputs, len(learner.columns)))
         clock = self.clock.after(learner.rows - self.learner.rows) if self.clock.kind == "rows" else self.clock
-        run = ForecastRun.of(learner.finish(), self.name, self.time, self.left_out, self.notes)
+        run = self._run_of(learner)
         self.learner, self.clock = learner, clock
-        for stale in ("findings", "frame", "verdict", "inputs"):
+        for stale in ("frame", "verdict", "inputs"):
             self.__dict__.pop(stale, None)
         self.__dict__["run"] = run
         return self
@@ -420,7 +424,8 @@ class ForecastResult:
         if (rows.times is None) != (self.learner.grid.step is None):
             raise ValueError("the first rows had times and these have none, or the other way round; pass rows alike.")
         if rows.times is not None and rows.times[0] <= last:
-            began, seen = self.clock.times(np.array([rows.times[0], last]), is_local=False)
+            moments = self.clock.times(np.array([rows.times[0], last]), is_local=False)
+            began, seen = (str(one).replace("T", " ").removesuffix(".000000") for one in moments)
             raise ValueError(f"the rows begin at {began}, and rows until {seen} were seen; pass the rows after that.")
         return Rows(self.learner.rows + 1, rows.times, rows.values, rows.offsets)
 

@@ -1,23 +1,63 @@
-"""Learn a table in one pass and forecast what comes next."""
+"""Everything that was found out about a table: forecasts, verdicts, errors and notes, each worked out once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import cast
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from hippozoo.apps.forecast.backtest import COVERAGES
-from hippozoo.apps.forecast.beside import InputNames, join_rows
-from hippozoo.apps.forecast.durations import say_last
-from hippozoo.apps.forecast.learner import Choices, Learner, Together
+from hippozoo.apps.forecast.backtest import season_rival
+from hippozoo.apps.forecast.bought import InputGain, gains_of
+from hippozoo.apps.forecast.comparison import Comparison, pool
+from hippozoo.apps.forecast.learner import Learner
 from hippozoo.apps.forecast.notes import notes_on, too_few, until_validated
 from hippozoo.apps.forecast.table_forecast import TableForecast
-from hippozoo.tables import CHUNK_ROWS, Place, Rows, Table, TableError, Trouble, read_panel, read_table, reason, word
+from hippozoo.apps.forecast.times import say_last
+from hippozoo.apps.forecast.verdict import Verdict, judge
+from hippozoo.apps.forecast.words import say_expert
+from hippozoo.tables import Place, TableError, Trouble
 
-__all__ = ["ForecastRun", "forecast_table"]
+__all__ = ["ForecastRun", "Verdicts", "forecast_columns"]
+
+# A smaller share of an error is none; a smaller share of a forecast is not said.
+_NOTHING, _SAID = 0.005, 0.02
+_SIMPLE = {
+    "last value": "the last value",
+    "mean": "the mean",
+    "drift": "the drift",
+    "damped trend": "the damped trend",
+}
+
+
+class Verdicts(Mapping[str, Verdict]):
+    """The verdict on each column, by its name; `pooled` is that on all of them together.
+
+    Examples
+    --------
+    >>> print(Verdicts({"load": Verdict("better", "better than last week by 31 % ± 4")}))
+    load: better than last week by 31 % ± 4
+    """
+
+    def __init__(self, found: Mapping[str, Verdict], pooled: Verdict | None = None) -> None:
+        self._found, self.pooled = dict(found), pooled
+
+    def __getitem__(self, column: str) -> Verdict:
+        return self._found[column]
+
+    def __iter__(self) -> Any:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __repr__(self) -> str:
+        lines = [f"{name}: {one.sentence}" for name, one in self._found.items()]
+        if self.pooled is not None:
+            lines.append(f"all {len(self)} columns together: {self.pooled.sentence}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -27,51 +67,41 @@ class ForecastRun:
     Parameters
     ----------
     learner
-        What was learnt.
-    forecast
-        What comes next.
+        What was learnt, its last step included; refused where that is nothing.
     name
         What the table is called.
-    left_out
-        The columns that nobody named and that hold no numbers, and why.
     time
         The column of times; None if rows are steps.
-    until_validated
-        How many more rows each column needs until its bands are measured, of those that need some.
-    notes
-        What was skipped, and what looks wrong.
+    left_out
+        The columns that nobody named and that hold no numbers, and why.
+    said
+        What the reader has to say of the table.
     """
 
     learner: Learner
-    forecast: TableForecast
     name: str
-    left_out: Mapping[str, str]
     time: str | None
-    until_validated: Mapping[str, int]
-    notes: tuple[str, ...]
+    left_out: Mapping[str, str]
+    said: Sequence[str] = ()
 
-    @classmethod
-    def of(
-        cls, learner: Learner, name: str, time: str | None, left_out: Mapping[str, str], notes: Sequence[str] = ()
-    ) -> ForecastRun:
-        """The run of a learner that has learnt all; refuses what could not be learnt."""
+    def __post_init__(self) -> None:
+        learner = self.learner
         begun = [bool(group.state.begun[place]) for group, place in learner.by_column()]
-        if not all(begun):
-            empty = ", ".join(repr(one) for one, some in zip(learner.columns, begun, strict=True) if not some)
-            said = f"column {empty} contains no number; omit it"
-            raise TableError(Trouble("unusable", Place(learner.source), said))
+        empty = ", ".join(repr(one) for one, some in zip(learner.columns, begun, strict=True) if not some)
+        if empty:
+            raise TableError(Trouble("unusable", Place(learner.source), f"column {empty} contains no number; omit it"))
         if not learner.learnt:
-            said = too_few(round(learner.groups[0].state.time), learner.horizon)
-            raise TableError(Trouble("unusable", Place(learner.source), said))
-        return cls(
-            learner=learner,
-            forecast=TableForecast.of(learner),
-            name=name,
-            left_out=dict(left_out),
-            time=time,
-            until_validated=until_validated(learner),
-            notes=(*notes, *notes_on(learner)),
-        )
+            raise TableError(Trouble("unusable", Place(learner.source), too_few(self.steps, learner.horizon)))
+
+    @cached_property
+    def forecast(self) -> TableForecast:
+        """What comes next."""
+        return TableForecast.of(self.learner)
+
+    @cached_property
+    def until_validated(self) -> dict[str, int]:
+        """How many more rows each column needs until its bands are measured, of those that need some."""
+        return until_validated(self.learner)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -131,189 +161,155 @@ class ForecastRun:
         """How many more rows are needed until all bands are measured; 0 if they are."""
         return max(self.until_validated.values(), default=0)
 
+    @cached_property
+    def comparisons(self) -> list[Comparison | None]:
+        """Errors of all methods on the same origins, for each column."""
+        return [group.test.compare(place) for group, place in self.learner.by_column()]
 
-def forecast_table(
-    path: str | Path,
-    columns: Sequence[str] = (),
-    time: str | None = None,
-    horizon: int | str | None = None,
-    every: float | int | str | None = None,
-    season: int | Sequence[int] | None = None,
-    chunk_rows: int = CHUNK_ROWS,
-    progress: Callable[[float], None] = lambda fraction: None,
-    *,
-    rows_are_steps: bool = False,
-    coverages: Sequence[float | int] = COVERAGES,
-    lower: float | int | None = None,
-    upper: float | int | None = None,
-    together: Together = "independent",
-    panel: Sequence[str] = (),
-    inputs: InputNames | None = None,
-    future: str | Path | None = None,
-) -> ForecastRun:
-    r"""Read, check and learn a table in one pass; forecast the `horizon` steps after its end.
+    @cached_property
+    def rival_names(self) -> dict[str, str]:
+        """What to call each simple forecast."""
+        seasons = zip(self.seasons, self.season_names, strict=True)
+        return _SIMPLE | {season_rival(one): name for one, name in seasons}
 
-    Parameters
-    ----------
-    path, columns, chunk_rows
-        As of `hippozoo.tables.read_table`.
-    time
-        The column of times; by default the column of dates, if there is one.
-    horizon
-        Steps to forecast, or a length of time such as ``"2 days"``; by default 96, or an eighth of the steps of a
-        shorter table, so that forecasts can be judged with an error bar.
-    every
-        The length of a step, in seconds (dates) or in the unit of the time column, or as ``"15 minutes"``; by default
-        the usual distance of two rows.
-    season
-        A period in steps, or several; by default those that `find_seasons` finds in the first chunk of each column. 1
-        for none.
-    progress
-        Called with the share of the file that was read.
-    rows_are_steps
-        Take the rows as even steps, also where a column holds dates.
-    coverages
-        The bands to give, as shares of values inside.
-    lower, upper
-        Bounds that no value can cross, such as 0 for counts.
-    together
-        ``"joint"``: forecast each column from the past of all; ``"independent"``: from its own; ``"panel"``: from its
-        own, by what all have taught: columns of one kind that differ in size.
-    panel
-        The columns that name the series of each row, in a table that stacks several; then each series is a column, and
-        `together` is ``"panel"``.
-    inputs
-        Columns that help and are not forecast.
-    future
-        A table of the inputs after the end of this one; by default its rows after the last value to forecast.
+    @cached_property
+    def by(self) -> list[dict[str, float]]:
+        """What the forecast of each column is made of, and the share of each, largest first."""
+        return list(self.forecast.by)
 
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "wave.csv"
-    ...     rows = "\n".join(str(np.sin(t / 4)) for t in range(800))
-    ...     _ = path.write_text("wave\n" + rows)
-    ...     run = forecast_table(path, horizon=12)
-    >>> bool(np.abs(run.forecast.samples()[0] - np.sin(np.arange(800, 812) / 4)).max() < 0.1)
-    True
+    @cached_property
+    def made_of(self) -> list[list[str]]:
+        """The same in words."""
+        grid = self.learner.grid
+        return [
+            [f"{say_expert(one, grid)}: {share:.0%}" for one, share in by.items() if share >= _SAID] for by in self.by
+        ]
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """One for each column."""
+        return [judge(one, self.rival_names, by) for one, by in zip(self.comparisons, self.by, strict=True)]
+
+    @cached_property
+    def pooled(self) -> Verdict | None:
+        """That on all columns together; None of one column, or where nothing can be pooled."""
+        found = pool(self.comparisons)
+        return None if found is None else judge(found, self.rival_names, {})
+
+    @cached_property
+    def origins(self) -> int:
+        """Forecasts that were judged, of the column with most of them."""
+        return max((one.origins for one in self.comparisons if one is not None), default=0)
+
+    @cached_property
+    def simple(self) -> dict[int, np.ndarray]:
+        """What the simple forecast gives, for columns in which it was the better one, by their places."""
+        found = {}
+        for place, (verdict, (group, channel)) in enumerate(zip(self.verdicts, self.learner.by_column(), strict=True)):
+            is_better = verdict.kind == "worse" or (verdict.better_by or 0.0) <= -_NOTHING
+            if verdict.rival is not None and is_better:
+                found[place] = group.simple(channel, verdict.rival)
+        return found
+
+    @cached_property
+    def gains(self) -> list[dict[str, InputGain]]:
+        """What inputs buy, for each column."""
+        return gains_of(self.learner)
+
+    @cached_property
+    def lags(self) -> list[int]:
+        """Steps from an input to what is forecast, over which the effect of inputs is drawn."""
+        lags = (gain.lags for gains in self.gains for gain in gains.values() if len(gain.lags))
+        return next(lags, np.empty(0, np.int64)).tolist()
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What was skipped, what looks wrong, and which rival could not be compared."""
+        missed: dict[str, str] = {}
+        for one in self.comparisons:
+            missed |= {} if one is None else {name: why for name, why in one.left_out.items() if name not in missed}
+        return [
+            *self.said,
+            *notes_on(self.learner),
+            *(f"{self.rival_names[one]} is not among the rivals: {why}" for one, why in missed.items()),
+        ]
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """All of it in numbers; None where a figure is unknown."""
+        grid = self.learner.grid
+        named = list(enumerate(self.columns))
+        places = self.learner.by_column()
+        longest = {"steps": grid.longest_gap, "before_row": grid.row_after_longest_gap}
+        # By column, because columns have units of their own.
+        return {
+            "rows": self.learner.rows,
+            "steps": self.steps,
+            "missing": self.learner.missing,
+            "gaps": grid.gaps,
+            "longest_gap": longest if grid.gaps else None,
+            "notes": self.notes,
+            "time": self.time,
+            "step": grid.describe_step(),
+            "left_out": dict(self.left_out),
+            "seasons": {name: list(places[c][0].test.seasons) for c, name in named},
+            "horizon": self.horizon,
+            "rows_until_validated": self.rows_until_validated,
+            "origins": self.origins,
+            "verdict": {name: asdict(self.verdicts[c]) for c, name in named},
+            "pooled_verdict": None if self.pooled is None else asdict(self.pooled),
+            "mean_absolute_error": {name: _errors(self.comparisons[c]) for c, name in named},
+            "coverage": {name: places[c][0].test.coverage(places[c][1]) for c, name in named},
+            "inputs": {
+                name: {
+                    label or "all": {
+                        "sentence": gain.sentence,
+                        "better_by": gain.better_by,
+                        "standard_error": gain.standard_error,
+                        "size": gain.size,
+                        "lags": gain.lags.tolist(),
+                        "kernel": gain.kernel.tolist(),
+                    }
+                    for label, gain in self.gains[c].items()
+                }
+                for c, name in named
+            }
+            if self.learner.choices.inputs
+            else {},
+            "made_of": {name: self.made_of[c] for c, name in named},
+            "by": {
+                name: {one: round(share, 4) for one, share in self.by[c].items() if share >= 0.005} for c, name in named
+            },
+        }
+
+
+def forecast_columns(run: ForecastRun, quantiles: Sequence[float] = ()) -> dict[str, Any]:
+    """The forecast as columns of equal length, one row per column and step: the same in every format.
+
+    ``column``, ``step``, ``time`` (with times), ``mean``, ``lower_80``, ``upper_80`` and so on for each coverage, and
+    ``quantile_90`` and so on for each quantile. ``simple`` is there where a simple forecast did better in the back-test
+    of some column, with its numbers for these columns.
     """
-    if rows_are_steps and time is not None:
-        raise ValueError(f"time={time!r} and rows_are_steps=True exclude each other; pass one of them.")
-    names = InputNames() if inputs is None else inputs
-    choices = Choices(horizon, every, season, coverages, lower, upper, "panel" if panel else together, names)
-    reading = Reading(tuple(columns), time, rows_are_steps, tuple(panel), names.columns, chunk_rows)
-    learner, table = learn_table(path, reading, choices, progress, future=future)
-    return run_of_table(learner, table, Path(path).name)
+    leads, count = run.forecast.leads(), run.horizon
+    columns: dict[str, Any] = {
+        "column": [name for name in run.columns for _ in range(count)],
+        "step": np.tile(np.arange(1, count + 1), len(run.columns)),
+    }
+    if run.times is not None:
+        columns["time"] = list(run.times) * len(run.columns)
+    columns["mean"] = run.forecast.mean(leads).ravel()
+    for share in run.coverages:
+        lower, upper = run.forecast.band(leads, share)
+        columns |= {f"lower_{share * 100:g}": lower.ravel(), f"upper_{share * 100:g}": upper.ravel()}
+    for share in quantiles:
+        columns[f"quantile_{share * 100:g}"] = run.forecast.quantile(leads, share).ravel()
+    if run.simple:
+        nothing = np.full(count, np.nan)
+        columns["simple"] = np.concatenate([run.simple.get(c, nothing) for c in range(len(run.columns))])
+    return columns
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How a file is read; see `forecast_table`."""
-
-    columns: tuple[str, ...] = ()
-    time: str | None = None
-    rows_are_steps: bool = False
-    panel: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ()
-    chunk_rows: int = CHUNK_ROWS
-
-    def open(self, path: str | Path) -> Table:
-        """The table; inputs stand after its columns in each row."""
-        find_time = not self.rows_are_steps
-        if self.panel:
-            column = self.columns[0] if self.columns else None
-            return read_panel(
-                path, self.panel, column, self.time, self.chunk_rows, find_time=find_time, inputs=self.inputs
-            )
-        if not self.inputs:
-            return read_table(path, self.columns, self.time, self.chunk_rows, find_time=find_time)
-        columns, left_out = self.columns, {}
-        if not columns:
-            looked = read_table(path, (), self.time, self.chunk_rows, find_time=find_time)
-            columns = tuple(name for name in looked.columns if name not in self.inputs)
-            left_out = {name: why for name, why in looked.left_out.items() if name not in self.inputs}
-            if not columns:
-                said = f"all its columns of numbers are inputs ({', '.join(self.inputs)}); leave one to forecast"
-                raise TableError(Trouble("unusable", Place(str(path)), said))
-        both = [name for name in columns if name in self.inputs]
-        if both:
-            raise ValueError(f"column {both[0]!r} is to be forecast and an input too; name it once.")
-        table = read_table(path, (*columns, *self.inputs), self.time, self.chunk_rows, find_time=find_time)
-        return replace(table, columns=tuple(columns), left_out=left_out)
-
-    def open_future(self, path: str | Path, known: Sequence[str]) -> Table:
-        """A table of the inputs alone."""
-        return read_table(path, known, self.time, self.chunk_rows, find_time=not self.rows_are_steps)
-
-
-def run_of_table(learner: Learner, table: Table, name: str) -> ForecastRun:
-    """The run of a table that was learnt."""
-    left_out, notes = say_notes(table)
-    return ForecastRun.of(learner.finish(), name, table.time, left_out, notes)
-
-
-def say_notes(table: Table) -> tuple[dict[str, str], list[str]]:
-    """Why columns are left out, and what the reader noted, in words."""
-    notes = [word(one._replace(place=one.place._replace(source=""))).removesuffix(".") for one in table.notes]
-    return {column: reason(why) for column, why in table.left_out.items()}, notes
-
-
-def learn_table(
-    path: str | Path,
-    reading: Reading,
-    choices: Choices,
-    progress: Callable[[float], None] = lambda fraction: None,
-    *,
-    future: str | Path | None = None,
-) -> tuple[Learner, Table]:
-    """The learner of a file, which more rows can join, and the table it was read from."""
-    table = reading.open(path)
-    ahead = None if future is None else future_of_table(future, reading, choices.inputs, len(table.columns))
-    if choices.every is not None and table.time is None:
-        raise ValueError(
-            f"every={choices.every} is a length of time, and the rows have no times; name their column with --time, or "
-            f"omit --every."
-        )
-    learner = None
-    for rows, done in _chunks(table, choices.inputs):
-        if learner is None:
-            learner = Learner.begin(table.columns, table.dates, str(path), choices, rows, ahead)
-        else:
-            learner.take_in(rows)
-        progress(min(done / max(table.size, 1), 1.0))
-    assert learner is not None  # an empty table is refused by the reader
-    if ahead is not None:
-        learner.add_future(ahead)
-    return learner, table
-
-
-def _chunks(table: Table, inputs: InputNames) -> Iterator[tuple[Rows, int]]:
-    """The rows; of a word among inputs it is said what to do."""
-    try:
-        yield from cast("Iterator[tuple[Rows, int]]", table.chunks)
-    except TableError as error:
-        trouble = error.trouble
-        if trouble is None or trouble.kind != "not a number" or trouble.place.column not in inputs.columns:
-            raise
-        advice = "an input is a column of numbers: write one column of 0 and 1 for each word"
-        raise TableError(trouble._replace(advice=advice)) from None
-
-
-def future_of_table(path: str | Path, reading: Reading, inputs: InputNames, targets: int) -> Rows:
-    """Rows of a table of inputs, with nothing in the columns to forecast."""
-    if not inputs.known:
-        raise ValueError(f"future={path} holds inputs, and none is named; name them with --known (known=).")
-    table = reading.open_future(path, inputs.known)
-    rows = [one for one, _ in _chunks(table, inputs)]
-    whole = rows[0]
-    for one in rows[1:]:
-        whole = join_rows(whole, one)
-    return as_future(whole, inputs, targets)
-
-
-def as_future(rows: Rows, inputs: InputNames, targets: int) -> Rows:
-    """Rows of known inputs, with nothing in all other columns."""
-    values = np.full((len(rows.values), targets + len(inputs.columns)), np.nan)
-    values[:, targets : targets + len(inputs.known)] = rows.values
-    return Rows(rows.first, rows.times, values, rows.offsets)
+def _errors(comparison: Comparison | None) -> dict[str, float | None]:
+    if comparison is None:
+        return {}
+    return {name: error if np.isfinite(error) else None for name, error in comparison.means().items()}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from hippozoo.apps.forecast.durations import say_last
 from hippozoo.apps.forecast.grid import Grid
+from hippozoo.apps.forecast.times import say_last
 
 __all__ = ["GLOSSARY", "say_expert"]
 

@@ -1,4 +1,4 @@
-"""Lengths of time as people say them: "one week", not 604800 seconds."""
+"""Times and lengths of time as text: "one week", not 604800 seconds."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
+
 from hippozoo._internal.arguments import shorten
 
-__all__ = ["parse_duration", "say_duration", "say_last", "seconds_of"]
+__all__ = ["parse_duration", "say_duration", "say_last", "seconds_of", "write_dates", "write_numbers"]
 
 _UNITS = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 _SHORT = {"w": "week", "d": "day", "h": "hour", "min": "minute", "s": "second", "sec": "second"}
@@ -92,3 +94,44 @@ def say_last(period: int, seconds: float | int | None) -> str:
             if abs(seconds - length) < 1e-9 * length:
                 return {"day": "yesterday", "week": "last week"}.get(name, f"the last {name}")
     return f"the last {period} steps"
+
+
+def write_dates(local: np.ndarray, offset: float | None) -> tuple[str, ...]:
+    """Dates as in ISO 8601, with a blank in the middle; microseconds where one of them needs them.
+
+    Parameters
+    ----------
+    local
+        Seconds since 1970, by the local clock.
+    offset
+        How many seconds that clock is ahead of UTC; None for times that name no zone.
+
+    Examples
+    --------
+    >>> write_dates(np.array([0.0, 3600.0]), None)
+    ('1970-01-01 00:00:00', '1970-01-01 01:00:00')
+    >>> write_dates(np.array([0.1, 1.0]), 7200.0)
+    ('1970-01-01 00:00:00.100000+02:00', '1970-01-01 00:00:01.000000+02:00')
+    """
+    micros = np.rint(local * 1e6).astype("int64")
+    texts = np.datetime_as_string(micros.astype("datetime64[us]"), unit="us" if (micros % 1_000_000).any() else "s")
+    return tuple(text.replace("T", " ") + _zone(offset) for text in texts.tolist())
+
+
+def _zone(offset: float | None) -> str:
+    if offset is None:
+        return ""
+    minutes, seconds = divmod(abs(round(offset)), 60)
+    text = f"{'-' if offset < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
+    return f"{text}:{seconds:02d}" if seconds else text
+
+
+def write_numbers(times: np.ndarray) -> tuple[str, ...]:
+    """Plain numbers: whole ones with all digits, others without the noise of the last.
+
+    Examples
+    --------
+    >>> write_numbers(np.array([1700000060000.0, 59.9 + 3 * 0.1]))
+    ('1700000060000', '60.2')
+    """
+    return tuple(str(int(time)) if time == int(time) else f"{time:.15g}" for time in times.tolist())

@@ -1,0 +1,186 @@
+"""Steps of the calendar, which no number of seconds measures: months, and days by the local clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Months", "Weekdays", "months_for", "weekdays_for"]
+
+_DAY = 86_400.0
+_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# So many days show that a day of the week is left out, and is not missing by chance.
+_SPAN = 14
+# The share of rows that follow on the row before; the others come after holidays and gaps.
+_FOLLOWING = 0.8
+
+
+@dataclass(frozen=True)
+class Months:
+    """Steps of so many calendar months, each at the same day and time of its month, or at its end where it is shorter.
+
+    Parameters
+    ----------
+    start
+        The month of step 0, in months since January 1970.
+    each
+        Months per step.
+    day
+        Day of the month, from 1.
+    clock
+        Seconds into the day.
+
+    Examples
+    --------
+    >>> month_ends = Months(start=0, each=1, day=31, clock=0.0)
+    >>> month_ends.time(np.arange(3)).astype("datetime64[s]").astype("datetime64[D]").astype(str).tolist()
+    ['1970-01-31', '1970-02-28', '1970-03-31']
+    """
+
+    start: int
+    each: int
+    day: int
+    clock: float
+
+    def step(self, times: np.ndarray) -> np.ndarray:
+        """The step in which each time lies."""
+        month, _, _ = _parts(times)
+        return (month - self.start) // self.each
+
+    def time(self, steps: np.ndarray) -> np.ndarray:
+        """The time of each step, in seconds since 1970."""
+        month = self.start + steps * self.each
+        day = np.minimum(self.day, _length(month)) - 1
+        return (_first_day(month) + day) * _DAY + self.clock
+
+    def __str__(self) -> str:
+        return {1: "one month", 3: "one quarter", 12: "one year"}.get(self.each, f"{self.each} months")
+
+
+def months_for(times: np.ndarray) -> Months | None:
+    """The calendar months on which all times lie, if they lie on such; quarters and years are months too.
+
+    Parameters
+    ----------
+    times
+        Local times, in seconds since 1970, rising.
+
+    Examples
+    --------
+    >>> quarters = np.array(["2024-01-15", "2024-04-15", "2024-07-15"], "datetime64[s]").astype(float)
+    >>> months_for(quarters).each
+    3
+    >>> months_for(quarters + np.array([0.0, 0.0, 86_400.0])) is None
+    True
+    """
+    month, day, clock = _parts(times)
+    ahead = np.diff(month)
+    if len(times) < 2 or (ahead < 1).any() or (clock != clock[0]).any():
+        return None
+    if (day != np.minimum(day.max(), _length(month))).any():
+        return None
+    return Months(int(month[0]), int(np.gcd.reduce(ahead)), int(day.max()), float(clock[0]))
+
+
+def _parts(times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Month since 1970, day of the month, and seconds into the day."""
+    days = np.floor(times / _DAY).astype("int64")
+    month = days.astype("datetime64[D]").astype("datetime64[M]").astype("int64")
+    return month, days - _first_day(month) + 1, times - days * _DAY
+
+
+def _first_day(month: np.ndarray) -> np.ndarray:
+    return np.asarray(month, "int64").astype("datetime64[M]").astype("datetime64[D]").astype("int64")
+
+
+def _length(month: np.ndarray) -> np.ndarray:
+    return _first_day(np.asarray(month) + 1) - _first_day(month)
+
+
+@dataclass(frozen=True)
+class Weekdays:
+    """One step for each day that falls on one of these days of the week, at the same time of day by the local clock.
+
+    Parameters
+    ----------
+    start
+        The day of step 0, in days since 1970.
+    days
+        Days of the week, Monday being 0, rising.
+    clock
+        Seconds into the day.
+
+    Examples
+    --------
+    From a Thursday on:
+
+    >>> business = Weekdays(start=0, days=(0, 1, 2, 3, 4), clock=0.0)
+    >>> business.time(np.arange(3)).astype("datetime64[s]").astype("datetime64[D]").astype(str).tolist()
+    ['1970-01-01', '1970-01-02', '1970-01-05']
+    >>> str(business)
+    'a day from Monday to Friday'
+    """
+
+    start: int
+    days: tuple[int, ...]
+    clock: float
+
+    def step(self, times: np.ndarray) -> np.ndarray:
+        """The step of each time; a day that is left out belongs to the one before it."""
+        return self._count(np.floor(times / _DAY).astype("int64")) - self._count(np.array([self.start]))
+
+    def time(self, steps: np.ndarray) -> np.ndarray:
+        """The time of each step, in seconds since 1970."""
+        week, place = np.divmod(steps + self._count(np.array([self.start])), len(self.days))
+        return (7 * week + np.array(self.days)[place] - 3) * _DAY + self.clock
+
+    def _count(self, day: np.ndarray) -> np.ndarray:
+        week, weekday = np.divmod(day + 3, 7)  # 1970 began on a Thursday
+        return week * len(self.days) + np.searchsorted(self.days, weekday, side="right") - 1
+
+    def __str__(self) -> str:
+        if len(self.days) in (1, 7):
+            return "one week" if len(self.days) == 1 else "one day"
+        first, last = self.days[0], self.days[-1]
+        if last - first == len(self.days) - 1 and len(self.days) > 2:
+            return f"a day from {_NAMES[first]} to {_NAMES[last]}"
+        return f"a {' or '.join(_NAMES[day] for day in self.days)}"
+
+
+def weekdays_for(times: np.ndarray, offsets: np.ndarray | None = None) -> Weekdays | None:
+    """The days of the week on which all times lie, if they leave others out; gaps and holidays are no matter.
+
+    Where times name their zone, days and weeks are days of the week too: summer time makes some of them shorter.
+
+    Parameters
+    ----------
+    times
+        Local times, in seconds since 1970, rising.
+    offsets
+        How many seconds they are ahead of UTC; None where nobody knows.
+
+    Examples
+    --------
+    >>> daily = 86_400.0 * np.arange(30)
+    >>> weekdays_for(daily) is None
+    True
+    >>> weekdays_for(daily[np.arange(30) % 7 < 5]).days  # from a Thursday to a Monday
+    (0, 3, 4, 5, 6)
+    >>> str(weekdays_for(daily, offsets=np.zeros(30)))
+    'one day'
+    """
+    day = np.floor(times / _DAY).astype("int64")
+    clock = times - day * _DAY
+    days = tuple(np.unique((day + 3) % 7).tolist())
+    whole = len(days) in (1, 7)
+    if whole and offsets is None:
+        return None
+    if not whole and (len(times) < 2 * len(days) or day[-1] - day[0] < _SPAN):
+        return None
+    found = Weekdays(int(day[0]), days, float(clock[0]))
+    ahead = np.diff(found.step(times))
+    follow = (ahead == 1).mean() if len(ahead) else 0.0
+    if (clock != clock[0]).any() or (ahead < 1).any() or follow < (0.5 if whole else _FOLLOWING):
+        return None
+    return found

@@ -1,0 +1,70 @@
+"""Samples that wait until their inputs are known as far ahead as the forecast from them reaches."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+__all__ = ["Waiting", "take_in", "up_to_now"]
+
+
+class Waiting(NamedTuple):
+    """Samples that are not taken in yet, NaN where missing, and which of them are to be learnt."""
+
+    values: Float[np.ndarray, "rows channels"]
+    learnt: Bool[np.ndarray, " rows"]
+
+    @classmethod
+    def none(cls, channels: int) -> Waiting:
+        """Nothing waits."""
+        return cls(np.empty((0, channels)), np.empty(0, bool))
+
+
+def take_in(
+    forecaster: Any,
+    state: Any,
+    waiting: Waiting,
+    values: Float[np.ndarray, "rows channels"],
+    known: Float[np.ndarray, "rows inputs"],
+    *,
+    learn: bool = True,
+) -> tuple[Any, Waiting]:
+    """The state after more samples with their inputs, and what waits then: the last ones, a horizon of them.
+
+    Examples
+    --------
+    >>> from hippozoo.ensemble import forecaster_for
+    >>> forecaster, price = forecaster_for(4, known=1), np.random.default_rng(0).normal(size=(304, 1))
+    >>> signal = 3.0 * price[:300]
+    >>> state, waiting = take_in(forecaster, forecaster.initial_state(1), Waiting.none(1), signal, price[:300])
+    >>> len(waiting.values), state.time
+    (4, 296.0)
+    >>> ahead = forecaster.forecast(up_to_now(forecaster, state, waiting, price[300:])).samples()
+    >>> bool(np.abs(ahead[0] - 3.0 * price[300:, 0]).max() < 1.0)
+    True
+    """
+    state = forecaster.tell(state, known=known)
+    whole = Waiting(
+        np.concatenate([waiting.values, values]), np.concatenate([waiting.learnt, np.full(len(values), learn)])
+    )
+    ready = max(len(whole.values) - forecaster.mixer.horizon, 0)
+    return _advance(forecaster, state, whole, ready), Waiting(whole.values[ready:], whole.learnt[ready:])
+
+
+def up_to_now(forecaster: Any, state: Any, waiting: Waiting, ahead: Float[np.ndarray, "steps inputs"]) -> Any:
+    """The state after all that waits, given the inputs of at least one horizon to come."""
+    return _advance(forecaster, forecaster.tell(state, known=ahead), waiting, len(waiting.values))
+
+
+def _advance(forecaster: Any, state: Any, waiting: Waiting, count: int) -> Any:
+    cuts = [0, *(np.flatnonzero(np.diff(waiting.learnt[:count])) + 1).tolist(), count]
+    for begin, end in pairwise(cuts):
+        if begin == end:
+            continue
+        values = waiting.values[begin:end, 0] if state.single else waiting.values[begin:end]
+        take = forecaster.learn if waiting.learnt[begin] else forecaster.follow
+        state = take(state, values, mask=~np.isnan(values))
+    return state
