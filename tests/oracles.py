@@ -311,10 +311,10 @@ def damped_trend(values, gain, trend_gain, damping, horizon):
 
 
 def expert_weights(mean_errors, late):
-    """(experts, leads) from mean absolute errors: the fourth power of one over the error, half of it over all leads."""
+    """(experts, leads) from mean absolute errors: the sixth power of one over the error, half of it over all leads."""
     average = mean_errors.mean(axis=1, keepdims=True)
     errors = 0.5 * (mean_errors + average) + late[:, None]
-    powers = (errors.min(axis=0) / errors) ** 4
+    powers = (errors.min(axis=0) / errors) ** 6
     return powers / powers.sum(axis=0)
 
 

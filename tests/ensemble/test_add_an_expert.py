@@ -40,7 +40,7 @@ def test_an_expert_that_the_page_adds_takes_weight(tmp_path: Path) -> None:
     (experts / "median_of_three.py").write_text(file)
     text = (experts / "__init__.py").read_text()
     text = re.sub(r"TABLE: tuple.*?\n\)\n", lambda _: table, text, count=1, flags=re.DOTALL)
-    text = text.replace("drift, mean, naive", "drift, mean, median_of_three, naive", 1)
+    text = text.replace("    mean,\n    naive,", "    mean,\n    median_of_three,\n    naive,", 1)
     (experts / "__init__.py").write_text(text)
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     ran = subprocess.run([sys.executable, "-c", RUN], env=environment, capture_output=True, text=True, check=False)

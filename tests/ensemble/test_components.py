@@ -130,7 +130,7 @@ def test_a_common_shock_changes_no_regret():
     assert_array_equal(state.regret, [1.0, 0.0])
 
 
-def test_weights_are_the_fourth_power_of_one_over_the_error(rng):
+def test_weights_are_the_sixth_power_of_one_over_the_error(rng):
     E, H = 4, 6
     errors = rng.uniform(0.5, 2.0, size=(H, E))
     leads, experts = np.zeros(H, scores.LEAD_SCORE), np.zeros(E, scores.EXPERT_SCORE)

@@ -1,7 +1,7 @@
 """An ensemble of experts, weighted by how well each has done; pure: a `Mixture` goes in and comes out.
 
 Time runs in cells of `dt`. In every cell each pending forecast is compared with the value that came, at every lead; an
-expert counts by the fourth power of one over its error, of which the last four horizons matter most.
+expert counts by the sixth power of one over its error, of which the last four horizons matter most.
 """
 
 from __future__ import annotations

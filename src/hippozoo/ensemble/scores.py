@@ -106,7 +106,7 @@ def _mean_errors(scores, own, average):
 @compiled(inner=True)
 @no_type_check
 def weigh(scores, work, simple, guard, weights):
-    """Weights of all experts, (experts, leads): the fourth power of one over the error.
+    """Weights of all experts, (experts, leads): the sixth power of one over the error.
 
     The error is the mean of those at this lead and over all leads, and what the latest regret is beyond the usual.
     Maps, which follow the `simple` experts, have no weight at leads at which they were never scored. Returns at how
@@ -123,7 +123,7 @@ def weigh(scores, work, simple, guard, weights):
         for e in range(E):
             weights[e, k] = 0.5 * ((own[k, e] if is_scored else average[e]) + average[e]) + late[e]
         least[k], total[k] = np.inf, 0.0
-    _inverse_fourth_power(weights, least)
+    _inverse_sixth_power(weights, least)
     if simple > 0:
         for e in range(simple, E):
             for k in range(min(max(int(scores.experts[e].issued) - 1, 0), H), H):
@@ -134,8 +134,8 @@ def weigh(scores, work, simple, guard, weights):
 
 @compiled(inner=True, inline="always")
 @no_type_check
-def _inverse_fourth_power(weights, least):
-    """(least error / error)⁴ in place of errors; neighbours are leads, so that loops run over them."""
+def _inverse_sixth_power(weights, least):
+    """(least error / error)⁶ in place of errors; neighbours are leads, so that loops run over them."""
     E, H = weights.shape
     for e in range(E):
         for k in range(H):
@@ -144,7 +144,7 @@ def _inverse_fourth_power(weights, least):
         for k in range(H):
             ratio = 1.0 if weights[e, k] <= least[k] else least[k] / weights[e, k]
             ratio *= ratio
-            weights[e, k] = ratio * ratio
+            weights[e, k] = ratio * ratio * ratio
 
 
 @compiled(inner=True, inline="always")
