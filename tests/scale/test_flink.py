@@ -20,7 +20,7 @@ from hippozoo.scale.flink.__main__ import last_checkpoint, run
 from hippozoo.scale.flink.keyed import END
 from hippozoo.scale.flink.lines import LineReader, first_lines, infer_settings
 from hippozoo.scale.flink.sensor import Sensor, pack_row, time_of_row, unpack_row
-from hippozoo.tables.schema import Reading
+from hippozoo.tables.schema import Reading, Schema
 
 STEP = 60.0
 PLAN = Plan(horizon=2)
@@ -372,7 +372,7 @@ def test_without_pyflink_a_sentence_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyflink", None)
     monkeypatch.delitem(sys.modules, "hippozoo.scale.flink.job", raising=False)
     with pytest.raises(ImportError, match="make flink"):
-        _ = hippozoo.scale.flink.watch_lines
+        hippozoo.scale.flink.watch_lines(None, Schema("csv", (), ("a",), "time", dates=False), settings())
     write_csv(tmp_path / "a.csv", panel(1, 50))
     result = job("--source", str(tmp_path / "a.csv"), "--sink", "-", "--panel", "sensor")
     assert (result.exit_code, "make flink" in result.stderr) == (2, True)

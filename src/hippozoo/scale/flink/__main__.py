@@ -141,9 +141,10 @@ def last_checkpoint(folder: Path) -> Path | None:
 
 
 def _execute(source: str, sink: str, schema: Any, settings: Settings, options: dict[str, str]) -> None:
-    from hippozoo.scale.flink.job import common, datastream, pyflink, watch_lines
+    from hippozoo.scale.flink.job import pyflink, watch_lines
 
-    files, configuration = pyflink("datastream.connectors.file_system"), common.Configuration()
+    common, datastream, files = map(pyflink, ("common", "datastream", "datastream.connectors.file_system"))
+    configuration = common.Configuration()
     for name, value in options.items():
         configuration.set_string(name, value)
     env = datastream.StreamExecutionEnvironment.get_execution_environment(configuration)
