@@ -237,6 +237,23 @@ def test_rows_out_of_order_are_sorted_by_the_watermark_within_the_lateness(expec
     assert_same(lines, found)
 
 
+def test_no_data_are_told_once_where_a_kill_comes_between_the_telling_and_the_next_row(expected):
+    rows, found = expected
+    engine = Engine(settings(batch=1))
+    told = []
+    for name, row in rows:  # a checkpoint and a kill as soon as an alarm is out
+        key = engine.keys.setdefault(name, Key())
+        engine.out += engine._function(name).take(name, row, key)
+        engine.advance(settings().milliseconds(time_of_row(row)) - 1)
+        alarms = [json.loads(line)["alarm"]["id"] for line in engine.out if line.startswith('{"alarm"')]
+        if alarms != told:
+            told = alarms
+            engine.checkpoint()
+            engine.kill()
+    assert sorted(told) == sorted(found[1])
+    assert sum("no data" in one for one in told) >= 2
+
+
 def test_rows_that_come_late_or_twice_are_left_out_as_one_process_leaves_them_out():
     rows = panel(2)
     rng = np.random.default_rng(0)
