@@ -215,6 +215,35 @@ def compare(expected: dict, found: dict, twice: int) -> dict:
     return told
 
 
+def table(folder: Path) -> str:
+    """All that was measured, as a table."""
+    lines = [
+        "What `make flink` measured; the machine was shared, so read CPU time; it includes the start.",
+        "",
+        "| rows | how | CPU µs a row | wall µs a row | killed | lost, surplus, different, twice | checkpoint a key |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for path in sorted(folder.glob("*-keys-*.json"), key=lambda one: json.loads(one.read_text())["rows"]):
+        told = json.loads(path.read_text())
+        rows, keys = told["rows"], told["keys"]
+        for name, one in told.items():
+            if name not in ("one_process", "watch") and "_at_parallelism_" not in name:
+                continue
+            wall = f"{one['seconds'] / rows * 1e6:,.0f}" if "seconds" in one else ""
+            killed = wrong = size = ""
+            if "twice" in one:
+                killed = f"{one['killed_whole']} jobs, {one['killed_workers']} workers"
+                kinds = [one[kind] for kind in ("readings", "alarms", "ends")]
+                sums = [sum(kind[what] for kind in kinds) for what in ("lost", "surplus", "different")]
+                wrong = ", ".join(map(str, [*sums, one["twice"]])) + f" of {sum(kind['expected'] for kind in kinds):,}"
+                size = f"{one['checkpoint_bytes'] / keys / 1e3:,.0f} kB"
+            how = name.replace("_", " ").replace("kills at", "Flink, every reading written,")
+            how = how.replace("speed at", "Flink, alarms only,")
+            cells = [f"{keys} x {told['readings_a_key']:,}", how, f"{one['cpu_seconds'] / rows * 1e6:,.0f}", wall]
+            lines.append("| " + " | ".join([*cells, killed, wrong, size]) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def state_bytes() -> int:
     """The snapshot of one key after 1,000 readings."""
     sensor = Sensor(Plan(horizon=HORIZON))
@@ -250,8 +279,12 @@ def main() -> None:
         },
     }  # fmt: skip
 
+    if target.exists():  # what was measured before stays, but for what is measured again
+        told = json.loads(target.read_text()) | told
+
     def save() -> None:
         target.write_text(json.dumps(told, indent=1) + "\n")
+        (asked.out / "table.md").write_text(table(asked.out))
         print(json.dumps(told), flush=True)
 
     if "watch" not in asked.without:
