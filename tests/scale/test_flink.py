@@ -405,6 +405,7 @@ def test_without_pyflink_a_sentence_says_how_to_get_it(tmp_path, monkeypatch):
         (["--source", "a.csv", "--sink", "-", "--set", "x"], "KEY=VALUE"),
         (["--source", "a.csv", "--sink", "-", "--rate", "0"], "rate=0"),
         (["--source", "a.csv", "--sink", "-", "--lateness", "soon"], "length of time"),
+        (["--source", "a.csv", "--sink", "-", "--no-data", "2h"], "--every"),
         (["--source", "b.csv", "--sink", "-"], "no column of times"),
         (["--source", "empty", "--sink", "-"], "holds no file"),
     ],
