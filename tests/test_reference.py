@@ -40,7 +40,16 @@ RESULTS = {
     "WikiText": "hippozoo.tasks.text",
 }
 # Abstract: the examples are those of the classes that stand on them.
-ABSTRACT = {"Construction", "Forecast", "ForecasterLike", "Learner", "Readout", "ScaleExpansion", "StateLike"}
+ABSTRACT = {
+    "Construction",
+    "Forecast",
+    "ForecasterLike",
+    "KeyState",
+    "Learner",
+    "Readout",
+    "ScaleExpansion",
+    "StateLike",
+}
 # Made from a results folder or a file of weights, by a command; their tests have them.
 OF_COMMANDS = {
     "Sentence",

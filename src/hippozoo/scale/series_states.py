@@ -10,7 +10,7 @@ import numpy as np
 
 from hippozoo._internal.arguments import real_array, shorten
 from hippozoo.memory.base import PureMemory
-from hippozoo.scale._dask import dask_module, is_a
+from hippozoo.scale._dask import checked_samples, dask_module, kind_of
 from hippozoo.scale.arrays import array_states
 from hippozoo.scale.frames import PARTITION_BYTES, FrameStates, folder_states, frame_states
 from hippozoo.scale.reading import TableLayout
@@ -85,32 +85,18 @@ def states(
         raise ValueError(f"mode={shorten(mode)} is unknown; pass 'final' or 'scan'.")
     dask_module()
     matrix = None if weights is None else _checked_weights(memory, weights)
-    if is_a(series, "dask.bag", "Bag"):
-        _refuse("a bag", id=id, column=column, time=time)
+    kind = kind_of(series, id=id, column=column, time=time)
+    if kind == "bag":
         return series.map_partitions(_bag_states, memory, mode, matrix)
-    if is_a(series, "dask.array", "Array"):
-        _refuse("an array", id=id, column=column, time=time)
+    if kind == "array":
         return array_states(memory, series, mode, matrix)
-    table = is_a(series, "dask.dataframe", "DataFrame")
-    if not table and not isinstance(series, (str, Path)):
-        raise TypeError(
-            f"series={shorten(series)}: pass a Dask bag, array or dataframe, or the path of a folder of Parquet files; "
-            f"a list becomes a bag by dask.bag.from_sequence."
-        )
     if mode == "scan":
         raise ValueError("mode='scan' needs a bag or an array; a table gives one row per series, its final state.")
-    if id is None:
-        raise ValueError("id=None: name the column that tells the series of a table apart.")
-    if not isinstance(series, (str, Path)):
+    assert id is not None
+    if kind == "frame":
         work = FrameStates(memory, TableLayout.of_frame(series._meta, id, column, time), matrix)
         return frame_states(work, series)
     return folder_states(memory, Path(series), id, column, time, matrix, partition_bytes)
-
-
-def _refuse(what: str, **given: Any) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(f"{name}={shorten(value)}: {what} has no columns; leave it out.")
 
 
 def _checked_weights(memory: PureMemory, weights: Any) -> np.ndarray:
@@ -126,7 +112,7 @@ def _bag_states(series: Any, memory: PureMemory, mode: Mode, weights: np.ndarray
     """States of a partition of a bag; series of one shape are remembered side by side."""
     elements = list(series)
     named = [isinstance(one, tuple) and len(one) == 2 for one in elements]
-    arrays = [_signal(one[1] if pair else one) for one, pair in zip(elements, named, strict=True)]
+    arrays = [checked_samples(one[1] if pair else one) for one, pair in zip(elements, named, strict=True)]
     found: list[Any] = [None] * len(arrays)
     for shape in dict.fromkeys(one.shape for one in arrays):
         places = [at for at, one in enumerate(arrays) if one.shape == shape]
@@ -148,14 +134,3 @@ def _read(several: np.ndarray, weights: np.ndarray | None, axes: int) -> np.ndar
 
 def _end(kept: tuple[int, ...], weights: np.ndarray | None) -> tuple[int, ...]:
     return kept if weights is None else weights.shape[len(kept) :]
-
-
-def _signal(given: Any) -> np.ndarray:
-    values = np.asarray(given)
-    if values.dtype.kind not in "fiu":
-        raise TypeError(f"a series of dtype {values.dtype}: {shorten(given)}; pass arrays of real numbers.")
-    if values.ndim not in (1, 2) or not values.size:
-        raise ValueError(
-            f"a series has shape {values.shape}; pass (time,) or (time, channels), with a sample at least."
-        )
-    return values.astype(float, copy=False)

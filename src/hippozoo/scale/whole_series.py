@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hippozoo._internal.arguments import shorten
-from hippozoo.scale._dask import dask_module, is_a
+from hippozoo.scale._dask import checked_samples, dask_module, kind_of
 from hippozoo.scale.folder import PARTITION_BYTES, Part, open_folder
 from hippozoo.scale.frames import read_unsorted
 from hippozoo.scale.reading import SeriesRows, TableLayout
@@ -34,24 +32,14 @@ def tasks_of(
 ) -> list[Any]:
     """One delayed result for each partition, of its whole series in the order of the collection."""
     dask = dask_module()
-    if is_a(series, "dask.bag", "Bag") or is_a(series, "dask.array", "Array"):
-        for name, value in (("id", id), ("column", column), ("time", time)):
-            if value is not None:
-                raise ValueError(f"{name}={shorten(value)}: a bag or an array has no columns; leave it out.")
-        if is_a(series, "dask.array", "Array"):
+    kind = kind_of(series, id=id, column=column, time=time)
+    if kind in ("bag", "array"):
+        blocks = series.to_delayed()
+        if kind == "array":
             blocks = series.rechunk(dict.fromkeys(range(1, series.ndim), -1)).to_delayed().ravel()
-        else:
-            blocks = series.to_delayed()
         return [dask.delayed(_of_elements)(work, block, number) for number, block in enumerate(blocks)]
-    table = is_a(series, "dask.dataframe", "DataFrame")
-    if not table and not isinstance(series, (str, Path)):
-        raise TypeError(
-            f"series={shorten(series)}: pass a Dask bag, array or dataframe, or the path of a folder of Parquet files; "
-            f"a list becomes a bag by dask.bag.from_sequence."
-        )
-    if id is None:
-        raise ValueError("id=None: name the column that tells the series of a table apart.")
-    if not isinstance(series, (str, Path)):
+    assert id is not None
+    if kind == "frame":
         return _of_table(work, series, TableLayout.of_frame(series._meta, id, column, time))
     folder = open_folder(series, id)
     reading = TableLayout.of_frame(folder.meta, id, column, time)
@@ -124,11 +112,5 @@ def _of_elements(work: Work, elements: Any, number: int) -> Any:
 
 def _element(given: Any) -> SeriesRows:
     name, values = given if isinstance(given, tuple) and len(given) == 2 else (None, given)
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiu" or array.ndim not in (1, 2) or not array.size:
-        raise ValueError(
-            f"a series has shape {array.shape} and dtype {array.dtype}; pass real numbers, (time,) or "
-            f"(time, channels), with a sample at least."
-        )
-    rows = array.astype(float, copy=False)
+    rows = checked_samples(values)
     return SeriesRows(name, rows[:, None] if rows.ndim == 1 else rows, None)

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from hippozoo.scale.flink.keyed import KeyedWatch as KeyedWatch
     from hippozoo.scale.flink.keyed import KeyState as KeyState
     from hippozoo.scale.flink.keyed import Settings as Settings
+    from hippozoo.scale.flink.lines import infer_settings as infer_settings
 
-__all__ = ["KeyState", "KeyedWatch", "Settings", "watch_lines"]
+__all__ = ["KeyState", "KeyedWatch", "Settings", "infer_settings", "watch_lines"]
 
 __getattr__ = fetched_from(
     __name__,
@@ -23,6 +24,7 @@ __getattr__ = fetched_from(
         "KeyState": "hippozoo.scale.flink.keyed",
         "KeyedWatch": "hippozoo.scale.flink.keyed",
         "Settings": "hippozoo.scale.flink.keyed",
+        "infer_settings": "hippozoo.scale.flink.lines",
         "watch_lines": "hippozoo.scale.flink.job",
     },
 )

@@ -47,7 +47,7 @@ def run(
     rate: Annotated[float, typer.Option(metavar="X", help="Expected false alarms per 1,000 normal readings.")] = 1.0,
     silence: Annotated[str, typer.Option(metavar="N|2h", help="After an alarm: readings, or a time.")] = "150",
     no_data: Annotated[
-        str, typer.Option(metavar="N|never", help="Alarm after so many usual steps without data.")
+        str, typer.Option(metavar="N|2h|never", help="Alarm after so many usual steps, or so long, without data.")
     ] = "5",
     lateness: Annotated[
         str | None,
@@ -57,6 +57,7 @@ def run(
     ] = None,
     batch: Annotated[int, typer.Option(metavar="N", min=1, help="Rows of a sensor taken in together at most.")] = 64,
     wait: Annotated[float, typer.Option(metavar="S", min=0.0, help="Seconds that a row waits for others.")] = 0.2,
+    cache: Annotated[int, typer.Option(metavar="N", min=1, help="Sensors held in memory by each subtask.")] = 2000,
     all_readings: Annotated[bool, typer.Option("--all-readings", help="Write every reading, not only alarms.")] = False,
     parallelism: Annotated[int, typer.Option(metavar="N", min=1, help="Subtasks that watch.")] = 1,
     checkpoints: Annotated[
@@ -75,14 +76,15 @@ def run(
     try:
         if "kafka" in source.partition("://")[0] or "kafka" in sink.partition("://")[0]:
             raise ValueError(_KAFKA)
-        quiet = NEVER if no_data == "never" else parse_duration(no_data)[0]
-        plan = Plan(1, horizon, season, every, rules=Rules(rate, Silence.parse(silence), quiet))
+        plan = Plan(1, horizon, season, every, rules=Rules(rate, Silence.parse(silence), _steps(no_data, every)))
         sample = like or Path(source)
         if like is None and "://" in source:
             raise ValueError(f"--source {source}: nothing shows how its lines are read; pass --like FILE.")
         schema, settings = infer_settings(first_lines(sample), str(sample), panel, plan, column or (), time)
         late = None if lateness is None else parse_duration(lateness)[0]
-        settings = replace(settings, lateness=late, batch=batch, wait=int(wait * 1000), all_readings=all_readings)
+        settings = replace(
+            settings, lateness=late, batch=batch, wait=int(wait * 1000), cache=cache, all_readings=all_readings
+        )
         options = _options(parallelism, checkpoints, interval, resume, option or [])
         finished = None if checkpoints is None else checkpoints / _FINISHED
         if resume and finished is not None and finished.exists():
@@ -96,6 +98,18 @@ def run(
     except (ValueError, OSError, ImportError) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from None
+
+
+def _steps(no_data: str, every: float | None) -> float:
+    """After how many usual steps no data is an alarm."""
+    if no_data == "never":
+        return NEVER
+    length, seconds = parse_duration(no_data)
+    if seconds and every is None:
+        raise ValueError(
+            f"--no-data {no_data}: each sensor has its own usual step; pass --every, or a number of steps."
+        )
+    return length / every if seconds and every is not None else length
 
 
 def _options(
@@ -141,9 +155,10 @@ def last_checkpoint(folder: Path) -> Path | None:
 
 
 def _execute(source: str, sink: str, schema: Any, settings: Settings, options: dict[str, str]) -> None:
-    from hippozoo.scale.flink.job import common, datastream, pyflink, watch_lines
+    from hippozoo.scale.flink.job import pyflink, watch_lines
 
-    files, configuration = pyflink("datastream.connectors.file_system"), common.Configuration()
+    common, datastream, files = map(pyflink, ("common", "datastream", "datastream.connectors.file_system"))
+    configuration = common.Configuration()
     for name, value in options.items():
         configuration.set_string(name, value)
     env = datastream.StreamExecutionEnvironment.get_execution_environment(configuration)

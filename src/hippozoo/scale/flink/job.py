@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
+from hippozoo._internal.extras import is_installed
 from hippozoo.scale.flink.keyed import KeyedWatch, Settings
 from hippozoo.scale.flink.lines import LineReader
 from hippozoo.tables.schema import Schema
@@ -27,10 +29,15 @@ def pyflink(module: str) -> Any:
         ) from None
 
 
-datastream, common, state = pyflink("datastream"), pyflink("common"), pyflink("datastream.state")
+# Flink's workers find the functions below by their names, so they are defined where PyFlink is missing, too.
+_functions = pyflink("datastream.functions") if is_installed("pyflink") else SimpleNamespace()
+_stamps = pyflink("common.watermark_strategy") if is_installed("pyflink") else SimpleNamespace()
+_KeyedProcessFunction: Any = getattr(_functions, "KeyedProcessFunction", object)
+_FlatMapFunction: Any = getattr(_functions, "FlatMapFunction", object)
+_TimestampAssigner: Any = getattr(_stamps, "TimestampAssigner", object)
 
 
-class WatchSensor(datastream.KeyedProcessFunction):
+class WatchSensor(_KeyedProcessFunction):
     """Watches the sensor of each key; see `KeyedWatch`, which it lends Flink's state and timers.
 
     Parameters
@@ -44,11 +51,13 @@ class WatchSensor(datastream.KeyedProcessFunction):
 
     def open(self, runtime_context: Any) -> None:
         """Begin, or go on from a checkpoint: memory is empty, and everything is in the state."""
+        state, common = pyflink("datastream.state"), pyflink("common")
         of_bytes = common.Types.PRIMITIVE_ARRAY(common.Types.BYTE())
         self._snapshot = runtime_context.get_state(state.ValueStateDescriptor("snapshot", of_bytes))
         self._log = runtime_context.get_list_state(state.ListStateDescriptor("log", of_bytes))
         self._buffer = runtime_context.get_list_state(state.ListStateDescriptor("buffer", of_bytes))
         self._watch = KeyedWatch(self.settings)
+        self._event_time = pyflink("datastream").TimeDomain.EVENT_TIME
         self._timers: Any = None
 
     def process_element(self, value: Any, ctx: Any) -> Iterator[str]:
@@ -63,7 +72,7 @@ class WatchSensor(datastream.KeyedProcessFunction):
     def on_timer(self, timestamp: int, ctx: Any) -> Iterator[str]:
         """A timer of the key at work."""
         self._timers = ctx.timer_service()
-        if ctx.time_domain() == datastream.TimeDomain.EVENT_TIME:
+        if ctx.time_domain() == self._event_time:
             watermark = self._timers.current_watermark()
             yield from self._watch.on_watermark(ctx.get_current_key(), timestamp, watermark, self)
         else:
@@ -110,7 +119,7 @@ class WatchSensor(datastream.KeyedProcessFunction):
         self._timers.register_processing_time_timer(self._timers.current_processing_time() + milliseconds)
 
 
-class _Read(datastream.FlatMapFunction):
+class _Read(_FlatMapFunction):
     """Reads lines; one reader in each subtask."""
 
     def __init__(self, reader: LineReader) -> None:
@@ -121,7 +130,7 @@ class _Read(datastream.FlatMapFunction):
             yield tuple(row)
 
 
-class _Stamp(common.watermark_strategy.TimestampAssigner):
+class _Stamp(_TimestampAssigner):
     """The event time that the reader gave."""
 
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
@@ -140,11 +149,16 @@ def watch_lines(lines: Any, schema: Schema, settings: Settings) -> Any:
 
     Examples
     --------
-    In an environment with PyFlink, with the Kafka connector of Flink as source and sink::
+    With Flink's Kafka connector as source and sink, in an environment with PyFlink:
 
-        lines = env.from_source(kafka_source, WatermarkStrategy.no_watermarks(), "readings")
-        watch_lines(lines, schema, settings).sink_to(kafka_sink)
+    >>> from hippozoo.monitor import Plan
+    >>> from hippozoo.scale.flink import infer_settings
+    >>> first = ['{"sensor": "a", "time": 0, "flow": 1.5}', '{"sensor": "a", "time": 60, "flow": 2.5}']
+    >>> schema, settings = infer_settings(first, "readings", ["sensor"], Plan(horizon=6))
+    >>> lines = env.from_source(kafka_source, WatermarkStrategy.no_watermarks(), "readings")  # doctest: +SKIP
+    >>> watch_lines(lines, schema, settings).sink_to(kafka_sink)  # doctest: +SKIP
     """
+    common = pyflink("common")
     types = common.Types
     row = types.TUPLE([types.STRING(), types.LONG(), types.PRIMITIVE_ARRAY(types.BYTE()), types.STRING()])
     lateness = common.Duration.of_millis(settings.milliseconds(settings.lateness or 0.0))

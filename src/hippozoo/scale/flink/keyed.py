@@ -7,7 +7,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from hippozoo.monitor import Alert, Outcome, Over, Plan, sentence, severity_of, write_time
 from hippozoo.monitor.stream import NO_DATA
@@ -21,6 +21,7 @@ END = 2**62
 _LATEST = 2**61
 
 
+@runtime_checkable
 class KeyState(Protocol):
     """What an engine keeps of the key at work, and the timers that it sets: Flink's, or in tests a few lists."""
 
