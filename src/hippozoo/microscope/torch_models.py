@@ -64,7 +64,7 @@ class TorchSubject(Subject):
             for t in range(int(moments.max()) + 1):
                 state = self.advance(given[:, t], state)
                 if t in wanted:
-                    row = self.flat(state).double().cpu().numpy()
+                    row = self.flat(state).cpu().double().numpy()
                     if not found.size:
                         layers = columns_of([(name, part.shape[1]) for name, part in self.numbers(state)])
                         found = empty_states(len(x), len(moments), row.shape[1])
@@ -73,7 +73,7 @@ class TorchSubject(Subject):
 
     def respond(self, x: np.ndarray) -> np.ndarray:  # noqa: D102 - as in Subject
         with looked_at(self.model), torch.no_grad():
-            return self.flat(self.whole(self.tensor(x))).double().cpu().numpy()
+            return self.flat(self.whole(self.tensor(x))).cpu().double().numpy()
 
     def tensor(self, x: np.ndarray) -> Tensor:
         """Samples where the model is and in what it computes in; tokens stay whole numbers."""
@@ -104,7 +104,7 @@ class TorchSubject(Subject):
             for direction in directions(state.shape[1]):
                 weight = torch.from_numpy(direction).to(state)
                 (gradient,) = torch.autograd.grad((state * weight).sum(), given, retain_graph=True)
-                yield gradient.double().cpu().numpy()
+                yield gradient.cpu().double().numpy()
 
 
 class LayerSubject(TorchSubject):
