@@ -4,8 +4,8 @@ The paper forecasts its Gaussian-process mixture from a window of 32 samples, wh
 learnt for each horizon: states of a memory with a trainable timescale go into `ForecastLayer`, whose reduced-rank map
 is fitted in closed form to segments of the first half of the training stream; the error on segments of the second half
 falls by gradient steps on the timescale, through the fit. Few segments would favour short windows, whose coefficients
-are easier to estimate: a batch has about as many samples as the stream. Then the map is fitted once more to the whole training stream, at the window learnt and at
-fixed ones, and all are tested on a stream of its own.
+are easier to estimate: a batch has about as many samples as the stream. Then the map is fitted once more to the whole
+training stream, at the window learnt and at fixed ones, and all are tested on a stream of its own.
 """
 
 from __future__ import annotations
