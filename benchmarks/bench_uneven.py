@@ -60,10 +60,12 @@ def run() -> list[dict[str, Any]]:
         fast, equal = training(layer, x, dt), training(layer, x, None)
         if isinstance(layer, MemoryLayer):
             _check(fast)
-        rows.append(row(f"uneven, {name}", seconds(fast, 15), seconds(equal, 15), against="equal steps", target=0.4))
+        both = seconds(fast, 15), seconds(equal, 15)
+        rows.append(row(f"uneven, {name}", *both, against="equal steps", target=0.4, samples=BATCH * TIME))
     clock = SalienceLayer(LegT(16, WINDOW), CHANNELS, summary=0, hidden=16)
     both = seconds(training(clock, x, dt), 10), seconds(training(clock, x, None), 10)
-    return [*rows, row("uneven, salience without a summary", *both, against="equal steps")]
+    name = "uneven, salience without a summary"
+    return [*rows, row(name, *both, against="equal steps", samples=BATCH * TIME)]
 
 
 def _check(fast: Callable[[], list[Tensor]]) -> None:

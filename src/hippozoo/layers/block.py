@@ -44,6 +44,9 @@ class Container(SequenceLayer):
     @property
     def reads_whole(self) -> bool:
         """Whether a part reads backwards too: then sequences are read whole, without a state and without steps."""
+        return self._has_part_that_reads_whole()
+
+    def _has_part_that_reads_whole(self) -> bool:
         return any(attribute_of(part, "reads_whole", False) for part in self._parts())
 
     def initial_state(self, batch: int, channels: int | None = None) -> Any:
@@ -162,7 +165,8 @@ class Block(Container):
     @property
     def reads_whole(self) -> bool:
         """Whether it, or a layer inside, reads backwards too."""
-        return self.bidirectional or super().reads_whole
+        # Not super().reads_whole: torch.compile takes a property of super() for itself, which is true.
+        return self.bidirectional or self._has_part_that_reads_whole()
 
     @property
     def layer(self) -> Any:

@@ -10,11 +10,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from hippozoo._internal.arguments import positive_number, real_array, whole_number
+from hippozoo.layers.arguments import finest_dtype
 
 __all__ = ["FittedForecast", "ForecastLayer"]
-
-# In place of a ridge where a batch stands still, whose variance is zero: the map is then zero, too.
-_STILL = 1e-200
 
 
 class FittedForecast(NamedTuple):
@@ -53,7 +51,7 @@ class ForecastLayer(nn.Module):
     :math:`P_d` projects onto the d leading eigenvectors of
     :math:`W^{1/2} \Sigma_{yx} (\Sigma_{xx} + \lambda I)^{-1} \Sigma_{xy} W^{1/2}`: the map of
     `hippozoo.zoo.forecasting.reduced_rank`, without its singular vectors one by one, whose gradients run away where
-    two of them are equally strong. The fit is done in float64.
+    two of them are equally strong. The fit is done in float64, where the device has it.
 
     Parameters
     ----------
@@ -128,20 +126,21 @@ class ForecastLayer(nn.Module):
         return self.fit(states, futures)(states if queries is None else queries).to(states.dtype)
 
     def fit(self, states: Float[Tensor, "*pairs inputs"], futures: Float[Tensor, "*pairs outputs"]) -> FittedForecast:
-        """The map itself, in float64."""
+        """The map itself, in float64 where the device has it."""
         if states.shape[:-1] != futures.shape[:-1] or states.ndim < 2:
             raise ValueError(
                 f"states has shape {tuple(states.shape)} and futures {tuple(futures.shape)}; pass (..., inputs) and "
                 f"(..., outputs) with one future for each state."
             )
-        x, y = (part.double().reshape(-1, part.shape[-1]) for part in (states, futures))
+        x, y = (part.to(finest_dtype(part.device)).reshape(-1, part.shape[-1]) for part in (states, futures))
         if len(x) < 2:
             raise ValueError(f"{len(x)} pair of state and future cannot be fitted; pass two or more.")
         mean_x, mean_y = x.mean(0), y.mean(0)
         if self.intercept:
             x, y = x - mean_x, y - mean_y
         cov_xx, cov_yx = x.mT @ x / len(x), y.mT @ x / len(x)
-        penalty = (self.ridge * cov_xx.trace() / x.shape[1]).clamp(min=_STILL)
+        # At least a little: where a batch stands still its variance is zero, and so is the map then.
+        penalty = (self.ridge * cov_xx.trace() / x.shape[1]).clamp(min=torch.finfo(x.dtype).tiny ** 0.65)
         held = cov_xx + penalty * torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
         # Symmetric, so that the solve gives the map transposed.
         full = torch.linalg.solve(held, cov_yx.mT).mT

@@ -200,7 +200,7 @@ class SequenceLayer(WithTables, ABC):
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        if not self._meaning():
+        if not self._meaning() or next(self.parameters(), None) is None:  # no weights that could mean anything
             del destination[prefix + EXTRA_STATE]
 
     def _load_from_state_dict(

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from hippozoo._internal.arguments import positive_number, shorten, whole_number
 from hippozoo.discretise import discretise, longest_step
 from hippozoo.layers import SequenceLayer, State, Timing
+from hippozoo.layers.arguments import finest_dtype
 from hippozoo.layers.blocks import BlockTables, block_tables, fixed_tables, levels_needed
 from hippozoo.layers.lag_functionals import functionals_of_states, lag_functionals
 from hippozoo.layers.uneven.rolling import Readout, goes_fast, roll_uneven
@@ -157,7 +158,8 @@ class LagLayer(SequenceLayer):
         n_lags = whole_number("n_lags", n_lags)
         self.refresh_tables()
         levels = max(1, (n_lags - 1).bit_length())
-        tables = block_tables(self.A_d.double(), self.b_d.double(), n_lags, levels)
+        A_d, b_d = (part.to(finest_dtype(part.device)) for part in (self.A_d, self.b_d))
+        tables = block_tables(A_d, b_d, n_lags, levels)
         return tables.within[self.order].to(self.dtype)
 
     # -- the state in motion ---------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from hippozoo.layers.arguments import above_zero, finest_dtype, steps_of_time
 from hippozoo.layers.blocks import BlockTables, all_states, block_tables, fixed_tables, levels_needed, readouts
 from hippozoo.layers.lag_functionals import functionals_of_states, lag_functionals, shared_functional
 from hippozoo.layers.reading import ReadingLayer, Readout
+from hippozoo.layers.sequence_layer import EXTRA_STATE
 from hippozoo.layers.uneven import rolling
 from hippozoo.layers.updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
 from hippozoo.systems import HippoSystem
@@ -178,7 +179,7 @@ class MemoryLayer(ReadingLayer):
             weight = self._weight_and_bias()[0].view(-1, channels, self.system.order)
         else:
             weight = self.functional.expand(self.reads, channels, -1)
-        A_d, b_d = (part.double().cpu() for part in self.update_rule())
+        A_d, b_d = (part.to(finest_dtype(part.device)) for part in self.update_rule())
         within = block_tables(A_d, b_d, n_lags, 1).within[self.system.order]
         return weight @ within.to(weight).mT
 
@@ -213,7 +214,9 @@ class MemoryLayer(ReadingLayer):
         """
         changes = {"system": replace(self.system, timescale=self.timescale), "trainable_timescale": False}
         copy = MemoryLayer(**self.configuration() | changes, device=self.device, dtype=self.dtype)
-        copy.load_state_dict({name: value for name, value in self.state_dict().items() if name != "log_timescale"})
+        # Without what says that these weights are of a learnt timescale.
+        others = "log_timescale", EXTRA_STATE
+        copy.load_state_dict({name: value for name, value in self.state_dict().items() if name not in others})
         return copy.train(self.training)
 
     def _meaning(self) -> dict[str, str]:

@@ -67,12 +67,12 @@ class TorchSubject(Subject):
                     layers = columns_of([(name, part.shape[1]) for name, part in self.numbers(state)])
                     found = empty_states(len(x), len(moments), sum(map(len, layers.values())))
                 if t in wanted:
-                    found[:, wanted[t]] = self.flat(state).double().cpu().numpy()
+                    found[:, wanted[t]] = self.flat(state).cpu().double().numpy()
         return Recording(found, layers)
 
     def respond(self, x: np.ndarray) -> np.ndarray:  # noqa: D102 - as in Subject
         with looked_at(self.model), torch.no_grad():
-            return self.flat(self.whole(self.tensor(x))).double().cpu().numpy()
+            return self.flat(self.whole(self.tensor(x))).cpu().double().numpy()
 
     def tensor(self, x: np.ndarray) -> Tensor:
         """Samples where the model is and in what it computes in; tokens stay whole numbers."""
@@ -103,7 +103,7 @@ class TorchSubject(Subject):
             for direction in directions(state.shape[1]):
                 weight = torch.from_numpy(direction).to(state)
                 (gradient,) = torch.autograd.grad((state * weight).sum(), given, retain_graph=True)
-                yield gradient.double().cpu().numpy()
+                yield gradient.cpu().double().numpy()
 
 
 class LayerSubject(TorchSubject):

@@ -117,7 +117,7 @@ def test_it_learns_what_was_said_far_back():
 
 def test_precision_follows_the_layer_and_tables_are_not_saved():
     layer = MultiscaleLayer(BANK, outputs=2, channels=1)
-    assert set(layer.state_dict()) == {"readout.weight", "readout.bias"}
+    assert set(layer.state_dict()) == {"_extra_state", "readout.weight", "readout.bias"}
     assert_allclose(layer.double()._A_d.numpy(), make(BANK)._A_d.numpy(), atol=1e-15)
     with torch.autocast("cpu", torch.bfloat16):
         y, state = MultiscaleLayer(BANK)(torch.ones(1, 40, 1, dtype=torch.bfloat16))

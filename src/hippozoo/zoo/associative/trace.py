@@ -104,7 +104,7 @@ def trace(
         outputs = signals.output_gate[0, :, None] * layer.readout(read)
     arrays = (signals.write_address[0], signals.read_address[0], signals.write_gate[0], signals.output_gate[0])
     rest = (signals.value[0], read, outputs, torch.cat(banks))
-    return AssociativeTrace(*(part.detach().double().cpu().numpy() for part in arrays + rest))
+    return AssociativeTrace(*(part.detach().cpu().double().numpy() for part in arrays + rest))
 
 
 def bank_functions(
@@ -128,5 +128,5 @@ def bank_functions(
             "Read single addresses with layer.bank.read."
         )
     address = np.linspace(0.0, 1.0, whole_number("points", points, minimum=2))
-    project = layer.readout.weight.detach().double().cpu().numpy()
+    project = layer.readout.weight.detach().cpu().double().numpy()
     return address, layer.family.values(address) @ bank.T @ project.T

@@ -36,7 +36,7 @@ def roll_side_by_side(
     steps
         Warped time of every sample, in timescales, (batch, time, clocks).
     """
-    batch, n_steps, channels = x.shape
+    batch, n_steps, _ = x.shape
     clocks = steps.shape[-1]
     missing = -n_steps % chunk  # no time passes in what is filled up, so that it leaves nothing
     if missing:

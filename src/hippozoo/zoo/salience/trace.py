@@ -203,12 +203,12 @@ def trace(member: Any, x: Any, state: Any = None, dt: Any = None, *, item: int =
     layer, saliences = _saliences_of(member, x, state, dt)
     if not -len(saliences) <= item < len(saliences):
         raise ValueError(f"item={item}, but the batch has {len(saliences)}; count from 0.")
-    clock = saliences[item, :, channel if layer.per_channel else 0].double().cpu().numpy()
+    clock = saliences[item, :, channel if layer.per_channel else 0].cpu().double().numpy()
     steps = np.full(len(clock), layer.dt)
     if dt is not None:
         held = torch.as_tensor(dt, dtype=torch.float64).cpu().numpy()
         steps = np.broadcast_to(held[item] if held.ndim == 2 else held, len(clock)).copy()
-    w = layer.functional.detach().double().cpu().numpy() if layer.readout == "shared" else None
+    w = layer.functional.detach().cpu().double().numpy() if layer.readout == "shared" else None
     return SalienceTrace(layer.system, clock, steps, w)
 
 

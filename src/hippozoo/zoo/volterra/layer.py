@@ -107,7 +107,7 @@ class VolterraReadout(WithTables):
     def parameters_of(self, output: int = 0) -> Float[np.ndarray, " parameters"]:
         """The parameters of one output as the NumPy readout has them, for kernels and pictures."""
         self.refresh_tables(self.weight.device)
-        return (self.weight[output].detach() / self._scale).double().cpu().numpy()
+        return (self.weight[output].detach() / self._scale).cpu().double().numpy()
 
     def configuration(self) -> dict[str, Any]:
         """The constructor's arguments."""

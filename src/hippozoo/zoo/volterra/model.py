@@ -287,7 +287,7 @@ class VolterraModel(Immutable):
         state: VolterraState,
         signal: Signal,
         tolerance: float = 1e-4,
-        held_out: tuple[Signal, Float[np.ndarray, " time"]] | None = None,
+        held_out: tuple[Float[np.ndarray, " held"], Float[np.ndarray, " held"]] | None = None,
     ) -> Identification:
         """Which part of the kernels this input can have identified, and which part is a guess of the learner.
 
