@@ -124,47 +124,33 @@ def _number_at(database: sqlite3.Connection, channel: int, last: int, moment: fl
 
 def list_alarms(name: str, path: Path, count: int) -> list[dict[str, Any]]:
     """The newest alarms of a database, each with what became of its event, the newest first."""
+    columns = ["alarms.id", "channel", "number", "time", "p", "value", "expected", "lower", "upper", "explanation"]
+    later = ["event", "alarms.severity", "sentence", "key", "offset", "ended", "acknowledged", "alarms.told"]
     with reading(path) as database, sound(path):
         database.execute("BEGIN")
         dates = bool(settings_in(database)["layout"]["dates"])
         labels = labels_in(database)
-        new = database.execute("PRAGMA user_version").fetchone()[0] >= 7
-        more = "event, severity, sentence, key, offset, events.ended, events.acknowledged, alarms.told"
-        if new:
-            source = f"{more} FROM alarms LEFT JOIN events ON events.id = event WHERE lead = alarms.id"
-            source = source.replace("severity", "alarms.severity")
-        else:
-            source = "NULL, '', '', '', NULL, NULL, NULL, 1 FROM alarms"
-        columns = "alarms.id, channel, number, time, p, value, expected, lower, upper, explanation"
-        rows = database.execute(f"SELECT {columns}, {source} ORDER BY alarms.id DESC LIMIT ?", [count]).fetchall()
-        found = []
-        for row in rows:
-            number, channel, reading_number, time, p, value, expected, lower, upper, why = row[:10]
-            event, severity, sentence, key, offset, ended, acknowledged, told = row[10:]
-            kind = json.loads(why).get("kind", "")
-            found.append(
-                {
-                    "database": name,
-                    "id": number,
-                    "key": key,
-                    "event": event,
-                    "column": labels[channel],
-                    "channel": channel,
-                    "number": reading_number,
-                    "time": write_time(time, offset, dates=dates),
-                    "moment": time,
-                    "severity": severity,
-                    "kind": kind,
-                    "sentence": sentence or f"{labels[channel]}: {kind}",
-                    "p": p,
-                    "value": value,
-                    "expected": expected,
-                    "lower": lower,
-                    "upper": upper,
-                    "open": event is not None and ended is None,
-                    "ended": None if ended is None else write_time(ended, offset, dates=dates),
-                    "acknowledged": acknowledged,
-                    "muted": told == 2,
-                }
-            )
-        return found
+        source = "alarms"
+        if database.execute("PRAGMA user_version").fetchone()[0] >= 7:
+            columns, source = columns + later, "alarms LEFT JOIN events ON events.id = event WHERE lead = alarms.id"
+        query = f"SELECT {', '.join(columns)} FROM {source} ORDER BY alarms.id DESC LIMIT ?"
+        rows = database.execute(query, [count]).fetchall()
+        names = [column.rpartition(".")[2] for column in columns]
+        nothing = dict.fromkeys(one.rpartition(".")[2] for one in later)
+        return [_alarm(nothing | dict(zip(names, row, strict=True)), name, labels, dates=dates) for row in rows]
+
+
+def _alarm(found: dict[str, Any], database: str, labels: dict[int, str], *, dates: bool) -> dict[str, Any]:
+    kind, column = json.loads(found.pop("explanation")).get("kind", ""), labels[found["channel"]]
+    offset, ended, told = found.pop("offset"), found["ended"], found.pop("told")
+    return found | {
+        "database": database,
+        "column": column,
+        "kind": kind,
+        "sentence": found["sentence"] or f"{column}: {kind}",
+        "moment": found["time"],
+        "time": write_time(found["time"], offset, dates=dates),
+        "open": found["event"] is not None and ended is None,
+        "ended": None if ended is None else write_time(ended, offset, dates=dates),
+        "muted": told == 2,
+    }

@@ -34,15 +34,15 @@
     if (content) Object.assign(options, { method: "POST", body: JSON.stringify(content) });
     const answer = await fetch(path, options);
     const body = await answer.json();
-    if (answer.status === 401) unlock(body.error);
+    if (answer.status === 401) throw new Error(unlock());
     if (!answer.ok) throw new Error(body.error);
     return body;
   };
-  const unlock = (why) => {
+  const unlock = () => {
+    const wrong = token();
     by("unlock").hidden = false;
-    if (token()) say(`This is not the token of this server.`);
-    else if (why) put(by("summary"), "The token of this server is needed.");
     sessionStorage.removeItem("token");
+    return wrong ? "That is not the token of this server" : "The token of this server is needed";
   };
   const say = (text) => {
     put(by("said"), text);
@@ -53,7 +53,7 @@
     if (!token()) {
       unlock();
       by("token").focus();
-      return say("Pass the token first.");
+      return say("Pass the token first");
     }
     try {
       say((await call(`requests?database=${encodeURIComponent(database)}`, content)).outcome);
@@ -317,7 +317,7 @@
       document.title = `${open ? `(${open}) ` : ""}Watched streams`;
       first = false;
     } catch (error) {
-      if (!by("summary").textContent.includes("token")) put(by("summary"), `No answer (${error.message}); trying again.`);
+      put(by("summary"), error.message.includes("token") ? error.message : `No answer (${error.message}); trying again`);
       by("summary").classList.add("lost");
     }
   };

@@ -36,11 +36,9 @@ class Destinations(NamedTuple):
 
             found.append(Outbox(Webhook(self.webhook, self.webhook_form)))
         if self.mqtt_alarms is not None:
-            from hippozoo._internal.extras import needs
             from hippozoo.apps.watch.mqtt import Broker, MqttAlarms, client_name, read_credentials
             from hippozoo.apps.watch.outbox import Outbox
 
-            needs("paho.mqtt", extra="mqtt", feature="watch --mqtt-alarms")
             broker = Broker.parse(self.mqtt_alarms, publish=True)
             found.append(
                 Outbox(MqttAlarms(broker, client_name(out, "alarms"), read_credentials(self.mqtt_credentials)))
@@ -53,7 +51,8 @@ class Destinations(NamedTuple):
         """How to open the source, if it is no file; and the settings that go with it."""
         if self.mqtt is None:
             return settings, None
-        from hippozoo.apps.watch.mqtt import Broker, MqttLines, client_name, read_credentials
+        from hippozoo.apps.watch.mqtt import Broker, client_name, read_credentials
+        from hippozoo.apps.watch.mqtt_lines import MqttLines
 
         url, broker, credentials = self.mqtt, Broker.parse(self.mqtt), read_credentials(self.mqtt_credentials)
         panel = settings.panel or (("topic",) if broker.is_wild else ())

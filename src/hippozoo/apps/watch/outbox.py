@@ -11,8 +11,8 @@ import json
 import secrets
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -74,7 +74,7 @@ class Outbox:
     def start(self, path: Path, warn: Callable[[str], Any]) -> None:
         """Begin to deliver what an earlier run has left."""
         self._path, self._warn = path, warn
-        with sound(path), self._writing() as database:
+        with sound(path), _writing(self._path) as database:
             # Alarms are numbered in each database alike: what tells those of two apart is made when it is needed.
             row = ("identity", json.dumps(secrets.token_hex(8)))
             database.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", row)
@@ -86,7 +86,7 @@ class Outbox:
     def tell(self, lines: Sequence[dict[str, Any]]) -> None:
         """Put alarms and ends into the backlog; those that are in it already stay as they are."""
         kind = self.recipient.kind
-        with sound(self._path), self._writing() as database:
+        with sound(self._path), _writing(self._path) as database:
             for line in lines:
                 key = self._key(line)
                 body = self.recipient.encode({"id": key, "database": self._path.name, **line})
@@ -98,9 +98,8 @@ class Outbox:
             oldest = "SELECT id FROM outbox WHERE sink = ? ORDER BY id DESC LIMIT -1 OFFSET ?"
             gone = database.execute(f"DELETE FROM outbox WHERE id IN ({oldest})", [kind, MOST_WAITING]).rowcount
         if gone:
-            self._warn(
-                f"more than {MOST_WAITING:,} alarms wait for the {kind} at {self.recipient.where}; the oldest {gone} "
-                f"are not sent (all are in {self._path})."
+            self._say(
+                f"is behind by more than {MOST_WAITING:,} alarms; the oldest are not sent (they are in {self._path})."
             )
         self._news.set()
 
@@ -112,26 +111,20 @@ class Outbox:
         self._news.set()
         self._thread.join(_FAREWELL)
         try:
-            with self._writing() as database:
+            with _writing(self._path) as database:
                 [left] = database.execute(
                     "SELECT count(*) FROM outbox WHERE sink = ?", [self.recipient.kind]
                 ).fetchone()
         except sqlite3.Error:
             left = 0  # what is wrong with the database, the watch says
         if left:
-            self._warn(
-                f"{left:,} alarms wait in {self._path} for the {self.recipient.kind} at {self.recipient.where}; the "
-                f"next run sends them."
-            )
+            self._say(f"has not got all: {left:,} alarms wait in {self._path}, and the next run sends them.")
         if not self._thread.is_alive():
             self.recipient.close()
 
     def _key(self, line: dict[str, Any]) -> str:
         own = line["alarm"]["key"] if "alarm" in line else f"end:{line['end']['event']}"
         return hashlib.sha256(f"{self._identity}:{own}".encode()).hexdigest()[:32]
-
-    def _writing(self) -> Any:
-        return _Writing(self._path)
 
     # -- the thread ---------------------------------------------------------------------------------------------------
 
@@ -149,10 +142,14 @@ class Outbox:
                 refusals = refusals + 1 if refused else 0
                 if refusals == _MOST_REFUSALS and row is not None:
                     refusals = 0
-                    self._set_aside(row[0], str(error))
+                    self._remove(row[0])
+                    self._say(
+                        f"refused an alarm {_MOST_REFUSALS} times ({error}); it is not sent, and is in {self._path}."
+                    )
                     continue
                 if not failed:
-                    self._say_lost(error)
+                    why = str(error) if isinstance(error, (UndeliveredError, sqlite3.Error)) else type(error).__name__
+                    self._say(f"did not take an alarm: {why}. Alarms wait in {self._path} and are sent when it does.")
                 failed += 1
                 pause = error.pause if isinstance(error, UndeliveredError) else None
                 if self._ending.wait(min(pause or _FIRST_PAUSE * 2 ** min(failed - 1, 20), _LONGEST_PAUSE)):
@@ -164,52 +161,25 @@ class Outbox:
                 self._news.wait()
                 self._news.clear()
             elif failed:
-                self._warn(f"the {self.recipient.kind} at {self.recipient.where} takes alarms again.")
+                self._say("takes alarms again.")
             failed = refusals = 0
 
     def _next(self) -> tuple[int, str, str] | None:
-        with closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=rw", uri=True, timeout=30.0)) as database:
-            kind = [self.recipient.kind]
+        with _writing(self._path) as database:
             query = "SELECT id, key, body FROM outbox WHERE sink = ? ORDER BY id LIMIT 1"
-            return database.execute(query, kind).fetchone()
+            return database.execute(query, [self.recipient.kind]).fetchone()
+
+    def _say(self, text: str) -> None:
+        self._warn(f"the {self.recipient.kind} at {self.recipient.where} {text}")
 
     def _remove(self, number: int) -> None:
-        with self._writing() as database:
+        with _writing(self._path) as database:
             database.execute("DELETE FROM outbox WHERE id = ?", [number])
 
-    def _set_aside(self, number: int, why: str) -> None:
-        self._remove(number)
-        self._warn(
-            f"the {self.recipient.kind} at {self.recipient.where} refused an alarm {_MOST_REFUSALS} times ({why}); it "
-            f"is not sent again, and is in {self._path}."
-        )
 
-    def _say_lost(self, error: Exception) -> None:
-        why = str(error) if isinstance(error, (UndeliveredError, sqlite3.Error)) else type(error).__name__
-        self._warn(
-            f"the {self.recipient.kind} at {self.recipient.where} did not take an alarm: {why}. Alarms wait in "
-            f"{self._path} and are sent when it does."
-        )
-
-
-class _Writing:
-    """A short transaction of its own."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> sqlite3.Connection:
-        address = f"{self.path.absolute().as_uri()}?mode=rw"  # never makes a file
-        self._database = sqlite3.connect(address, uri=True, timeout=30.0, isolation_level=None)
-        try:
-            self._database.execute("BEGIN IMMEDIATE")
-        except BaseException:
-            self._database.close()
-            raise
-        return self._database
-
-    def __exit__(self, kind: Any, *_: object) -> None:
-        try:
-            self._database.execute("COMMIT" if kind is None else "ROLLBACK")
-        finally:
-            self._database.close()
+@contextmanager
+def _writing(path: Path) -> Iterator[sqlite3.Connection]:
+    """A short transaction of its own, in a file that is there."""
+    address = f"{path.absolute().as_uri()}?mode=rw"
+    with closing(sqlite3.connect(address, uri=True, timeout=30.0, isolation_level="IMMEDIATE")) as database, database:
+        yield database

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from hippozoo.apps.watch.database import labels_in, read_progress, reading, settings_in, sound
-from hippozoo.apps.watch.records import Progress
+from hippozoo.apps.watch.records import Event, Progress
+from hippozoo.apps.watch.store import read_event
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["OpenEvent", "Overview", "StreamNow", "is_watched", "look_over"]
+__all__ = ["Overview", "StreamNow", "is_watched", "look_over"]
 
 
 @dataclass(frozen=True)
@@ -37,16 +38,6 @@ class StreamNow:
 
 
 @dataclass(frozen=True)
-class OpenEvent:
-    """An event that is still on."""
-
-    id: int
-    begun: float
-    severity: str
-    acknowledged: float | None
-
-
-@dataclass(frozen=True)
 class Overview:
     """A database at one moment."""
 
@@ -55,7 +46,7 @@ class Overview:
     watched: bool
     alarms: int = 0
     streams: list[StreamNow] = field(default_factory=list)
-    events: list[OpenEvent] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)  # those that are still on
     waiting: dict[str, int] = field(default_factory=dict)  # in the outbox, for whom
     requests: list[dict[str, Any]] = field(default_factory=list)  # the newest first
     unapplied: int = 0  # requests that the watch has not applied yet
@@ -84,11 +75,8 @@ def look_over(path: Path) -> Overview:
             [alarms] = database.execute("SELECT count(*) FROM alarms").fetchone()
             streams = [_stream(database, channel, name, None, None) for channel, name in labels.items()]
             return Overview(settings, progress, is_watched(path), alarms, streams)
-        events, part_of = [], {}
-        rows = database.execute("SELECT id, begun, severity, acknowledged, open FROM events WHERE ended IS NULL")
-        for number, begun, severity, acknowledged, columns in rows:
-            events.append(OpenEvent(number, begun, severity, acknowledged))
-            part_of |= dict.fromkeys(map(int, json.loads(columns)), number)
+        events = [read_event(row) for row in _all(database, "events WHERE ended IS NULL")]
+        part_of = {channel: event.id for event in events for channel in event.open}
         muted = {channel: math.inf if until is None else until for channel, until in _all(database, "mutes")}
         watched = {channel for (channel,) in database.execute("SELECT channel FROM columns WHERE watched")}
         [alarms] = database.execute("SELECT count(*) FROM alarms WHERE lead = id").fetchone()

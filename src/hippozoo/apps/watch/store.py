@@ -28,7 +28,7 @@ from hippozoo.apps.watch.problem import LockedError, WatchError
 from hippozoo.apps.watch.records import Alarm, Batch, Channel, Event, Kept, Progress, Sensor, State
 from hippozoo.tables.trouble import word
 
-__all__ = ["FullDiskError", "Store"]
+__all__ = ["FullDiskError", "Store", "read_event"]
 
 _TROUBLES_KEPT = 1000
 _ALARM = "id, number, channel, time, p, value, expected, lower, upper, explanation, told, event, lead, severity, "
@@ -276,7 +276,7 @@ class Store:
     def _events(self, which: str) -> list[Event]:
         with sound(self.path):
             rows = self._database.execute(f"SELECT {_EVENT} FROM events {which} ORDER BY id").fetchall()
-            return [_event(row) for row in rows]
+            return [read_event(row) for row in rows]
 
     def untold(self) -> list[Alarm]:
         """Alarms that were committed, and perhaps not told before a crash; those of other columns with their leads."""
@@ -439,7 +439,8 @@ def _alarm_row(alarm: Alarm) -> tuple[Any, ...]:
     return (*row[:9], json.dumps(alarm.explanation), *row[10:])
 
 
-def _event(row: tuple[Any, ...]) -> Event:
+def read_event(row: tuple[Any, ...]) -> Event:
+    """An event from its row."""
     number, begun, alarmed, ended, channels, still_open, severity, acknowledged, told = row
     known = {int(channel): int(first) for channel, first in json.loads(still_open).items()}
     return Event(number, begun, alarmed, ended, json.loads(channels), known, severity, acknowledged, told)
