@@ -13,6 +13,7 @@ from hippozoo.apps.forecast.beside import InputNames, join_rows
 from hippozoo.apps.forecast.learner import Choices, Learner
 from hippozoo.apps.forecast.run import ForecastRun
 from hippozoo.tables import CHUNK_ROWS, Place, Rows, Table, TableError, Trouble, read_panel, read_table, reason, word
+from hippozoo.tables.trouble import KINDS
 
 __all__ = ["Reading", "as_future", "future_of_table", "learn_table", "run_of_table", "say_notes"]
 
@@ -69,11 +70,12 @@ def run_of_table(learner: Learner, table: Table, name: str) -> ForecastRun:
 
 def say_notes(table: Table) -> tuple[dict[str, str], list[str]]:
     """Why columns are left out, and what the reader noted, in words."""
-    # The file is named elsewhere; where a sentence would have no subject, it is the table.
-    named = [
-        one._replace(place=one.place._replace(source="" if one.place.column else "the table")) for one in table.notes
-    ]
-    notes = [word(one).removesuffix(".") for one in named]
+    notes = []
+    for one in table.notes:
+        # The file is named elsewhere; where a sentence would have no subject, it is the table.
+        has_subject = one.place.column or not KINDS[one.kind][0].startswith(" ")
+        place = one.place._replace(source="" if has_subject else "the table")
+        notes.append(word(one._replace(place=place)).removesuffix("."))
     return {column: reason(why) for column, why in table.left_out.items()}, notes
 
 
