@@ -13,7 +13,7 @@ endif
 # the batteries of other libraries, and calls drawn at random.
 PLAIN := tests/bad_input tests/compiled tests/estimators tests/trust
 
-.PHONY: tour test setup check trust docs bench wheels clean
+.PHONY: tour test setup check trust docs bench wheels flink clean
 
 tour: setup  ## run the zoo on embedded data and write tour/index.html
 	$(BIN)/hippozoo tour --out tour
@@ -45,8 +45,20 @@ trust: setup  ## kill and fail every job that writes, for an hour or more; resul
 wheels: setup  ## build both projects, install every extra into a fresh environment, try and weigh it
 	$(BIN)/python -m benchmarks.wheels
 
+# PyFlink wants an older NumPy than the rest, and Java: an environment of its own.
+FLINK := .venv-flink
+
+flink:  ## watch 100 sensors on Flink's local cluster, kill it, compare with one process; results/flink
+	@if ! command -v java >/dev/null; then echo "make flink: skipped, since there is no Java; install a JDK 17 first."; \
+	else $(MAKE) $(FLINK)/.installed && OMP_NUM_THREADS=1 $(FLINK)/bin/python -m benchmarks.flink; fi
+
+$(FLINK)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(FLINK)
+	$(FLINK)/bin/pip install --quiet 'apache-flink==2.3.0' --editable .
+	touch $@
+
 bench: setup  ## print the speed tables
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) tour site dist docs/reference .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(FLINK) tour site dist docs/reference .pytest_cache .ruff_cache .hypothesis

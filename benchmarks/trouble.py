@@ -57,7 +57,7 @@ def held(cases: Iterable[Troubled]) -> dict[str, float]:
 
 
 def disk(seeds: Iterable[int]) -> dict[str, float]:
-    """How far bands reach beyond what was ever seen, in the largest change over that lead so far."""
+    """How far bands reach beyond all that was seen, and the mean, in the largest change over that lead so far."""
     beyond, inside = [], []
     for seed in seeds:
         values = filling_disk(seed)
@@ -66,7 +66,8 @@ def disk(seeds: Iterable[int]) -> dict[str, float]:
             found = forecast_of(past, None)
             lower, upper = found.band(found.leads(), 0.95)
             change = np.array([np.abs(past[k:] - past[:-k]).max() for k in range(1, HORIZON + 1)])
-            over = np.maximum(upper - past.max(), past.min() - lower) / change
+            highest, lowest = np.maximum(past.max(), found.samples()), np.minimum(past.min(), found.samples())
+            over = np.maximum(upper - highest, lowest - lower) / change
             beyond.append(over.max())
             inside.append(((lower <= future) & (future <= upper)).mean())
     return {"held": float(np.mean(inside)), "worst reach beyond": float(np.max(beyond))}

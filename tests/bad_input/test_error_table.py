@@ -28,4 +28,4 @@ def test_a_quoted_error_is_what_is_raised(names, code, message):
 
 
 def test_errors_are_quoted():
-    assert len(QUOTED) > 5
+    assert len(QUOTED) > 4

@@ -102,6 +102,14 @@ NOISE = np.random.default_rng(0).normal(size=300)
             ),
             r"looks at one input",
         ),
+        (
+            lambda: MODEL.identification(STATE, np.ones(50), held_out=(np.ones(50), np.ones(49))),
+            r"held_out has a signal of shape \(50,\) and a target of shape \(49,\)",
+        ),
+        (
+            lambda: MODEL.identification(STATE, np.ones(50), held_out=(np.ones(50), np.ones(50))),
+            r"stands still",
+        ),
         (lambda: identify(MEMORY, np.zeros((5, 2))), r"signal has shape \(5, 2\)"),
         (lambda: identify(MEMORY, np.ones(50)).identified(np.zeros(3)), r"tensor has shape \(3,\)"),
         (lambda: leading_directions(MEMORY, np.ones(50), 5), r"count=5.*4 directions"),

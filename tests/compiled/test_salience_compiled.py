@@ -82,3 +82,20 @@ def test_a_graph_of_salience_that_sees_its_memory_does_not_grow_with_the_length(
         assert torch.allclose(y, wanted, atol=1e-5)
         assert torch.allclose(state, last, atol=1e-5)
     assert sizes[0] == sizes[1]
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch's own, as above
+def test_a_graph_of_salience_known_beforehand_grows_by_one_product_a_chunk():
+    layer, sizes = SalienceLayer(LegT(8, timescale=20.0), channels=3, summary=0).eval(), []
+
+    def count(graph, inputs):
+        sizes.append(len(graph.graph.nodes))
+        return graph
+
+    for n_steps in (180, 720):
+        torch.compiler.reset()
+        x = torch.randn(2, n_steps, 3)
+        with torch.no_grad():
+            y, _ = torch.compile(layer, backend=count, fullgraph=True, dynamic=False)(x)
+        assert torch.allclose(y, layer(x)[0], atol=1e-4)
+    assert sizes[1] - sizes[0] <= 5 * (720 - 180) / 18

@@ -67,7 +67,8 @@ def test_compiled_code_and_python_give_a_number_the_same_name():
 def _flat(channel):
     """The first number of every part."""
     return (
-        channel.cleaner[0].last_value, channel.brake[0].trust, channel.scale.step[0].sum[0],
+        channel.cleaner[0].last_value, channel.brake[0].trust, channel.doubt.last[0].surprise,
+        channel.doubt.leads[0].outlier, channel.scale.step[0].sum[0],
         channel.scale.leads[0].errors, channel.scale.phase[0], channel.errors[0].counts[0, 0],
         channel.scores.leads[0].weight, channel.scores.experts[0].latest, channel.scores.regret[0],
         channel.under_way[0].z, channel.own[0],

@@ -4,9 +4,12 @@ import io
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
+from torch.distributed.checkpoint.state_dict import get_model_state_dict
 
 from hippozoo._internal.nests import leaves
+from hippozoo.baselines import LSTM
 from hippozoo.layers import SequenceModel
 from hippozoo.memory import MemoryLayer
 from hippozoo.systems import LegS, LegT
@@ -35,7 +38,29 @@ def test_weights_of_another_memory_are_refused(other, named):
     with pytest.raises(RuntimeError, match=named):
         other().load_state_dict(weights)
     model(LegT(4, 20.0)).load_state_dict(weights)
-    other().load_state_dict(dict(weights))  # on purpose: a plain dict says nothing of where they come from
+    plain = {name: value for name, value in weights.items() if not name.endswith("_extra_state")}
+    other().load_state_dict(plain)  # on purpose, or of another maker: nothing says where they come from
+
+
+@pytest.mark.parametrize("way", ["safetensors", "plain dict", "average", "distributed"])
+def test_the_meaning_of_weights_goes_where_weights_go(way, tmp_path):
+    weights = model(LegT(4, 20.0)).state_dict()
+    if way == "safetensors":
+        save_file(weights, tmp_path / "weights.safetensors")
+        weights = load_file(tmp_path / "weights.safetensors")
+    elif way == "average":
+        weights = {name: 0.9 * value + 0.1 * value for name, value in weights.items()}
+    elif way == "distributed":
+        weights = get_model_state_dict(model(LegT(4, 20.0)))
+    else:
+        weights = dict(weights)
+    model(LegT(4, 20.0)).load_state_dict(weights)
+    with pytest.raises(RuntimeError, match=r"timescale=20.0\), but this layer has"):
+        model(LegT(4, 30.0)).load_state_dict(weights)
+
+
+def test_layers_whose_weights_say_everything_add_nothing_to_them():
+    assert set(LSTM(3, 2, 4).state_dict()) == {name for name, _ in LSTM(3, 2, 4).named_parameters()}
 
 
 def test_a_learnt_timescale_is_among_the_weights():

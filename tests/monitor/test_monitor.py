@@ -234,3 +234,24 @@ def test_a_clock_is_kept_whole():
     assert again == clock
     taken, said = again.take(Reading(2, 120.0, (1.0, 2.0)), 60.0)
     assert ([one.time for one in taken], [one.kind for one in said]) == ([120.0], ["ahead"])
+
+
+@pytest.mark.parametrize("apart", [8, 20, 40])
+def test_an_outage_soon_after_a_blip_as_deep_is_told(apart):
+    values = load(2500)
+    values[2000] = 0.0
+    values[2000 + apart : 2080 + apart] = 0.0
+    _, alerts, over = watched(values)
+    blip, outage = [one for one in alerts if 2000 <= one.number < 2080 + apart]
+    assert blip.number == 2000
+    assert 2000 + apart < outage.number <= 2000 + apart + 20
+    assert outage.again == "another kind"
+    assert any(abs(one.time - (2080 + apart) * STEP) <= 2 * STEP for one in over)
+
+
+def test_smaller_histories_make_a_smaller_state_and_still_find_an_outage():
+    values = load(2500)
+    values[2000:] = 0.0
+    small, alerts, _ = watched(values, Plan(horizon=6, order=12))
+    assert len(small.to_bytes()) < 100_000 < len(Monitor(Plan(horizon=6, every=1.0)).to_bytes())
+    assert 2000 in [one.number for one in alerts]

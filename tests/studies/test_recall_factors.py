@@ -39,8 +39,17 @@ def finished(row, rate, seed=0, accuracy=50.0, loss=0.1):
 def test_variants_of_batch_and_loss_have_one_seed_and_factors_three():
     config = replace(study.Config(), rows=(), beyond=(), rates=(1e-3,))
     tried = [finished(name, 1e-3) for name in (*FACTORS, *POSITIONS)]
-    more = {unit["row"] for unit in study.more_units(config, tried)}
-    assert more == {*FACTORS, "transformer_2_steps_learnt", "transformer_2_capacity_learnt"}
+    more = study.more_units(config, tried)
+    assert {unit["row"] for unit in more if unit["seed"]} == {
+        *FACTORS,
+        "transformer_2_steps_learnt",
+        "transformer_2_capacity_learnt",
+    }
+    assert {unit["row"] for unit in more if not unit["seed"]} == {
+        name for name, row in POSITIONS.items() if row.is_variant
+    }
+    is_variant = [unit["seed"] == 0 for unit in more]
+    assert is_variant == sorted(is_variant)  # the other seeds come first: they decide more
 
 
 def sentence(factor_accuracy, words):

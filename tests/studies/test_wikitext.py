@@ -407,6 +407,9 @@ def test_a_contest_without_one_of_its_entrants_is_not_judged():
     assert "not run yet: DeltaNet stack" in claim.evidence
     (claim,) = study.claims(study.Config(families=("lstm", "explicit")), metrics)
     assert claim.verdict == "holds"
+    metrics["contest"][25_000]["lstm_cache"] = entrant(4.1)
+    (claim,) = study.claims(config, metrics)
+    assert claim.verdict == "does not hold"  # whoever is missing can only be nearer
 
 
 def test_the_bank_recalls_what_followed_the_same_characters_before():

@@ -17,6 +17,9 @@ EXTRAS = {
     "wfdb": "data",
     "bokeh": "pages",
     "panel": "explore",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "paho": "mqtt",
     "river": "river",
     "sklearn": "sklearn",
     "sktime": "sktime",
@@ -24,7 +27,7 @@ EXTRAS = {
     "distributed": "dask",
     "holidays": "holidays",
 }
-_KNOWN_AS = {"sklearn": "scikit-learn", "bokeh": "Bokeh", "panel": "Panel", "dask": "Dask"}
+_KNOWN_AS = {"paho": "paho-mqtt", "sklearn": "scikit-learn", "bokeh": "Bokeh", "panel": "Panel", "dask": "Dask"}
 
 
 def is_installed(package: str) -> bool:

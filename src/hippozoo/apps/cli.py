@@ -23,6 +23,7 @@ COMMANDS = {
     "tour": "hippozoo.apps.tour.command",
     "forecast": "hippozoo.apps.forecast.command",
     "watch": "hippozoo.apps.watch.command",
+    "serve": "hippozoo.apps.serve.command",
     "explore": "hippozoo.apps.explore.command",
     "look": "hippozoo.apps.look.command",
 }

@@ -12,7 +12,7 @@ import numpy as np
 
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble import brake as brakes
-from hippozoo.ensemble import calibration, cleaner, scale, scores
+from hippozoo.ensemble import calibration, cleaner, doubt, scale, scores
 from hippozoo.ensemble.channel import open_channel
 from hippozoo.ensemble.experts import forecast_all, update_all
 from hippozoo.ensemble.experts.seasonal import fill_bases
@@ -149,14 +149,17 @@ def _observe(channel, log, pending, clock, value, plan, work):
     log[now].expected = own.expected_before if is_suspect else 0.0
     count = _find_due(pending, log, clock, plan, work.due)
     surprise = calibration.update(channel.errors, pending, work.due, count, value, own.age, channel.scores.leads)
-    scale.update(channel.scale, pending, work.due, count, value, is_suspect, work.ways)
+    calibration.update_changes(channel.errors, log, now, work.due, count, value)
+    scale.update(channel.scale, pending, work.due, count, value, int(own.suspects), work.ways)
     owed, moved = brakes.update(brake, log, now, pending, work.due, count, value, plan)
     scores.update(channel.scores, pending, work.due, count, value, plan.decay, plan.guard)
     brakes.set_share(brake, owed, moved, own.age, is_suspect, plan)
     if suspicion < 0:
         surprise = 0.0  # surprising was the value before, and the forecast that was made from it
     elif is_at_hand and own.silent == 0:
-        scale.update_step(channel.scale, own, abs(value - pending.leads[clock.used - 1, 0].mean), clock.cell, plan)
+        error = doubt.step_error(channel.doubt, value, pending.leads[clock.used - 1, 0].mean, clock.cell)
+        scale.update_step(channel.scale, own, error, clock.cell, plan)
+    doubt.update(channel.doubt, own, value, surprise, log, pending, clock, plan)
     brakes.set_trust(brake, own, value, surprise, plan)
     return suspicion, surprise, cleaner.take_value(own, log, now, value, is_surprise, plan.keep)
 
@@ -175,6 +178,7 @@ def _take_cell(channel, log, pending, clock, value, is_observed, plan, work):
         begins = 2
     if begins > 0:
         cleaner.start(own, value, begins == 2)
+        channel.doubt.last[0].surprise = 0.0
         brakes.start(channel.brake[0], begins == 2)
     cell.returned, cell.expected = 0.0, 0.0
     suspicion, surprise = 0, 0.0
@@ -235,6 +239,7 @@ def _issue(channel, log, pending, clock, maps, plan, work):
     under_way = pending.under_way[_place(pending, clock.cell, plan)]
     under_way.z, under_way.cost = 0.0, 0.0
     _issue_leads(channel, origin, leads, clock.cell, held, plan, work)
+    doubt.apply(channel.doubt, leads, clock.cell)
     if own.silent > 0:
         scale.widen_in_gap(leads, int(own.silent), brakes.anywhere(brake) if len(plan.seasons) == 0 else 0.0)
     own.expected_error = leads[0].size

@@ -55,6 +55,8 @@ ERRORS = np.dtype(
         ("square", float),
         ("largest", float),  # the largest absolute error, fading, and how many there were
         ("weight", float),
+        ("rise", float),  # how far the signal has ever moved up over so many cells, and down
+        ("fall", float),
     ]
 )
 
@@ -94,7 +96,7 @@ def standardise(error, size, is_scored):
 @compiled(inner=True)
 @no_type_check
 def update(errors, pending, due, count, value, age, scored):
-    """Count the error of every forecast of the present cell; returns the surprise, the size of the error of one step.
+    """Count the error of every forecast of the present cell; returns the surprise, the size of the newest one's.
 
     `scored` are the records of `Scores.leads`, before these errors are scored.
     """
@@ -106,7 +108,7 @@ def update(errors, pending, due, count, value, age, scored):
         ahead, here = pending.leads[due[i].row, k], errors[k]
         error, is_scored = value - ahead.mean, scored[k].weight > 0
         z = standardise(error, ahead.size, is_scored)
-        if k == 0:
+        if i == 0:
             surprise = abs(z)
         if due[i].trust == 0:
             under_way.z = 0.0
@@ -121,6 +123,17 @@ def update(errors, pending, due, count, value, age, scored):
             here.product = here.product * (1.0 - KEPT_LONG) + z * before
             here.square = here.square * (1.0 - KEPT_LONG) + 0.5 * (z * z + before * before)
     return surprise
+
+
+@compiled(inner=True, inline="always")
+@no_type_check
+def update_changes(errors, log, now, due, count, value):
+    """How far the value is from those at the origins of forecasts of the present cell."""
+    for i in range(count):
+        if due[i].trust > 0:
+            here = errors[due[i].lead]
+            change = value - log[now - 1 - due[i].lead].value
+            here.rise, here.fall = max(here.rise, change), max(here.fall, -change)
 
 
 @cache

@@ -11,6 +11,7 @@ from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.brake import BRAKE
 from hippozoo.ensemble.calibration import ERRORS
 from hippozoo.ensemble.cleaner import CLEANER
+from hippozoo.ensemble.doubt import DOUBT, LEAD_DOUBT, Doubt
 from hippozoo.ensemble.plan import UNDER_WAY, Plan
 from hippozoo.ensemble.scale import LEAD_SCALE, STEP, Scale
 from hippozoo.ensemble.scores import EXPERT_SCORE, LEAD_SCORE, Scores
@@ -19,10 +20,11 @@ __all__ = ["Channel", "begins", "open_channel", "open_channels"]
 
 
 class Channel(NamedTuple):
-    """State of a channel: one record of `cleaner`, `brake` and `scale.step`; else one for each lead or expert."""
+    """State of a channel: single records of `cleaner`, `brake`, `doubt.last`, `scale.step`; else by lead or expert."""
 
     cleaner: Any
     brake: Any
+    doubt: Doubt
     scale: Scale
     errors: Any
     scores: Scores
@@ -35,7 +37,7 @@ def begins(plan: Plan) -> Int[np.ndarray, " parts"]:
     H, E = plan.horizon, plan.experts
     # As many origins are under way as there are in a horizon, and one.
     records = ((CLEANER, 1), (BRAKE, 1), (STEP, 1), (LEAD_SCALE, H), (ERRORS, H), (LEAD_SCORE, H), (EXPERT_SCORE, E),
-               (UNDER_WAY, -(-H // plan.stride) + 1))  # fmt: skip
+               (UNDER_WAY, -(-H // plan.stride) + 1), (DOUBT, 1), (LEAD_DOUBT, H))  # fmt: skip
     phases = int(plan.seasons[0]) if len(plan.seasons) else 0
     return np.cumsum([0, *(one.itemsize // 8 * count for one, count in records), phases, H * E, int(plan.own[-1])])
 
@@ -46,14 +48,15 @@ def open_channel(row, plan):
     """A row of numbers by names."""
     at = plan.parts
     scale = Scale(
-        row[at[2] : at[3]].view(STEP), row[at[3] : at[4]].view(LEAD_SCALE), row[at[8] : at[9]],
+        row[at[2] : at[3]].view(STEP), row[at[3] : at[4]].view(LEAD_SCALE), row[at[10] : at[11]],
     )  # fmt: skip
     scores = Scores(
-        row[at[5] : at[6]].view(LEAD_SCORE), row[at[6] : at[7]].view(EXPERT_SCORE), row[at[9] : at[10]],
+        row[at[5] : at[6]].view(LEAD_SCORE), row[at[6] : at[7]].view(EXPERT_SCORE), row[at[11] : at[12]],
     )  # fmt: skip
+    doubt = Doubt(row[at[8] : at[9]].view(DOUBT), row[at[9] : at[10]].view(LEAD_DOUBT))
     return Channel(
-        row[at[0] : at[1]].view(CLEANER), row[at[1] : at[2]].view(BRAKE), scale, row[at[4] : at[5]].view(ERRORS),
-        scores, row[at[7] : at[8]].view(UNDER_WAY), row[at[10] : at[11]],
+        row[at[0] : at[1]].view(CLEANER), row[at[1] : at[2]].view(BRAKE), doubt, scale, row[at[4] : at[5]].view(ERRORS),
+        scores, row[at[7] : at[8]].view(UNDER_WAY), row[at[12] : at[13]],
     )  # fmt: skip
 
 

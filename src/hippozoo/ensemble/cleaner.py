@@ -17,6 +17,7 @@ from hippozoo._internal.compiled import compiled
 __all__ = [
     "CLEANER",
     "SURPRISE",
+    "WARMUP",
     "expected_in_gap",
     "find_suspect",
     "fill_gap",
@@ -39,6 +40,8 @@ CLEANER = np.dtype(
         ("is_begun", float),
         ("age", float),  # cells since the first value
         ("silent", float),  # cells since the last value
+        ("lowest", float),  # of all values
+        ("highest", float),
         ("is_whole", float),  # 1 as long as all values are whole numbers from 0 on: counts
         ("pairs", float),  # of a past and its future, complete
         ("expected", float),  # of the next cell: the ensemble's mean before the brake, and its absolute error
@@ -54,7 +57,7 @@ CLEANER = np.dtype(
 # believed rather than the ensemble. Chosen before 2026-11; see the ablation.
 SURPRISE = 8.0
 # Cells before anything can be a surprise: nobody knows the usual error yet. Chosen before 2026-11; see the ablation.
-_WARMUP = 32
+WARMUP = 32
 # A suspected outlier has an error of so many expected ones. Without a season no outlier is ever forecast again, so that
 # only absurd ones need to be known. Chosen before 2026-11; see the ablation.
 _OUTLIER, _ABSURD = 32.0, 1000.0
@@ -70,6 +73,7 @@ def start(cleaner, value, anew):
     cleaner.first_value = value
     if not anew:
         cleaner.reference = value
+        cleaner.lowest, cleaner.highest = value, value
         cleaner.is_whole = 1.0
     cleaner.last_value = value
     cleaner.is_begun = 1.0
@@ -150,7 +154,7 @@ def _follow_suspects(cleaner, log, now, value, seasons):
 def is_surprising(cleaner, value, at_hand, guard):
     """Whether a value is a surprise; `at_hand` says whether a forecast of it was made."""
     apart, most = abs(value - cleaner.expected), SURPRISE * cleaner.expected_error
-    return guard and cleaner.age > _WARMUP and at_hand and apart > most
+    return guard and cleaner.age > WARMUP and at_hand and apart > most
 
 
 @compiled(inner=True, inline="always")
@@ -159,6 +163,7 @@ def take_value(cleaner, log, now, value, is_surprise, keep):
     """Hold a value that was measured; returns the one that is learnt, winsorised if it is a surprise."""
     if value != math.floor(value) or value < 0:
         cleaner.is_whole = 0.0
+    cleaner.lowest, cleaner.highest = min(cleaner.lowest, value), max(cleaner.highest, value)
     cleaner.last_value = value
     cleaner.silent = 0.0
     learnt = value

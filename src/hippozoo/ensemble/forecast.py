@@ -13,6 +13,7 @@ from scipy.special import ndtr, ndtri
 from hippozoo._internal.arguments import whole_number
 from hippozoo.ensemble.calibration import Calibration, beginning
 from hippozoo.ensemble.channel import Channel
+from hippozoo.ensemble.doubt import odds_of_outlier
 from hippozoo.ensemble.mixer import Mixer
 from hippozoo.ensemble.mixture import Issued, Mixture
 from hippozoo.forecasts.forecast import Forecast, Leads, checked_probability
@@ -23,6 +24,10 @@ __all__ = ["EnsembleForecast", "by_name"]
 
 # The mean absolute error of a Gaussian is this share of its standard deviation.
 _MEAN_OF_DEVIATION = float(np.sqrt(2 / np.pi))
+# Changes over a lead before the largest of them limits a band.
+_FEWEST_CHANGES = 16
+# Shares of errors beyond which the distribution of a mixture is worked out.
+_TAILS = np.array([1e-5, 1e-4, 1e-3, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -205,7 +210,73 @@ class EnsembleForecast(Forecast):
         if not self.calibrated:
             return np.full(self.cells.shape, float(ndtri(share)) / _MEAN_OF_DEVIATION)
         side, sign, tail = (0, 1.0, 1 - share) if share > 0.5 else (1, -1.0, share)
-        return sign * np.minimum(self._calibration.reach(tail)[:, :, side], self._farthest(tail))
+        limit = np.minimum(self._farthest(tail), self._room[side])
+        found = sign * np.minimum(self._calibration.reach(tail)[:, :, side], limit)
+        for c in np.flatnonzero(self.doubted):
+            found[c] = (self._of_both(c, share) - self.cells[c]) / self.sizes[c]
+        return found
+
+    @cached_property
+    def _room(self) -> Float[np.ndarray, "two channels leads"]:
+        """How far above and below the mean a band may reach, in expected sizes."""
+        lowest, highest = self._limits(slice(None), slice(None), self.cells)
+        room = np.stack([highest - self.cells, self.cells - lowest])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where((self.sizes > 0) & np.isfinite(self.sizes), room / self.sizes, np.inf)
+
+    def _limits(self, channel: int | slice, lead: int | slice, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The lowest and the highest value that a band may hold.
+
+        Beyond all that was seen, and beyond the mean where that drifts further, it reaches no further than the signal
+        has ever moved over that lead. A lead at which few values were compared says nothing.
+        """
+        errors, cleaner = self._channels.errors[channel, lead], self.mixture.cleaner[channel, None]
+        is_known = errors["weight"] >= _FEWEST_CHANGES
+        rise, fall = (np.where(is_known, errors[name], np.inf) for name in ("rise", "fall"))
+        return np.minimum(cleaner["lowest"], mean) - fall, np.maximum(cleaner["highest"], mean) + rise
+
+    @property
+    def doubted(self) -> Float[np.ndarray, " channels"]:
+        """By how many expected errors the last reading of each channel is off, if no reading has confirmed it; else 0.
+
+        Such a reading is an outlier, a level shift, or not complete yet; bands hold both, and the mean is the likelier.
+
+        Examples
+        --------
+        >>> from hippozoo.ensemble import forecaster_for
+        >>> forecaster, noise = forecaster_for(8), np.random.default_rng(0).normal(size=500)
+        >>> forecast = forecaster.forecast(forecaster.learn(forecaster.initial_state(), np.append(noise, -9999.0)))
+        >>> lower, upper = forecast.band(4.5, coverage=0.95)
+        >>> bool(forecast.doubted[0] > 5000), bool(lower < -9999 < 0 < upper), bool(abs(forecast.mean(4.5)) < 1)
+        (True, True, True)
+        """
+        return self._channels.doubt.last["surprise"][:, 0]
+
+    def _of_both(self, channel: int, share: float) -> Float[np.ndarray, " leads"]:
+        """A quantile of the mixture of two forecasts, for a reading that is an outlier or a level shift."""
+        last, leads = self._channels.doubt.last[channel, 0], self._channels.doubt.leads[channel]
+        odds = odds_of_outlier.py_func(last["returned"], last["stayed"])
+        passed, H = int(self.mixture.cell - 1 - last["cell"]), self.mixer.horizon
+        below, above, shares = self._knots
+        found = np.empty(H)
+        for k in range(H):
+            both = leads[min(k + passed, H - 1)]
+            reach = np.concatenate([-below[channel, k], above[channel, k]])
+            outlier, shift = (
+                np.clip(both[one] + both[f"{one}_size"] * reach, *self._limits(channel, k, both[one]))
+                for one in ("outlier", "shift")
+            )
+            place = np.sort(np.concatenate([outlier, shift]))
+            reached = odds * np.interp(place, outlier, shares, left=0.0, right=1.0)
+            reached += (1 - odds) * np.interp(place, shift, shares, left=0.0, right=1.0)
+            found[k] = np.interp(share, reached, place)
+        return found
+
+    @cached_property
+    def _knots(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """How far below and above the mean errors lie, (channels, leads, knots), and the share of errors below each."""
+        reach = np.stack([self._calibration.reach(tail) for tail in _TAILS], axis=-1)
+        return reach[:, :, 1], reach[:, :, 0, ::-1], np.concatenate([_TAILS, 1 - _TAILS[::-1]])
 
     def _farthest(self, tail: float, leads: slice = slice(None)) -> Float[np.ndarray, "channels leads"]:
         """How far out a quantile may lie, in expected sizes: about as far as the largest error that was made.

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from hippozoo.ensemble.advance import State, Work, advance, expert_weights, forecast_now
+from hippozoo.ensemble.beginning import BEGINNING, early_outliers
 from hippozoo.ensemble.channel import Channel, open_channels
 from hippozoo.ensemble.known import Known
 from hippozoo.ensemble.learning import MAP_RENEWAL, Learning
@@ -125,6 +126,40 @@ class Mixer(Planner):
             What inputs say after each cell.
         """
         self._check(mixture)
+        count, first = len(values), BEGINNING - mixture.cell
+        if learning and 0 <= first < count:
+            begun = slice(0, first)
+            if first:
+                told = (None if one is None else one[begun] for one in (expected, features))
+                mixture = self._advance(mixture, values[begun], observed[begun], True, *told)
+            mixture = self._without_early_outliers(mixture)
+            values, observed = values[first:], observed[first:]
+            expected, features = (None if one is None else one[first:] for one in (expected, features))
+        return self._advance(mixture, values, observed, learning, expected, features)
+
+    def _without_early_outliers(self, mixture: Mixture) -> Mixture:
+        """The same after its first cells, learnt anew where there were outliers among them."""
+        cells = slice(mixture.now - BEGINNING, mixture.now)
+        log = mixture.arrays.log[:, cells]
+        seen = log["observed"] > 0
+        outliers = np.stack([early_outliers(*one) for one in zip(log["value"], seen, strict=True)])
+        if not self.guard or not outliers.any():
+            return mixture
+        rest, features = (seen & ~outliers).T, mixture.features[0, cells]
+        values = np.where(rest, log["value"].T, 0.0)
+        anew = self._advance(self.begin(len(mixture.live)), values, rest, True, None, features)
+        return replace(anew, offset=mixture.offset)
+
+    def _advance(
+        self,
+        mixture: Mixture,
+        values: np.ndarray,
+        observed: np.ndarray,
+        learning: bool,
+        expected: np.ndarray | None,
+        features: np.ndarray | None,
+    ) -> Mixture:
+        """The mixture after these cells, all of them before or after the end of the beginning."""
         count = len(values)
         fits = (
             mixture.tip[0] == mixture.cell
@@ -211,6 +246,10 @@ class Mixer(Planner):
         piece, begin = self.stride * max(SLACK, min(MAP_RENEWAL, _ROLLED // numbers)), 0
         while begin < len(values):
             end = min(begin + piece, len(values))
+            if mixture.cell < BEGINNING:
+                end = min(end, begin + BEGINNING - mixture.cell)
+            elif mixture.cell == BEGINNING:
+                mixture = self._without_early_outliers(mixture)
             roomy, kept = self._with_room(mixture, end - begin)
             told = None if features is None else features[begin:end]
             after = self._advance_in_pieces(
@@ -261,7 +300,9 @@ class Mixer(Planner):
         found = np.empty((len(mixture.live), self.horizon, self.plan.experts))
         expert_weights(mixture.live, self.plan, self._work, found)
         if self.guard and self.simple:
-            left = (mixture.brake["trust"] * mixture.brake["share"])[:, None, None]
+            # What was forecast before a reading that is in doubt has not been drawn to it.
+            trust = np.where(self.open(mixture).doubt.last["surprise"][:, 0] > 0, 1.0, mixture.brake["trust"])
+            left = (trust * mixture.brake["share"])[:, None, None]
             found *= left
             found[:, :, 0] += 1 - left[:, :, 0]
         return found

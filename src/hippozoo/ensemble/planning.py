@@ -11,6 +11,7 @@ import numpy as np
 from hippozoo._internal.immutable import Immutable
 from hippozoo.discretise import zero_order_hold
 from hippozoo.ensemble import experts as table
+from hippozoo.ensemble.beginning import BEGINNING
 from hippozoo.ensemble.channel import begins
 from hippozoo.ensemble.experts.recent_drift import LEAST_CELLS
 from hippozoo.ensemble.experts.ridge_map import LAST, MEAN, SEASON
@@ -192,9 +193,12 @@ class Planner(Immutable):
 
     @cached_property
     def before(self) -> int:
-        """Cells that must stay in the log: futures under way, a season before them, and what drifts are read off."""
+        """Cells that must stay in the log: futures under way, a season before them, what drifts are read off.
+
+        And the beginning, in which outliers are looked for once.
+        """
         H = self.horizon
-        return max(H + max(self.seasons, default=0), 2 * H + 3, LEAST_CELLS + 3) + 1
+        return max(H + max(self.seasons, default=0), 2 * H + 3, LEAST_CELLS + 3, BEGINNING) + 1
 
     @cached_property
     def known_place(self) -> int:

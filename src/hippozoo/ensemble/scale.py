@@ -99,8 +99,11 @@ def mean_step(scale, way):
 
 @compiled(inner=True)
 @no_type_check
-def update(scale, pending, due, count, value, is_suspect, ways):
-    """The error of every forecast of the present cell beside what each way had expected; `ways` is room to work in."""
+def update(scale, pending, due, count, value, suspects, ways):
+    """The error of every forecast of the present cell beside what each way had expected; `ways` is room to work in.
+
+    Of `suspects` suspected outliers, this value being the last, forecasts after the first tell nothing.
+    """
     kept = 1.0 - KEPT_LONG
     for i in range(count):
         if due[i].trust == 0:
@@ -114,7 +117,7 @@ def update(scale, pending, due, count, value, is_suspect, ways):
         for j in range(WAYS):
             here.expected[j] = here.expected[j] * kept + ways[j]
         here.errors = here.errors * kept + size
-        if is_suspect:
+        if suspects > 0 and k >= suspects - 1:
             here.errors_before = here.errors_before * kept + min(size, SURPRISE * ahead.size)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any, Literal, get_args
 
 import torch
@@ -15,6 +16,8 @@ from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.layers.arguments import silent_in_padding
 from hippozoo.layers.contract import advance, attribute_of, contract_of, initial_state_of, outputs_of
 from hippozoo.layers.missing import Mask
+from hippozoo.layers.reversal import reversed_in_time, reversed_timing
+from hippozoo.layers.scanner import Scanner, Stepper, Time
 from hippozoo.layers.sequence_layer import SequenceLayer
 from hippozoo.layers.torch_cells import KINDS, TorchCells
 from hippozoo.layers.types import Lengths, Steps, Timing
@@ -37,6 +40,39 @@ class Container(SequenceLayer):
     def knows_time(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether a sample may be held for a `dt` of its own: if every layer inside takes one."""
         return all(attribute_of(part, "knows_time", False) for part in self._parts())
+
+    @property
+    def reads_whole(self) -> bool:
+        """Whether a part reads backwards too: then sequences are read whole, without a state and without steps."""
+        return any(attribute_of(part, "reads_whole", False) for part in self._parts())
+
+    def initial_state(self, batch: int, channels: int | None = None) -> Any:
+        """The state before any sample; `channels` is for layers that take any number of them."""
+        self._refuse_backwards("has no state")
+        return super().initial_state(batch, channels)
+
+    def exportable(self, time: Time = "any") -> Scanner | Stepper:
+        """As `SequenceLayer.exportable`; what reads backwards is exported as it is, at one length."""
+        self._refuse_backwards("has no steps to export; export the module itself, at one length")
+        return super().exportable(time)
+
+    def _call(
+        self, x: Any, state: Any, dt: Any, lengths: Any, step: bool, *options: Any, mask: Any = None
+    ) -> tuple[Any, Any]:
+        if self.reads_whole:
+            if step:
+                self._refuse_backwards("has no step")
+            if state is not None and not isinstance(dt, Timing):
+                self._refuse_backwards("goes on from no state")
+            return super()._call(x, None, dt, lengths, step, *options, mask=mask)[0], None
+        return super()._call(x, state, dt, lengths, step, *options, mask=mask)
+
+    def _refuse_backwards(self, what: str) -> None:
+        if self.reads_whole:
+            raise TypeError(
+                f"{type(self).__name__} reads backwards too (bidirectional=True) and so {what}: pass whole sequences, "
+                "or build it without bidirectional."
+            )
 
 
 class Block(Container):
@@ -62,6 +98,9 @@ class Block(Container):
         Whether the samples are added to what the layer makes of them.
     dropout
         Share of the numbers that are dropped in training, before they are added to the samples.
+    bidirectional
+        Whether layers of the same kind, with weights of their own, read each sequence backwards too. Such a block
+        reads whole sequences: it has no state and no `step`. A layer that is given ready-made is copied for this.
     device, dtype
         As in any torch layer; float32 or float64.
 
@@ -85,6 +124,7 @@ class Block(Container):
         norm: Norm = "rms",
         around: bool = True,
         dropout: float = 0.0,
+        bidirectional: bool = False,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -101,7 +141,11 @@ class Block(Container):
         factories = [layer, *([beside] if callable(beside) else beside)]
         made = [made_for(width, one).to(**self._place) for one in factories]
         self.layers = nn.ModuleList(made)
-        features = sum(outputs_of(one, width, self._place) for one in made)
+        self.bidirectional = bool(bidirectional)
+        if self.bidirectional:
+            again = [deepcopy(one) if isinstance(one, nn.Module) else one for one in factories]
+            self.backwards = nn.ModuleList(made_for(width, one).to(**self._place) for one in again)
+        features = sum(outputs_of(one, width, self._place) for one in made) * (1 + self.bidirectional)
         self.before = self._norm()
         self.enter = nn.Linear(width, width + features * self.gate, **self._place)
         self.leave = nn.Linear(features, width, **self._place)
@@ -114,6 +158,11 @@ class Block(Container):
     def wants_first(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether a layer inside wants what entered the stack."""
         return any(attribute_of(part, "wants_first", False) for part in self._parts())
+
+    @property
+    def reads_whole(self) -> bool:
+        """Whether it, or a layer inside, reads backwards too."""
+        return self.bidirectional or super().reads_whole
 
     @property
     def layer(self) -> Any:
@@ -163,7 +212,16 @@ class Block(Container):
         pairs = zip(self._parts(), states, strict=True)
         found = [advance(part, value, one, timing, first) for part, one in pairs]
         y = [one.flatten(2) for one, _ in found]
+        if self.bidirectional:
+            y += self._read_backwards(value, timing, first)
         return self._left(x, y, gate), tuple(after for _, after in found)
+
+    def _read_backwards(self, value: Tensor, timing: Timing, first: Tensor | None) -> list[Tensor]:
+        lengths, back = timing.lengths, reversed_timing(timing, len(value))
+        value = reversed_in_time(value, lengths)
+        first = None if first is None else reversed_in_time(first, lengths)
+        found = (advance(part, value, None, back, first)[0].flatten(2) for part in self.backwards)
+        return [reversed_in_time(one, lengths) for one in found]
 
     def _single(
         self, x: Tensor, state: Any, steps: Tensor | None, first: Tensor | None = None

@@ -85,7 +85,10 @@ def outputs_of(part: nn.Module, width: int, place: dict[str, Any]) -> int:
     """Numbers that a part gives at every sample; asked with one sample of zeros, which shows a broken contract too."""
     x = torch.zeros(1, width, **place)
     with torch.no_grad():
-        found: Any = advance(part, x, initial_state_of(part, 1, width), Timing(), step=True)
+        if attribute_of(part, "reads_whole", False):
+            found: Any = advance(part, x[:, None], None, Timing())
+        else:
+            found = advance(part, x, initial_state_of(part, 1, width), Timing(), step=True)
     if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Tensor):
         raise TypeError(
             f"a step of {shorten(part)} gave {shorten(found)}; a layer of a stack gives a pair: outputs, and the state."

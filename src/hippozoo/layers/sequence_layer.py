@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
@@ -42,14 +43,11 @@ Outcome = TypeVar("Outcome")
 # What a constructor takes and a configuration does not hold.
 NOT_CONFIGURED = frozenset(("device", "dtype", "generator"))
 
+# The key that torch gives to `get_extra_state` in a state dict.
+EXTRA_STATE = "_extra_state"
 
 # Arguments that no weight shows: the same weights mean something else with others.
 MEANING = frozenset(("system", "systems", "dt", "method", "memory", "horizons", "family", "largest", "start", "taps"))
-
-
-def note_meaning(layer: Any, state_dict: Any, prefix: str, local_metadata: dict[str, Any]) -> None:
-    """Put the meaning of a layer's weights beside them: no entry of the state dict, but in its metadata."""
-    local_metadata["hippozoo"] = layer._meaning()
 
 
 def parameter_count(module: nn.Module) -> int:
@@ -138,7 +136,6 @@ class SequenceLayer(WithTables, ABC):
         refuse_low_precision(made.dtype)
         # Where parts are made; and where the layer is, if it has neither parameters nor tables.
         self._place: dict[str, Any] = {"device": made.device, "dtype": made.dtype}
-        self.register_state_dict_post_hook(note_meaning)
 
     # -- what a layer writes ---------------------------------------------------------------------------------
 
@@ -191,6 +188,21 @@ class SequenceLayer(WithTables, ABC):
         """What weights depend on and do not show: the arguments of `MEANING`, as text."""
         return {name: repr(value) for name, value in self.configuration().items() if name in MEANING}
 
+    def get_extra_state(self) -> Tensor:
+        """The configuration that weights depend on and do not show, for `state_dict`: text as numbers of one byte.
+
+        As a tensor it goes wherever weights go: into safetensors, shards and averages of checkpoints.
+        """
+        return torch.tensor(list(json.dumps(self._meaning()).encode()), dtype=torch.uint8, device="cpu")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Nothing changes: a layer is what it was built as; `load_state_dict` has compared."""
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if not self._meaning():
+            del destination[prefix + EXTRA_STATE]
+
     def _load_from_state_dict(
         self,
         state_dict: Any,
@@ -201,16 +213,19 @@ class SequenceLayer(WithTables, ABC):
         unexpected_keys: Any,
         error_msgs: Any,
     ) -> None:
-        saved, own = local_metadata.get("hippozoo"), self._meaning()
-        for name in own if saved else ():
+        key, own = prefix + EXTRA_STATE, self._meaning()
+        saved = read_meaning(state_dict.get(key))
+        for name in own:
             if saved.get(name, own[name]) != own[name]:
                 error_msgs.append(
                     f"the weights are of {prefix}{name}={saved[name]}, but this layer has {name}={own[name]}: they "
-                    "would mean something else; build the layer as they were learnt, or pass them as a plain dict."
+                    f"would mean something else; build the layer as they were learnt, or remove {key!r} from them."
                 )
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
+        if key in missing_keys:  # weights of another maker, who says nothing about them
+            missing_keys.remove(key)
 
     def extra_repr(self) -> str:
         """The arguments that are not the usual ones."""
@@ -475,6 +490,14 @@ class SequenceLayer(WithTables, ABC):
         there = fn(torch.empty(0, **self._place))
         self._place = {"device": there.device, "dtype": there.dtype}
         return super()._apply(fn, recurse)
+
+
+def read_meaning(saved: Any) -> dict[str, str]:
+    """What `get_extra_state` has written; nothing where there is nothing to read, as on the meta device."""
+    if not isinstance(saved, Tensor) or saved.is_meta:
+        return {}
+    # Rounded, since averages of checkpoints are floating-point numbers.
+    return json.loads(bytes(saved.cpu().double().round().to(torch.uint8).tolist()))
 
 
 def packed_like(packed: PackedSequence, y: Tensor, lengths: Tensor) -> PackedSequence:

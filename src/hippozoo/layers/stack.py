@@ -34,7 +34,7 @@ class Stack(Container):
         One per block: what makes a layer, ``width -> layer``, or the layer itself. A `Block` is taken as it is, any
         other layer gets one. They need not be of one kind.
     options
-        Of the blocks that are made here; see `Block`.
+        Of the blocks that are made here; see `Block`. ``bidirectional=True`` holds for all of them.
 
     Examples
     --------
@@ -62,7 +62,14 @@ class Stack(Container):
         blocks = []
         for factory in factories:
             layer = made_for(width, factory)
-            blocks.append(layer if isinstance(layer, Block) else Block(width, layer, **options))
+            if not isinstance(layer, Block):
+                # What reads backwards is made by the function too, with random weights of its own.
+                layer = Block(width, factory if options.get("bidirectional") else layer, **options)
+            elif options.get("bidirectional") and not layer.bidirectional:
+                if layer is factory:
+                    raise ValueError("bidirectional=True with a ready-made Block; build it with bidirectional=True.")
+                layer = Block(**{**layer.configuration(), "bidirectional": True})
+            blocks.append(layer)
         self.blocks = nn.ModuleList(blocks).to(**self._place)
 
     @property

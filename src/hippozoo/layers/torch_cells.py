@@ -52,7 +52,7 @@ class TorchCells(SequenceLayer):
         if cells.bidirectional:
             raise ValueError(
                 f"{shorten(cells)} reads backwards too, so that no output is known before the last sample; pass "
-                "bidirectional=False."
+                "bidirectional=False here, and bidirectional=True to the block, stack or model around it."
             )
         weight = next(cells.parameters())
         super().__init__(cells.input_size, weight.device, weight.dtype)

@@ -19,7 +19,7 @@ from hippozoo.systems import HippoSystem
 __all__ = ["subject_for"]
 
 # The largest array of states that is recorded. What a look needs in all is measured in benchmarks/bench_microscope.py.
-MOST_BYTES = 1 << 28
+MOST_BYTES = 1 << 29
 
 KINDS = (
     "pass a layer, member, stack or baseline of hippozoo, a Memory, nn.LSTM, nn.GRU or nn.RNN, a module with one of "
@@ -130,10 +130,11 @@ class StepSubject(Subject):
         found, state = np.empty(0), self.start(len(x))
         for t in range(int(moments.max()) + 1):
             state = self.advance(state, x[:, t])
-            if t in wanted:
+            if t in wanted or not t:
                 row = self.flat(state, len(x))
-                found = found if found.size else empty_states(len(x), len(moments), row.shape[1])
-                found[:, wanted[t]] = row
+                found = found if t else empty_states(len(x), len(moments), row.shape[1])  # too large: said at once
+                if t in wanted:
+                    found[:, wanted[t]] = row
         return Recording(found)
 
     def refuse_memoryless(self, x: np.ndarray) -> None:

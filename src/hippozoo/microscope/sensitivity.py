@@ -42,8 +42,9 @@ def measure_sensitivity(
     else:
         each = _by_differences(subject, x[:DIFFERENCED], columns, whiten, scale, lags)
     value = each.mean(0)
-    low, high = band(value, (each.sum(0) - each) / (len(each) - 1), of_r2=False)
-    return Profile(value, low, high, np.zeros(lags))
+    # Positive and skewed: the jackknife works on the logarithm, as for 1 - R².
+    below, above = band(1 - value, 1 - (each.sum(0) - each) / (len(each) - 1), of_r2=True)
+    return Profile(value, 1 - above, 1 - below, np.zeros(lags))
 
 
 def _by_gradient(

@@ -110,8 +110,12 @@ def informative(states: np.ndarray) -> Int[np.ndarray, " numbers"]:
 
 
 def leading(flat: np.ndarray, count: int) -> tuple[np.ndarray, float]:
-    """The leading principal directions and their share of the variance."""
-    size = flat.shape[1]
-    gram = flat.T @ flat
-    values, vectors = eigh(gram, subset_by_index=[size - count, size - 1])
+    """The leading principal directions and their share of the variance, by whichever product is smaller."""
+    rows, size = flat.shape
+    gram = flat.T @ flat if size <= rows else flat @ flat.T
+    most = len(gram)
+    values, vectors = eigh(gram, subset_by_index=[most - count, most - 1])
+    if size > rows:
+        vectors = flat.T @ vectors
+        vectors /= np.sqrt((vectors**2).sum(0))
     return vectors[:, ::-1], float(values.sum() / np.trace(gram))

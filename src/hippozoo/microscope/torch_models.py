@@ -63,12 +63,11 @@ class TorchSubject(Subject):
             state = self.start(len(given), x.shape[-1])
             for t in range(int(moments.max()) + 1):
                 state = self.advance(given[:, t], state)
+                if not t:  # a state that is too large is refused at once
+                    layers = columns_of([(name, part.shape[1]) for name, part in self.numbers(state)])
+                    found = empty_states(len(x), len(moments), sum(map(len, layers.values())))
                 if t in wanted:
-                    row = self.flat(state).double().cpu().numpy()
-                    if not found.size:
-                        layers = columns_of([(name, part.shape[1]) for name, part in self.numbers(state)])
-                        found = empty_states(len(x), len(moments), row.shape[1])
-                    found[:, wanted[t]] = row
+                    found[:, wanted[t]] = self.flat(state).double().cpu().numpy()
         return Recording(found, layers)
 
     def respond(self, x: np.ndarray) -> np.ndarray:  # noqa: D102 - as in Subject

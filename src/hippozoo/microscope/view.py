@@ -323,7 +323,8 @@ class View:
             answers = values[:, self.asked.moments, None]
         else:
             answers = values.reshape(batch, 1, -1)
-            states = prepare_states(self._recording.states[:, -1:], self.asked.noise, self.asked.components)
+            if len(self.asked.moments) > 1:
+                states = prepare_states(self._recording.states[:, -1:], self.asked.noise, self.asked.components)
         if answers.dtype.kind in "iub":
             answers = answers.astype(np.int64)
             if answers.min() < 0:

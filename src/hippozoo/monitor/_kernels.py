@@ -28,6 +28,8 @@ EVENT = np.dtype(
         ("count", float),  # strange readings of the event
         ("normal", float),  # time of the first reading after the last one that was off
         ("was_off", float),  # whether the last reading was off
+        ("usual_run", float),  # readings up to the last one that were neither off nor far from what is usual
+        ("returned", float),  # whether there have been enough of these since the last alarm
         ("after_gap", float),  # number of the first reading after the last gap
         ("mean", float),  # of values outside events, with their variance and number
         ("variance", float),
@@ -100,8 +102,13 @@ def _events(own, value, p, error, time, number, bounds, marks, when):
 
     Where values have not come back to what was usual, that takes longer: then another level has become usual.
     """
-    strange, off_error, back, usual, longer = bounds
+    strange, off_error, back, usual, longer, returned = bounds
     off = abs(error) > off_error
+    near = abs(value - own.mean) <= usual * math.sqrt(own.variance)
+    if not math.isnan(value):
+        own.usual_run = own.usual_run + 1.0 if near and not off else 0.0
+        if own.usual_run >= returned:
+            own.returned = 1.0
     if off or (own.was_off > 0.0 and not math.isnan(error)):
         own.normal, own.was_off = time, 1.0 if off else 0.0
     if p <= strange:
@@ -112,7 +119,6 @@ def _events(own, value, p, error, time, number, bounds, marks, when):
         own.calm = time
     if own.open == 0.0 or own.absent > 0.0 or math.isnan(value):
         return marks
-    near = abs(value - own.mean) <= usual * math.sqrt(own.variance)
     if number - own.strange >= (back if near else longer):
         own.open = 0.0
         # A window stays strange when its readings are not: all is normal after the last that was off.
@@ -158,7 +164,7 @@ def follow(events, rows, error, p, times, first, limits, bounds, forgetting, mar
         A step that is a gap; how long there may be no data; how many readings come before that is known.
     bounds
         The p-value of a strange reading, the error of one that is off, how many quiet ones end an event, within how
-        many deviations of what is usual, and how many do elsewhere.
+        many deviations of what is usual, how many do elsewhere, and after how many usual ones a relapse is news.
     forgetting
         Readings over which what is usual is forgotten.
     marks, when

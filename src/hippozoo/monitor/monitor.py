@@ -6,23 +6,26 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hippozoo import checkpoint
-from hippozoo.ensemble import forecaster_for
+from hippozoo.ensemble import EnsembleForecaster, forecaster_for
+from hippozoo.forecasts.settings import usual_histories
 from hippozoo.monitor.rules import Rules
 from hippozoo.monitor.stream import NO_DATA, Ended, EventStream, Found, Missing
 
 __all__ = ["Alert", "Monitor", "Outcome", "Over", "Plan"]
 
+# Coefficients of a history, at most, where nobody says how many: as of `forecaster_for`.
+ORDER = 48
 # So many readings show the usual step of a sensor, where nobody says what it is.
 OPENING = 8
 # How the bytes of a monitor begin: a mark, and a version that is raised with every change of what follows.
-_MARK, _VERSION = b"hippozoo monitor", 1
+_MARK, _VERSION = b"hippozoo monitor", 2
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Plan:
         Whether readings have times.
     rules
         When an alarm is told.
+    order
+        Coefficients of each history, at most; fewer make a smaller state, for many sensors.
 
     Examples
     --------
@@ -54,11 +59,18 @@ class Plan:
     every: float | None = None
     timed: bool = True
     rules: Rules = field(default_factory=Rules)
+    order: int = ORDER
 
     def stream(self, every: float) -> EventStream:
         """A stream that has seen nothing."""
-        season = None if self.season is None else self.season * every
-        return EventStream(forecaster_for(self.horizon * every, every, season), self.channels, self.rules)
+        return EventStream(_forecaster(self.horizon, self.season, every, self.order), self.channels, self.rules)
+
+
+@lru_cache(maxsize=64)
+def _forecaster(horizon: int, season: int | None, every: float, order: int) -> EnsembleForecaster:
+    """One forecaster for all sensors of a kind: it is pure, and its matrices are as large as a state."""
+    histories = usual_histories(horizon * every, every, order)
+    return forecaster_for(horizon * every, every, None if season is None else season * every, history=histories)
 
 
 class Alert(NamedTuple):

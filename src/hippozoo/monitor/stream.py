@@ -21,6 +21,8 @@ NO_DATA = "no data"
 # A reading is strange if it is so many times as frequent as an alarm, or rarer; after so many that are not, an event
 # has ended. An alarm within a silence is so many times rarer than those before it.
 _STRANGE, _BACK, _RARER = 1.0, 12, 10.0
+# After so many usual readings an event is on only in windows that still hold it, and one of another kind is news.
+_RETURNED = 6
 # What comes so soon after an alarm is its echo, in forecasts and in windows that hold it: then so many times rarer.
 _ECHO, _RARER_THAN_ECHO = 6, 1000.0
 # Nearer to its usual mean than so many deviations a value has come back; elsewhere an event ends after so many.
@@ -184,7 +186,8 @@ class EventStream(ForecastStream):
         other_way = (way < 2) & ((events["ways"].astype(int) >> way) & 1 == 0) & (ago > self._lengths[kind])
         # While an event is on, another side of it is no news, and neither is the way back.
         back = np.abs(rows - events["mean"]) <= _USUAL * np.sqrt(events["variance"])
-        known = (events["open"] > 0) & (back | ~(rarer | other_way))
+        relapse = other_kind & (events["returned"] > 0)
+        known = (events["open"] > 0) & (back | ~(rarer | other_way | relapse))
         free = ~silent | ((rarer | other_kind | other_way) & ~known)
         free &= (ago > _ECHO) | (p <= events["rarest"] / _RARER_THAN_ECHO)
         gap = elapsed is not None and elapsed > _GAP * float(self.forecaster.dt)
@@ -222,7 +225,7 @@ class EventStream(ForecastStream):
         follow(
             self.events.view(float).reshape(len(self.events), -1), rows, error, p, times, first,
             (_GAP * usual, self.rules.no_data * usual, float(_WARMUP)),
-            (_STRANGE * self.rules.threshold, _OFF, float(_BACK), _NEAR, float(_NEW_LEVEL)), _FORGETTING, marks, when,
+            (_STRANGE * self.rules.threshold, _OFF, float(_BACK), _NEAR, float(_NEW_LEVEL), float(_RETURNED)), _FORGETTING, marks, when,
         )  # fmt: skip
         if not marks.any():
             return
@@ -255,6 +258,7 @@ class EventStream(ForecastStream):
         if not own["open"]:
             own["open"], own["begun"], own["begun_time"], own["count"] = 1, alarm.number, time, 0
         own["told"], own["told_time"] = alarm.number, time
+        own["usual_run"] = own["returned"] = 0
         own["rarest"] = min(own["rarest"], alarm.p)
         own["kinds"] = int(own["kinds"]) | 1 << kind
         own["ways"] = int(own["ways"]) | 1 << int(_way(np.array(error)))

@@ -61,15 +61,14 @@ def severity_of(far: float, readings: int, columns: int, of_columns: int, *, no_
     """How severe an alarm is: by how far, for how long, and in how many columns of how many.
 
     Minor within three half bands of what was expected, one column, less than 12 readings; critical beyond ten half
-    bands, over 100 readings, or in at least half of three columns or more; major in between. No data is major.
+    bands, over 100 readings, or in three columns or more that are half of all; major in between. No data is major.
 
     Examples
     --------
     >>> severity_of(2.0, 1, 1, 5), severity_of(4.0, 1, 1, 5), severity_of(2.0, 1, 4, 5)
     ('minor', 'major', 'critical')
     """
-    most = of_columns >= 3 and 2 * columns >= of_columns
-    if far >= _FAR[1] or readings >= _LONG[1] or (most and columns > 1):
+    if far >= _FAR[1] or readings >= _LONG[1] or (columns >= 3 and 2 * columns >= of_columns):
         return "critical"
     return "major" if no_data or far >= _FAR[0] or readings >= _LONG[0] or columns > 1 else "minor"
 

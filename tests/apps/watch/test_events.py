@@ -5,6 +5,7 @@ import json
 import math
 import sqlite3
 import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def test_times_are_written_in_the_zone_of_the_source(tmp_path):
     _, told, _ = watched(plant(tmp_path / "plant.csv", zone="+05:30"), tmp_path / "plant.db")
     [alarm] = after(told)
     assert alarm["time"] == "2024-05-01 10:00+05:30"
-    assert "pump0 fell to 0 at 2024-05-01 10:00+05:30" in alarm["sentence"]
+    assert "fell to 0 at 2024-05-01 10:00+05:30" in alarm["sentence"]
 
 
 def test_the_rate_and_the_silence_of_a_database_change_and_nothing_learnt_is_lost(tmp_path):
@@ -322,3 +323,100 @@ def test_monitors_that_do_not_fit_into_the_memory_wait_in_the_database(tmp_path,
     for name in ("readings", "alarms", "events"):
         query = f"SELECT * FROM {name} ORDER BY 1, 2"
         assert rows_of(tmp_path / "long.db", query) == rows_of(tmp_path / "once.db", query)
+
+
+@pytest.mark.parametrize("batch", [3, 7, None])
+def test_sensors_that_fail_at_the_same_time_are_one_alarm_whatever_the_batches(tmp_path, batch):
+    rows = panel(tmp_path / "long.csv", fault=("none", 0))
+    failed = [(t, s, -9.0 if s in ("s0", "s1", "s3") and t >= 60 * 350 else v) for t, s, v in rows]
+    (tmp_path / "long.csv").write_text("time,sensor,flow\n" + "".join(f"{t},{s},{v}\n" for t, s, v in failed))
+    _, told, _ = watched(tmp_path / "long.csv", tmp_path / "long.db", panel=("sensor",), batch=batch)
+    first = after(told, 300)[0]
+    assert [one["column"] for one in first["columns"]] == ["s0", "s1", "s3"]
+    assert first["sentence"].startswith("3 columns at once (s0, s1, s3): ")
+    assert first["severity"] == "critical"
+    watched(tmp_path / "long.csv", tmp_path / "once.db", panel=("sensor",))
+    for name in ("alarms", "events"):
+        query = f"SELECT * FROM {name} ORDER BY 1, 2"
+        assert rows_of(tmp_path / "long.db", query) == rows_of(tmp_path / "once.db", query), name
+
+
+def test_a_group_of_sensors_is_whole_after_a_kill_in_the_midst_of_it(tmp_path):
+    rows = [row for row in panel(tmp_path / "long.csv", fault=("none", 0)) if row[0] <= 60 * 350]
+    failed = [(t, s, -9.0 if t == 60 * 350 else v) for t, s, v in rows]
+    texts = ["time,sensor,flow\n", *(f"{t},{s},{v}\n" for t, s, v in failed)]
+    (tmp_path / "long.csv").write_text("".join(texts))
+    watched(tmp_path / "long.csv", tmp_path / "once.db", panel=("sensor",))
+    part = tmp_path / "part.csv"
+    for cut in (3, 2, 0):
+        part.write_text("".join(texts[: len(texts) - cut]))
+        with pytest.raises(KeyboardInterrupt) if cut else nullcontext():
+            settings = Settings(str(part), horizon=6, rate=0.1, panel=("sensor",), batch=1024)
+            Watch(settings, tmp_path / "part.db", interrupt if cut else str, str).run()
+    query = "SELECT id, channel, time, sentence, severity, lead, told FROM alarms ORDER BY 1"
+    assert rows_of(tmp_path / "part.db", query) == rows_of(tmp_path / "once.db", query)
+    assert "5 columns at once" in str(rows_of(tmp_path / "part.db", query))
+
+
+def interrupt(line):
+    if '"number": 3' in line:
+        raise KeyboardInterrupt
+
+
+def test_what_is_told_comes_in_the_order_in_which_it_was_known(tmp_path):
+    source = plant(tmp_path / "plant.csv", fault={300: 0.0, 500: 999.0})
+    _, told, _ = watched(source, tmp_path / "plant.db", silence="12")
+    kinds = [next(iter(one)) for one in told if "end" in one or one["alarm"]["number"] >= 300]
+    assert kinds == ["alarm", "end", "alarm", "end"]
+
+
+def test_a_column_that_is_far_worse_is_told_though_it_joins_an_event(tmp_path):
+    source = plant(tmp_path / "plant.csv", columns=2, fault={})
+    lines = source.read_text().splitlines()
+    for number, change in ((600, lambda a, b: (float(a) + 0.9, b)), (602, lambda a, b: (a, 0.0))):
+        at, a, b = lines[1 + number].split(",")
+        a, b = change(a, b)
+        lines[1 + number] = f"{at},{a},{b}"
+    source.write_text("\n".join(lines) + "\n")
+    _, told, _ = watched(source, tmp_path / "plant.db", rate=1.0)
+    found = [(one["column"], one["number"], one["severity"]) for one in after(told, 600)][:2]
+    assert [one[:2] for one in found] == [("pump0", 600), ("pump1", 602)]
+    assert found[0][2] != found[1][2] == "critical"
+
+
+@pytest.mark.parametrize("asked", [["--ack", "999"], ["--mute", "nothing"], ["--unmute", "nothing"]])
+def test_what_cannot_be_done_ends_with_an_error(tmp_path, capsys, asked):
+    watched(plant(tmp_path / "plant.csv"), tmp_path / "plant.db")
+    with pytest.raises(SystemExit) as code:
+        main(["watch", "--out", str(tmp_path / "plant.db"), *asked])
+    assert code.value.code == 1
+    assert "not done: there is no" in capsys.readouterr().err
+
+
+def test_a_mute_ends_by_the_clock_of_the_source(tmp_path, capsys):
+    out = tmp_path / "plant.db"
+    watched(plant(tmp_path / "plant.csv", zone="+05:30"), out)
+    for until, seconds in (("2024-05-02 12:00", 5.5), ("2024-05-02T12:00Z", 0.0)):
+        with pytest.raises(SystemExit):
+            main(["watch", "--out", str(out), "--mute", "pump0", "--until", until])
+        [(end,)] = rows_of(out, "SELECT until FROM mutes")
+        assert end == 1714651200.0 - 3600 * seconds
+    assert "muted until 2024-05-02 12:00+05:30" in capsys.readouterr().out
+
+
+def test_many_sensors_are_given_smaller_states_and_the_first_line_says_so(tmp_path, monkeypatch):
+    from hippozoo.apps.watch import settings
+
+    panel(tmp_path / "long.csv", sensors=40, count=60)
+    monkeypatch.setattr(settings, "_FREE_BYTES", 4_000_000)
+    status, _, warned = watched(tmp_path / "long.csv", tmp_path / "long.db", panel=("sensor",), horizon=None)
+    assert status.sensors == 6  # each begins later than the one before
+    assert "24 steps ahead" in warned[0]
+    rows = [(t, f"s{s}", t % 7) for t in range(60) for s in range(40)]
+    (tmp_path / "wide.csv").write_text("time,sensor,flow\n" + "".join(f"{t},{s},{v}\n" for t, s, v in rows))
+    _, _, warned = watched(tmp_path / "wide.csv", tmp_path / "wide.db", panel=("sensor",), horizon=None)
+    assert warned[0].startswith("40 sensors so far, 6 steps ahead: 9")
+    [(order,)] = rows_of(tmp_path / "wide.db", "SELECT value FROM settings WHERE name = 'order'")
+    assert order == "12"
+    status, _, _ = watched(tmp_path / "wide.csv", tmp_path / "wide.db", panel=("sensor",), horizon=None)
+    assert status.readings == 2400

@@ -206,6 +206,33 @@ def test_a_band_limited_input_leaves_kernel_directions_undetermined(rng):
     assert_allclose(found.share[1], (projected**2).sum() / (kernel**2).sum())
 
 
+def test_the_held_out_error_shows_kernels_that_excited_directions_do_not(rng):
+    # A kernel sharper than the basis: every direction is excited, and the model is wrong all the same.
+    memory = Memory(LegT(order=4, timescale=40.0))
+    model = VolterraModel(memory)
+    signal, new = rng.normal(size=(2, 20_000))
+    sharp, smooth = (lambda u: np.roll(u, 7) + np.roll(u, 7) ** 2), (lambda u: memory.scan(u)[:, 0])
+    _, state = model.learn(model.initial_state(), signal, sharp(signal))
+    found = model.identification(state, signal, held_out=(new, sharp(new)))
+    assert found.share[1] > 0.999
+    assert found.held_out_error > 0.7
+    assert found.impulses.shape == (40,)
+    assert_allclose(found.impulses, np.square(found.shapes()).sum(0))
+    assert found.impulses[7] < 0.2
+    assert "held-out data the error is" in found.report()
+    assert "impulse at one lag the basis holds" in found.report()
+    _, state = model.learn(model.initial_state(), signal, smooth(signal))
+    assert model.identification(state, signal, held_out=(new, smooth(new))).held_out_error < 1e-3
+    assert "pass held_out=" in model.identification(state, signal).report()
+
+
+def test_an_impulse_keeps_its_projection_onto_the_shapes(rng):
+    memory = Memory(LegS(order=6, timescale=5.0))
+    found = identify(memory, rng.normal(size=4000))
+    responses = np.linalg.qr(memory.scan(np.eye(1, 400)[0]))[0]
+    assert_allclose(found.impulses, np.square(responses[: len(found.impulses)]).sum(1), atol=1e-6)
+
+
 def test_leading_directions_have_unit_variance_and_are_uncorrelated(rng):
     signal = np.convolve(rng.normal(size=5000), np.hanning(9), "valid")
     columns = leading_directions(MEMORY, signal, 3)

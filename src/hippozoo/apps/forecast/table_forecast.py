@@ -58,7 +58,9 @@ class TableForecast:
         for column, (group, place) in enumerate(learner.by_column()):
             comparison = group.test.compare(place)
             rival, weight = ("", 0.0) if comparison is None else comparison.lean()
-            if weight > 0:
+            # A simple forecast stands on the last value: not on one that may be an outlier.
+            is_doubted = weight > 0 and isinstance(one := group.forecast(), EnsembleForecast) and one.doubted[place] > 0
+            if weight > 0 and not is_doubted:
                 leans[column] = Lean(rival, weight, group.simple(place, rival))
         return cls(tuple(group.forecast() for group in learner.groups), ordered, leans)
 

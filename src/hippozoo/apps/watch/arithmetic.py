@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 
 from hippozoo.monitor import Monitor, Plan
 
@@ -31,12 +32,11 @@ def arithmetic_of(plan: Plan) -> str:
     '2'
     """
     # The header of a safetensors file tells the name, type and shape of every array; it stands after mark and version.
-    every = plan.every or 1.0
-    data = Monitor(Plan(plan.channels, plan.horizon, plan.season, every, plan.timed)).to_bytes()[17:]
+    data = Monitor(replace(plan, every=plan.every or 1.0)).to_bytes()[17:]
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
     arrays = {name: (one["dtype"], one["shape"]) for name, one in header.items() if name != "__metadata__"}
-    asked = [plan.channels, plan.horizon, plan.season, plan.every, plan.timed]
+    asked = [plan.channels, plan.horizon, plan.season, plan.every, plan.timed, plan.order]
     layout = hashlib.sha256(json.dumps([asked, sorted(arrays.items())]).encode()).hexdigest()[:16]
     return f"{ARITHMETIC} {layout}"
 
@@ -49,4 +49,4 @@ def state_bytes(plan: Plan) -> int:
     >>> state_bytes(Plan(horizon=2)) > 10_000
     True
     """
-    return len(Monitor(Plan(plan.channels, plan.horizon, plan.season, plan.every or 1.0, plan.timed)).to_bytes())
+    return len(Monitor(replace(plan, every=plan.every or 1.0)).to_bytes())

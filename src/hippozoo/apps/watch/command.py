@@ -75,7 +75,10 @@ def watch(
         int | None,
         typer.Option(metavar="N", min=1, help="Number of readings to keep in the database.", show_default="all"),
     ] = None,
-    batch: Annotated[int, typer.Option(metavar="N", min=1, help="Readings per commit.")] = 1024,
+    batch: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Readings per commit.", show_default="1024, more of many sensors"),
+    ] = None,
     follow: Annotated[bool, flag("--follow", help="Wait for more data at the end of the file.")] = False,
     strict: Annotated[bool, flag("--strict", help="Stop at the first invalid row.")] = False,
     all_readings: Annotated[
@@ -106,6 +109,25 @@ def watch(
         str | None,
         typer.Option(metavar="COLUMN", help="Tell alarms of this column again, and exit.", show_default=False),
     ] = None,
+    webhook: Annotated[
+        str | None,
+        typer.Option(metavar="URL|@FILE", help="Post alarms to this URL, or to the one in a file.", show_default=False),
+    ] = None,
+    webhook_form: Annotated[str, typer.Option(metavar="json|slack", help="What to post.")] = "json",
+    textfile: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.prom", help="Write metrics for Prometheus' node exporter.", show_default=False),
+    ] = None,
+    mqtt: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Read mqtt://host/topic instead of SOURCE.", show_default=False),
+    ] = None,
+    mqtt_alarms: Annotated[
+        str | None, typer.Option(metavar="URL", help="Publish alarms to mqtt://host/topic.", show_default=False)
+    ] = None,
+    mqtt_credentials: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File that holds user:password.", show_default=False)
+    ] = None,
     open_page: Annotated[bool, flag("--open/--no-open", help="Open the page in a browser.")] = False,
     debug: Debug = False,
 ) -> None:
@@ -120,11 +142,15 @@ def watch(
     if out is not None and (ack is not None or mute is not None or unmute is not None):
         _ask(out, ack, mute, unmute, until)
         return
+    if source is not None and mqtt is not None:
+        raise UsageError("pass a source or --mqtt, not both; a database has one source.")
+    source = mqtt if source is None else source
     if source is None or out is None:
         raise UsageError(
-            "pass a source and --out FILE.db, or --show FILE.db, or --tail FILE.db, or --out FILE.db with --ack, "
-            "--mute or --unmute."
+            "pass a source (or --mqtt URL) and --out FILE.db, or --show FILE.db, or --tail FILE.db, or --out FILE.db "
+            "with --ack, --mute or --unmute."
         )
+    from hippozoo.apps.watch.destinations import Destinations
     from hippozoo.apps.watch.run import Settings
     from hippozoo.apps.watch.terminal import run_watch
 
@@ -136,18 +162,17 @@ def watch(
         out,
         all_readings=all_readings,
         complain=complain,
+        elsewhere=Destinations(webhook, webhook_form, textfile, mqtt, mqtt_alarms, mqtt_credentials),
     )  # fmt: skip
 
 
 def _ask(out: Path, ack: int | None, mute: str | None, unmute: str | None, until: str | None) -> None:
-    from hippozoo.apps.watch.database import progress_of, settings_of
     from hippozoo.apps.watch.requests import ask, mute_until
 
     if ack is not None:
         typer.echo(ask(out, {"acknowledge": ack}))
     if mute is not None:
-        end = mute_until(until, out, settings_of(out), progress_of(out).time)
-        typer.echo(ask(out, {"mute": mute, "until": end}))
+        typer.echo(ask(out, {"mute": mute, "until": mute_until(until, out)}))
     if unmute is not None:
         typer.echo(ask(out, {"unmute": unmute}))
 

@@ -5,19 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from hippozoo.apps.watch.records import Alarm, Event
 from hippozoo.apps.watch.sensors import Fact
 from hippozoo.monitor import SEVERITIES, Alert, Over, sentence, severity_of
 from hippozoo.monitor.stream import NO_DATA
 
-__all__ = ["Incidents"]
+__all__ = ["Incidents", "Told"]
 
 # Columns that join within so many usual steps are part of the same event, and are not told by themselves.
 _JOIN = 3.0
 _MUTED = 2  # in the place of whether an alarm was told
 _LISTED = 8
+
+
+class Told(NamedTuple):
+    """An alarm to tell, with those of other columns at the same time, or an event to tell the end of."""
+
+    what: Alarm | Event
+    group: Sequence[Alarm] = ()
 
 
 class Incidents:
@@ -35,6 +42,8 @@ class Incidents:
         Those that are open, and muted columns with the time until which they are.
     next_alarm, next_event
         Ids.
+    groups
+        Of each open event, its last alarms: those of several columns at one time.
     """
 
     def __init__(
@@ -46,35 +55,70 @@ class Incidents:
         mutes: dict[int, float] | None = None,
         next_alarm: int = 0,
         next_event: int = 0,
+        groups: Sequence[Sequence[Alarm]] = (),
     ) -> None:
         self.labels, self.text, self.step = labels, text, step
         self.mutes = mutes or {}
         self.next_alarm, self.next_event = next_alarm, next_event
         self.open = {event.id: event for event in events}
         self.columns = 1
+        self._groups = {some[0].event: list(some) for some in groups}
 
-    def take(self, facts: Sequence[Fact], offset: float | None) -> tuple[list[Alarm], list[Event]]:
-        """The alarms that some facts make, and the events that they change."""
-        alarms: list[Alarm] = []
+    def group_of(self, lead: Alarm) -> list[Alarm]:
+        """The alarms that are told as one, as they are by now, the one that leads first; none if that is long ago."""
+        group = self._groups.get(lead.event, [])
+        known = [one for one in group if one.lead == lead.id and (one.told != _MUTED or one.id == lead.id)]
+        return sorted(known, key=lambda one: one.id != lead.id)
+
+    def note_told(self, leads: Sequence[Alarm]) -> None:
+        """These have been told: what joins them from here on is not told again."""
+        told = {one.id for one in leads}
+        for group in self._groups.values():
+            group[:] = [replace(one, told=one.told or 1) if one.id in told else one for one in group]
+
+    def take(self, facts: Sequence[Fact], offset: float | None) -> tuple[list[Alarm], list[Event], list[Told]]:
+        """The alarms that some facts make or change, the events that they change, and what is told, in order."""
+        alarms: dict[int, Alarm] = {}
         changed: dict[int, Event] = {}
-        groups: dict[tuple[int, float], list[int]] = {}  # of each event and time, where its alarms stand
+        grown: dict[int, list[Alarm]] = {}  # by the id of its first alarm
+        told: list[tuple[int, Event | None]] = []  # the first alarm of a group, or the event that has ended
+        self._groups = {number: group for number, group in self._groups.items() if number in self.open}
         for fact in facts:
             what = fact.what
             if isinstance(what, Over):
                 event = self._end(what)
                 if event is not None:
                     changed[event.id] = event
+                    told += [(-1, event)] if event.ended is not None else []
                 continue
             event, joined = self._event(what)
             changed[event.id] = event
-            alarms.append(self._alarm(what, event, offset))
-            if joined:
-                alarms[-1] = replace(alarms[-1], lead=None, told=alarms[-1].told or 1)
-            else:
-                groups.setdefault((event.id, what.time), []).append(len(alarms) - 1)
-        for (event_id, _), places in groups.items():
-            self._lead(alarms, places, changed[event_id])
-        return alarms, list(changed.values())
+            before = event.severity
+            alarm = self._alarm(what, event, offset)
+            if joined and SEVERITIES.index(alarm.severity) <= SEVERITIES.index(before):
+                alarms[alarm.id] = replace(alarm, lead=None, told=alarm.told or 1)
+                continue
+            group = self._groups.get(event.id)
+            if group is None or group[0].time != alarm.time:
+                group = self._groups[event.id] = []
+            if all(one.told == _MUTED for one in group):
+                told.append((group[0].id if group else alarm.id, None))
+            group.append(alarm)
+            grown[group[0].id] = group
+        for group in grown.values():
+            self._lead(group, self._event_of(group[0], changed))
+            alarms |= {one.id: one for one in group}
+        leads = {number: self._told(group) for number, group in grown.items()}
+        found = [leads[number] if event is None else Told(event) for number, event in told]
+        return [alarms[number] for number in sorted(alarms)], list(changed.values()), found
+
+    def _told(self, group: Sequence[Alarm]) -> Told:
+        lead = next(one for one in group if one.lead == one.id)
+        return Told(lead, [lead, *(one for one in group if one.id != lead.id and one.told != _MUTED)])
+
+    def _event_of(self, alarm: Alarm, changed: dict[int, Event]) -> Event:
+        assert alarm.event is not None
+        return changed.get(alarm.event) or self.open[alarm.event]
 
     def _event(self, alert: Alert) -> tuple[Event, bool]:
         """The event that an alarm belongs to, and whether its column has joined it after it was told."""
@@ -130,30 +174,38 @@ class Incidents:
             alert.key(sensor), offset,
         )  # fmt: skip
 
-    def _lead(self, alarms: list[Alarm], places: list[int], event: Event) -> None:
-        """Tell alarms of several columns at one time as one: the first that is not muted leads, and lists them."""
-        shown = [place for place in places if alarms[place].told != _MUTED] or places
-        first, group = shown[0], [alarms[place] for place in shown]
-        lead = alarms[first]
+    def _lead(self, group: list[Alarm], event: Event) -> None:
+        """Tell alarms of several columns at one time as one: the first that is not muted leads, and lists them.
+
+        Columns may join a group later, and it becomes what it would have been with all of them at once.
+        """
+        shown = [one for one in group if one.told != _MUTED] or group
+        lead = shown[0]
         if lead.told != _MUTED:
             event.told = 0
         elif lead.time == event.alarmed:  # nobody has heard of it, so nobody needs to know that it is over
             event.told = _MUTED
-        for place in places:
-            one = alarms[place]
-            alarms[place] = replace(one, lead=lead.id, told=one.told or int(one.id != lead.id))
-        if len(group) == 1:
+        group[:] = [replace(one, lead=lead.id, told=one.told or int(one.id != lead.id)) for one in group]
+        if len(shown) == 1:
             return
-        severity = severity_of(0.0, 1, len(group), self.columns)
-        severity = max([severity, *(one.severity for one in group)], key=SEVERITIES.index)
+        severity = severity_of(0.0, 1, len(shown), self.columns)
+        severity = max([severity, *(one.severity for one in shown)], key=SEVERITIES.index)
         self._raise(event, severity)
-        names = _listed([self.labels(one.channel)[0] for one in group])
-        text = f"{len(group)} columns at once ({names}): {lead.sentence}"
-        alarms[first] = replace(alarms[first], severity=severity, sentence=text)
+        rarest = min(shown, key=lambda one: (one.p, one.id))
+        names = _listed([self.labels(one.channel)[0] for one in shown])
+        text = f"{len(shown)} columns at once ({names}): {_own_sentence(rarest)}"
+        own = lead.explanation | {"own_sentence": _own_sentence(lead)}
+        place = next(k for k, one in enumerate(group) if one.id == lead.id)
+        group[place] = replace(group[place], severity=severity, sentence=text, explanation=own)
 
     @staticmethod
     def _raise(event: Event, severity: str) -> None:
         event.severity = max(event.severity, severity, key=SEVERITIES.index)
+
+
+def _own_sentence(alarm: Alarm) -> str:
+    """What is said of its own column, where it leads others."""
+    return alarm.explanation.get("own_sentence", alarm.sentence)
 
 
 def told_alarm(
@@ -161,7 +213,8 @@ def told_alarm(
 ) -> dict[str, Any]:
     """An alarm as it is told on standard output, to a web hook and on pages."""
     column, sensor = labels(lead.channel)
-    explanation = {name: value for name, value in lead.explanation.items() if name != "weights"}  # for pictures
+    # Weights are for pictures.
+    explanation = {name: value for name, value in lead.explanation.items() if name not in ("weights", "own_sentence")}
     found: dict[str, Any] = {
         "id": lead.id,
         "event": lead.event,

@@ -25,11 +25,12 @@ class Row(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What came of some lines: rows by sensor, progress, troubles; where reading stops, at which line and why."""
+    """What came of some lines: rows by sensor, progress, troubles; how many were taken, the last, and why it stops."""
 
     rows: dict[str, list[Row]]
     progress: Progress
     troubles: list[Trouble]
+    count: int
     last: Line | None
     refused: Trouble | None
 
@@ -77,8 +78,8 @@ class Intake:
             found = self.clocks[sensor] = Clock()
         return found
 
-    def take(self, lines: Sequence[Line], progress: Progress) -> Taken:
-        """Read lines that come next; clocks go on."""
+    def take(self, lines: Sequence[Line], progress: Progress, until: float = math.inf) -> Taken:
+        """Read lines that come next, up to the one with which there are `until` readings; clocks go on."""
         rows: dict[str, list[Row]] = {}
         troubles: list[Trouble] = []
         last: Line | None = None
@@ -86,7 +87,10 @@ class Intake:
         readings, late, left_out = progress.readings, progress.late, progress.left_out
         time, names, offset = progress.time, progress.names, progress.offset
         refused: Trouble | None = None
+        count = 0
         for line in lines:
+            if readings >= until:
+                break
             row = schema.read(line)
             taken: list[Reading] = []
             said: list[Trouble] = []
@@ -124,11 +128,11 @@ class Intake:
             if self.schema.time is None and taken:
                 time = float(readings - 1)
             troubles += said
-            last = line
+            last, count = line, count + 1
         after = replace(
             progress, readings=readings, late=late, left_out=left_out, time=time, names=names, offset=offset
         )
-        return Taken(rows, after, troubles, last, refused)
+        return Taken(rows, after, troubles, count, last, refused)
 
     def _next(self, row: Reading, clock: Clock, readings: int) -> tuple[list[Reading], list[Trouble]]:
         """The readings that one row gives, and what is said of it."""

@@ -18,7 +18,7 @@ from hippozoo.tables.records import LONGEST, Line
 __all__ = ["Lines", "Place", "STANDARD_INPUT"]
 
 STANDARD_INPUT = "-"
-_CHUNK = 1 << 18
+CHUNK = 1 << 18
 # A file is known again by its first bytes and by the last ones before the place, as far as they have been read: a
 # header alone may be longer than the head, and is the same in every file of a series.
 _HEAD, _TAIL = 1024, 4096
@@ -94,6 +94,7 @@ class Lines:
         self.source = source
         self.follow = follow
         self.ended = False
+        self.chunk = CHUNK
         self.begun_anew: str | None = None  # why, since this was last asked
         self._rest = self._begin = self._window = b""  # the window ends where the place is
         self._inode = self._skipped = 0  # bytes of a line that is too long to be a row
@@ -229,8 +230,13 @@ class Lines:
 
     def _next_piece(self) -> bytes:
         if self.source == STANDARD_INPUT:
-            return getattr(self._stream, "read1", self._stream.read)(_CHUNK)  # what is there, without waiting for more
-        return self._stream.read(_CHUNK)
+            read = getattr(self._stream, "read1", self._stream.read)  # what is there, without waiting for more
+            piece = more = read(self.chunk)
+            while more and len(piece) < self.chunk and _has_come(self._stream):
+                more = read(self.chunk - len(piece))
+                piece += more
+            return piece
+        return self._stream.read(self.chunk)
 
     def _split(self, whole: bytes) -> list[Line]:
         parts = whole.split(b"\n")

@@ -21,14 +21,16 @@ from hippozoo.apps.watch.sensors import Sensors, demand_columns
 from hippozoo.apps.watch.settings import (
     MOST_BYTES,
     Settings,
-    adapt_horizon,
+    adapt_size,
     asked_rules,
+    check_size,
     rules_from,
     rules_to,
     say_too_many,
 )
 from hippozoo.apps.watch.store import Store
 from hippozoo.monitor import Clock, Plan, Rules
+from hippozoo.monitor.monitor import ORDER
 from hippozoo.tables.infer import LOOKED_AT, Inferred, infer_from_lines
 from hippozoo.tables.records import Line, join_quoted
 from hippozoo.tables.schema import Reading, Schema
@@ -39,6 +41,10 @@ __all__ = ["Opened", "Opening", "records_of"]
 # From so many rows the usual step is found.
 _FIRST_ROWS, _FEWEST_ROWS = 50, 3
 PAUSE = 0.2
+# Who acknowledges or looks whether a watch runs holds its lock for a moment.
+PATIENCE = 1.0
+# Lines that are read, at most, to see how many sensors there are.
+_MOST_COUNTED = 100_000
 # Where the first rows do not say which number of a date is the day, so many are asked at the most.
 _MOST_LOOKED_AT = 50_000
 
@@ -106,22 +112,25 @@ class Opening:
             schema = inferred.schema
             every = None if schema.series and asked.every is None else self._usual_step(first, schema)
             hint = every or self._usual_step(first, schema)
-            sensors = len({one.series for one in self._readings(first, schema)}) if schema.series else 1
-            horizon = adapt_horizon(asked, schema, sensors)  # what cannot be is refused before a file is made
+            sensors = self._count_sensors(lines, first, schema) if schema.series else 1
+            check_size(asked, len(schema.columns))
+            horizon, order = adapt_size(asked, len(schema.columns), sensors)
             rules = asked_rules(asked, Rules(), every or hint)
             too_many = say_too_many(rules, every or hint)
             if too_many:
                 raise WatchError(too_many)
-            plan = self._plan(schema, horizon, asked.season, every, rules)
+            plan = self._plan(schema, horizon, asked.season, every, rules, order)
             known: dict[str, Any] = {
                 "source": asked.source, "horizon": horizon, "season": plan.season, "layout": schema.as_settings(),
                 "every": every, "columns": list(schema.columns), **rules_to(plan.rules),
             }  # fmt: skip
             if asked.source != STANDARD_INPUT and "://" not in asked.source:
                 known["path"] = os.path.abspath(asked.source)  # noqa: PTH100  (links may lead elsewhere one day)
+            if order != ORDER:
+                known["order"] = order
             if schema.series:
                 known["hint"] = hint
-            with Store(self.out, known, arithmetic_of(plan)) as store:
+            with Store(self.out, known, arithmetic_of(plan), PATIENCE) as store:
                 self._say_inferred(inferred)
                 if schema.series:
                     size = state_bytes(plan)
@@ -155,6 +164,18 @@ class Opening:
                 if len([line for line in found if line.text.strip()]) > _FEWEST_ROWS:
                     break
                 lines.wait(PAUSE)
+
+    def _count_sensors(self, lines: Lines, first: list[Line], schema: Schema) -> int:
+        """How many sensors there are: lines are read on, as far as they are there, while they name new ones."""
+        names: set[str] = set()
+        some = first
+        while True:
+            before = len(names)
+            names |= {one.series for one in self._readings(some, schema)}
+            if not some or 2 * (len(names) - before) < len(some) or len(first) > _MOST_COUNTED:
+                return len(names)
+            some = lines.read()
+            first += some
 
     def _say_inferred(self, inferred: Inferred) -> None:
         for note in inferred.notes:
@@ -213,16 +234,16 @@ class Opening:
         too_many = say_too_many(rules, every or hint)
         if too_many:
             self.warn(too_many)
-        horizon, season = found["horizon"], found["season"]
+        horizon, season, order = found["horizon"], found["season"], int(found.get("order", ORDER))
+        check_size(asked, len(asked.columns or schema.columns))
         said = [f"{name} from {was} to {now}" for name, was, now in self._changes(found, schema, known, rules)]
         if asked.horizon is not None:
-            horizon = adapt_horizon(asked, schema, 1)
+            horizon = asked.horizon
         if asked.season is not None:
-            adapt_horizon(asked, schema, 1)
             season = asked.season if asked.season > 1 else None
         after = replace(schema, columns=asked.columns) if asked.columns else schema
-        plan = self._plan(after, horizon, season, every, known)
-        with Store(self.out, None, arithmetic_of(plan)) as store:
+        plan = self._plan(after, horizon, season, every, known, order)
+        with Store(self.out, None, arithmetic_of(plan), PATIENCE) as store:
             if asked.source == STANDARD_INPUT and schema.time is None and store.progress.readings:
                 raise WatchError(
                     "standard input without times cannot be gone on with, since nothing says which rows are new; "
@@ -251,7 +272,7 @@ class Opening:
         if asked.horizon is not None and asked.horizon != found["horizon"]:
             yield "--horizon", found["horizon"], asked.horizon
         if asked.season is not None and (asked.season if asked.season > 1 else None) != found["season"]:
-            yield "--season", found["season"], asked.season
+            yield "--season", found["season"] or "none", asked.season if asked.season > 1 else "none"
         if asked.columns and set(asked.columns) != set(schema.columns):
             yield "--column", ", ".join(schema.columns), ", ".join(asked.columns)
 
@@ -300,9 +321,11 @@ class Opening:
 
     # -- both ---------------------------------------------------------------------------------------------------------
 
-    def _plan(self, schema: Schema, horizon: int, season: int | None, every: float | None, rules: Rules) -> Plan:
+    def _plan(
+        self, schema: Schema, horizon: int, season: int | None, every: float | None, rules: Rules, order: int
+    ) -> Plan:
         season = None if season is None or season < 2 else season
-        return Plan(len(schema.columns), horizon, season, every, schema.time is not None, rules)
+        return Plan(len(schema.columns), horizon, season, every, schema.time is not None, rules, order)
 
     def _sensors(self, store: Store, plan: Plan, schema: Schema, clocks: dict[str, Clock]) -> Sensors:
         most = 10**9 if not schema.series else max(MOST_BYTES // state_bytes(plan), 1)

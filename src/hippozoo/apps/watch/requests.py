@@ -10,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hippozoo.apps.watch.database import is_begun, reading, sound
+from hippozoo.apps.watch.database import is_begun, progress_of, reading, settings_of, sound
 from hippozoo.apps.watch.problem import LockedError, WatchError
 from hippozoo.apps.watch.records import Channel
 from hippozoo.apps.watch.settings import rules_from, rules_to
 from hippozoo.apps.watch.store import Store
+from hippozoo.monitor import write_time
 from hippozoo.monitor.rules import parse_duration
 from hippozoo.tables.dates import time_reader
 
@@ -22,6 +23,7 @@ __all__ = ["apply_request", "ask", "label_of", "mute_until"]
 
 # A transaction that appends one row; the watch that holds the database is done with its own in less.
 _PATIENCE = 30.0
+_NOT_DONE = "not done: "
 
 
 def ask(path: Path, request: dict[str, Any]) -> str:
@@ -40,7 +42,10 @@ def ask(path: Path, request: dict[str, Any]) -> str:
         # Brings an earlier format up to date, and is refused while a watch runs.
         with Store(path) as store:
             _append(path, request)
-            return [apply_request(store, number, one) for number, one in store.requests()][-1]
+            outcome = [apply_request(store, number, one) for number, one in store.requests()][-1]
+        if outcome.startswith(_NOT_DONE):
+            raise WatchError(f"{path}: {outcome}.")
+        return outcome
     except LockedError:
         pass
     _append(path, request)
@@ -72,14 +77,17 @@ def apply_request(store: Store, number: int, request: dict[str, Any]) -> str:
             until = -math.inf if "unmute" in request else request.get("until")
             changed = {"channel": _channel_of(store, name), "until": math.inf if until is None else float(until)}
             outcome = f"{name} is {'muted' if 'mute' in request else 'heard again'}"
+            if "mute" in request and until is not None:
+                dates = store.settings["layout"]["dates"]
+                outcome += f" until {write_time(float(until), store.progress.offset, dates=dates)}"
         elif "rate" in request:
             rules = replace(rules_from(store.settings), rate=float(request["rate"]))
-            store.change(rules_to(rules), [f"--rate to {rules.rate:g}"])
+            changed = {"settings": rules_to(rules), "what": [f"--rate to {rules.rate:g}"]}
             outcome = f"the rate is {rules.rate:g} per 1,000 readings"
         else:
             raise WatchError(f"{', '.join(request)} is unknown")
     except (WatchError, ValueError, TypeError) as error:
-        changed, outcome = {}, f"not done: {error}"
+        changed, outcome = {}, f"{_NOT_DONE}{error}"
     store.answer(number, outcome, **changed)
     return outcome
 
@@ -110,19 +118,24 @@ def label_of(channel: Channel, sensor: str, columns: int) -> str:
     return sensor if columns == 1 else f"{sensor} / {channel.name}"
 
 
-def mute_until(text: str | None, path: Path, settings: dict[str, Any], last: float | None) -> float | None:
-    """Until when a column is muted, in the time of its source: a time, or a length of time from the last reading on."""
+def mute_until(text: str | None, path: Path) -> float | None:
+    """Until when a column is muted: a time, in the zone of its source unless it names another, or a length of time.
+
+    A length of time begins with the last reading.
+    """
+    progress = progress_of(path)
     if text is None:
         return None
     try:
         length, seconds = parse_duration(text)
     except ValueError:
-        moment = time_reader(settings["layout"]["dates"])(text)
+        moment = time_reader(settings_of(path)["layout"]["dates"])(text)
         if moment is None:
             raise WatchError(f"--until {text}: pass a time such as 2024-01-31 12:00, or a length such as 2h.") from None
-        return moment[0]
+        seconds, zone = moment
+        return seconds - (progress.offset or 0.0) if zone is None else seconds
     if not seconds:
         return length
-    if last is None:
+    if progress.time is None:
         raise WatchError(f"{path} holds no reading yet; pass a time.")
-    return last + length
+    return progress.time + length

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import time as clock
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from hippozoo.apps.watch.incidents import Incidents, told_alarm, told_end
+from hippozoo.apps.watch.incidents import Incidents, Told, told_alarm, told_end
 from hippozoo.apps.watch.intake import Intake
-from hippozoo.apps.watch.lines import STANDARD_INPUT, Lines
+from hippozoo.apps.watch.lines import CHUNK, STANDARD_INPUT, Lines
 from hippozoo.apps.watch.opening import PAUSE, Opened, Opening, records_of
 from hippozoo.apps.watch.problem import WatchError
-from hippozoo.apps.watch.records import Alarm, Batch, Event, Progress
+from hippozoo.apps.watch.records import Alarm, Batch, Progress
 from hippozoo.apps.watch.requests import apply_request, label_of
 from hippozoo.apps.watch.sensors import Pushed
 from hippozoo.apps.watch.settings import Settings, rules_from
@@ -30,9 +32,11 @@ from hippozoo.tables.trouble import Place, Trouble, word
 __all__ = ["Settings", "Status", "Watch"]
 
 _FULL_DISK_PAUSE = 5.0
-# After so many readings of all sensors it is looked whether some send nothing: by their number, so that a restart
-# changes nothing; while a source is followed also every so many seconds.
-_TICK, _TICK_SECONDS = 1024, 1.0
+# Lines that are committed together, unless somebody says how many.
+_BATCH = 1024
+# After so many readings, of many sensors some of each and at most so many, it is looked whether some send nothing: by
+# their number, so that a restart changes nothing; while a source is followed also every so many seconds.
+_TICK, _OF_EACH, _LONGEST_TICK, _TICK_SECONDS = 1024, 32, 1 << 16, 1.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,11 @@ class Watch:
     stdin
         What to read for ``"-"``; standard input by default.
     sinks
-        Others that are told of alarms and ends once they are committed; each has a `tell` and a `status`.
+        Others that are told of alarms and ends once they are committed; each has `start`, `tell` and `close`.
+    source
+        Opens the source at a place, if it is neither a file nor standard input.
+    beat
+        Called again and again while the work goes on.
     """
 
     def __init__(
@@ -90,21 +98,36 @@ class Watch:
         rebuilt: Callable[[int, int], Any] = lambda done, total: None,
         stdin: Any = None,
         sinks: Sequence[Any] = (),
+        source: Callable[[Any], Any] | None = None,
+        beat: Callable[[], Any] = lambda: None,
     ) -> None:
         self.settings, self.out = settings, out
         self.tell, self.warn, self.status, self.rebuilt = tell, warn, status, rebuilt
         self.all_readings, self.stdin, self.sinks = all_readings, stdin, sinks
+        self.source, self.beat = source, beat
         self._stop = False
         self._warned: Counter[str] = Counter()
         self._name = "standard input" if settings.source == STANDARD_INPUT else settings.source
 
     def run(self) -> Status:
         """Watch until the source ends, or until SIGTERM or Ctrl-C; what was read by then is committed."""
-        opening = Opening(self.settings, self.out, self.warn, lambda: self._stop, self._source, self._name)
-        with self._signals(), opening.open() as opened:
+        opening = Opening(self.settings, self.out, self.warn, self.stopped, self._source, self._name)
+        with self._signals(), opening.open() as opened, ExitStack() as at_work:
+            for sink in self.sinks:
+                at_work.callback(sink.close)
+                sink.start(self.out, self.warn)
+            # What is acknowledged is not sent again, even if the machine goes down.
+            opened.store.durable = self.source is not None
             return _Run(self, opened).go_on()
 
-    def _source(self, place: Any = None) -> Lines:
+    def stopped(self) -> bool:
+        """Whether to stop; asked wherever something takes long."""
+        self.beat()
+        return self._stop
+
+    def _source(self, place: Any = None) -> Any:
+        if self.source is not None:
+            return self.source(place)
         return Lines(self.settings.source, place, follow=self.settings.follow, stdin=self.stdin)
 
     # -- saying -------------------------------------------------------------------------------------------------------
@@ -126,7 +149,7 @@ class Watch:
                 return
             except FullDiskError as error:
                 self.warn(f"{error} Waiting, and trying again; nothing is lost.")
-                if self._stop:
+                if self.stopped():
                     raise
                 clock.sleep(_FULL_DISK_PAUSE)
 
@@ -174,7 +197,10 @@ class _Run:
             self.store.mutes(),
             self.store.count_alarms(),
             self.store.count_events(),
+            self.store.last_groups(),
         )
+        self._pending: list[Told] = []
+        self._looked = 0.0
         self.alarms, self.last_alarm = self.store.count_told()
         self._arrived = clock.monotonic()
 
@@ -195,27 +221,29 @@ class _Run:
         waiting, torn = records_of(self.opened.first, self.schema, ended=self.lines.ended)
         begun, at_start, shown = clock.monotonic(), self.progress.readings, 0.0
         while True:
+            size = self.settings.batch or (_tick(len(self.sensors)) if self.schema.series else _BATCH)
+            self.lines.chunk = max(CHUNK, 32 * size)
             if not waiting:
                 waiting = self.lines.read()
                 if self._say_if_begun_anew():
                     torn = []
                 waiting, torn = records_of([*torn, *waiting], self.schema, ended=self.lines.ended)
-            piece, waiting = waiting[: self.settings.batch], waiting[self.settings.batch :]
+            piece, waiting = waiting[:size], waiting[size:]
             self._do_what_was_asked()
             if piece:
                 self._arrived = clock.monotonic()
                 self._take(piece)
-            elif self.settings.follow or not self.lines.ended:
+            else:
+                self._tell()
+            if not waiting and self.settings.follow:
                 self._look_for_silence()
             now = clock.monotonic()
             status = self._status((self.progress.readings - at_start) / max(now - begun, 1e-9))
             if now - shown > 0.5:
                 shown = now
-                for sink in self.watch.sinks:
-                    sink.status(status, self)
                 if self.watch.status is not None:
                     self.watch.status(status)
-            if self.watch._stop or (not piece and not torn and self.lines.ended):
+            if self.watch.stopped() or (not piece and not torn and self.lines.ended):
                 break
             if not piece:
                 self.lines.wait(PAUSE)
@@ -227,7 +255,7 @@ class _Run:
         if not self.schema.series:
             for sensor in list(self.sensors.names.values()):
                 monitor = self.sensors.monitor(
-                    sensor, self.watch.warn, self.watch.rebuilt, lambda: self.watch._stop,
+                    sensor, self.watch.warn, self.watch.rebuilt, self.watch.stopped,
                     lambda moment: self.written(moment, self.progress.offset),
                 )  # fmt: skip
                 if monitor.readings < self.sensors.readings[sensor]:
@@ -241,17 +269,19 @@ class _Run:
     def _take(self, piece: list[Line]) -> None:
         """Push the readings of some lines and commit what came of it; cut where silence is looked for."""
         while piece:
-            room = _TICK - self.progress.readings % _TICK if self.schema.series else len(piece)
-            some, piece = piece[:room], piece[room:]
             before = self.progress
-            taken = self.intake.take(some, before)
+            tick = _tick(len(self.sensors))
+            until = before.readings // tick * tick + tick if self.schema.series else math.inf
+            taken = self.intake.take(piece, before, until)
+            some, piece = piece[: taken.count], piece[taken.count :]
             for trouble in taken.troubles:
                 self.watch.say(trouble)
             pushed = self.sensors.push(taken.rows)
             progress = taken.progress
             place = progress.place if taken.last is None else self.lines.place_after(taken.last)
             progress = replace(progress, place=place)
-            if self.schema.series and progress.readings // _TICK > before.readings // _TICK:
+            tick = _tick(len(self.sensors))  # there may be more by now, and never fewer
+            if self.schema.series and progress.readings // tick > before.readings // tick:
                 pushed = pushed.and_then(self.sensors.tick(progress.time or 0.0, some[-1].number))
             self._commit(pushed, progress, taken.troubles)
             if taken.last is not None:
@@ -266,24 +296,26 @@ class _Run:
         for one in pushed.sensors:
             self._sensor_names[one.sensor] = one.name
         self.incidents.columns = max(len(self._channels), 1)
-        alarms, events = self.incidents.take(pushed.facts, progress.offset)
+        alarms, events, told = self.incidents.take(pushed.facts, progress.offset)
         sensors = list({one.sensor: one for one in pushed.sensors}.values())
         states = list({one.sensor: one for one in pushed.states}.values())
         batch = Batch(progress, pushed.kept, alarms, events, troubles, sensors, pushed.channels, states)
         self.watch.until_written(lambda: self.store.commit(batch, self.settings.keep))
         self.progress = progress
-        leads = [one for one in alarms if one.lead == one.id]
+        leads = [one.what for one in told if isinstance(one.what, Alarm)]
         self.alarms += len(leads)
         self.last_alarm = leads[-1].time if leads else self.last_alarm
         self._tell_readings(batch)
-        self._tell(alarms, [one for one in events if one.ended is not None])
+        self._pending += told
+        self._tell(progress.time if self.schema.series else None)
 
     def _look_for_silence(self) -> None:
-        """While nothing comes, by the wall clock: it goes on from the last reading."""
-        passed = clock.monotonic() - self._arrived
-        if not self.schema.dates or self.progress.time is None or not self.settings.follow:
+        """While a source is followed, by the wall clock, too: it goes on from the last reading."""
+        moment = clock.monotonic()
+        if self.progress.time is None or moment - self._looked < _TICK_SECONDS:
             return
-        now = self.progress.time + passed
+        self._looked = moment
+        now = self.progress.time + (moment - self._arrived if self.schema.dates else 0.0)
         if any(now > due for due in self.sensors.due.values()):
             self._commit(self.sensors.tick(now, 0), self.progress)
 
@@ -303,6 +335,7 @@ class _Run:
     def _end(self) -> None:
         """What is left to be said and done, and the states, at the end of the source."""
         self._do_what_was_asked()
+        self._tell()
         if self.lines.torn is not None:
             text = f"line {self.lines.torn} of {self.watch._name} has no end yet, so it may be half written: it is left"
             self.watch.warn(f"{text} for the next run (if it is whole, end it with a newline).")
@@ -313,9 +346,9 @@ class _Run:
                 more = ((moment - last) / usual, self.written(last, offset))
                 held = Trouble("held", Place(line=line), self.written(moment, offset), more=more)
                 self.watch.warn(word(held, stream=True))
-        states = self.sensors.final_states()
-        if states:
-            self.watch.until_written(lambda: self.store.commit(Batch(self.progress, states=states), self.settings.keep))
+        for states in self.sensors.final_states():
+            batch = Batch(self.progress, states=states)
+            self.watch.until_written(lambda batch=batch: self.store.commit(batch, self.settings.keep))
         self.store.demand_there()
 
     def _status(self, per_second: float) -> Status:
@@ -346,30 +379,50 @@ class _Run:
             )
 
     def _tell_what_was_not_told(self) -> None:
-        self._tell(self.store.untold(), self.store.untold_ends())
+        alarms = self.store.untold()
+        for lead in (one for one in alarms if one.lead == one.id and one.told == 0):
+            group = [one for one in alarms if one.lead == lead.id and one.told != 2]
+            self._pending.append(Told(lead, sorted(group, key=lambda one: one.id != lead.id)))
+        self._pending += [Told(one) for one in self.store.untold_ends()]
+        self._tell()
 
-    def _tell(self, alarms: Sequence[Alarm], ended: Sequence[Event]) -> None:
-        """Tell alarms and ends of events; each once, and again only after a crash between telling and noting it."""
-        leads = [one for one in alarms if one.told == 0 and one.lead == one.id]
-        ended = [one for one in ended if one.told == 0]
-        if not leads and not ended:
+    def _tell(self, now: float | None = None) -> None:
+        """Tell alarms and ends of events; each once, and again only after a crash between telling and noting it.
+
+        With `now`, only what is before it: until then, other sensors may still join an alarm.
+        """
+        count = len(self._pending)
+        if now is not None:
+            open_since = (
+                k for k, one in enumerate(self._pending) if isinstance(one.what, Alarm) and one.what.time >= now
+            )
+            count = next(open_since, count)
+        told, self._pending = self._pending[:count], self._pending[count:]
+        lines, leads, ended = [], [], []
+        for one in told:
+            what = one.what
+            if what.told:
+                continue
+            if isinstance(what, Alarm):
+                group = self.incidents.group_of(what) or one.group
+                lines.append({"alarm": told_alarm(group[0], group, self.label, self.written)})
+                leads.append(what)
+            else:
+                lines.append({"end": told_end(what, self.label, self.written, self.progress.offset)})
+                ended.append(what)
+        if not lines:
             return
-        lines = [
-            {
-                "alarm": told_alarm(
-                    one,
-                    [other for other in alarms if other.lead == one.id and other.told != 2],
-                    self.label,
-                    self.written,
-                )
-            }
-            for one in leads
-        ]
-        lines += [{"end": told_end(one, self.label, self.written, self.progress.offset)} for one in ended]
         for sink in self.watch.sinks:
-            sink.tell(lines)
+            self.watch.until_written(partial(sink.tell, lines))
         if self.watch.tell is None:
             return
         for line in lines:
             self.watch.tell(json.dumps(line))
+        self.incidents.note_told(leads)
         self.watch.until_written(lambda: self.store.tell(leads, ended))
+
+
+def _tick(sensors: int) -> int:
+    """After how many readings it is looked whether some sensor sends nothing; each divides the next."""
+    wanted = min(_OF_EACH * sensors, _LONGEST_TICK)
+    return _TICK << max((wanted - 1) // _TICK, 0).bit_length()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -21,6 +21,8 @@ __all__ = ["Fact", "Pushed", "Sensors"]
 _SNAPSHOT, _APART = 2048, 37
 # Readings that are pushed together, and after how many such pieces of a rebuilding its state is kept.
 _PIECE, _KEPT_EVERY = 2048, 32
+# States that are written together at the end.
+_AT_ONCE = 64
 
 
 class Fact(NamedTuple):
@@ -86,8 +88,11 @@ class Sensors:
         self._load()
 
     def _load(self) -> None:
-        known = self.store.channels()
-        self._next_channel = max((one.channel for one in known), default=-1) + 1
+        known: dict[int, dict[str, int]] = {}
+        for one in self.store.channels():
+            self._next_channel = max(self._next_channel, one.channel + 1)
+            if one.watched:
+                known.setdefault(one.sensor, {})[one.name] = one.channel
         for sensor in self.store.sensors():
             with sound(self.store.path):
                 self.names[sensor.name] = sensor.sensor
@@ -96,8 +101,7 @@ class Sensors:
                 self.usual[sensor.name] = sensor.clock.get("usual", self.plan.every)
                 self._waiting[sensor.sensor] = sensor.clock.get("waiting", [])
                 self.due[sensor.sensor] = float(sensor.clock.get("due", np.inf))
-                own = {one.name: one.channel for one in known if one.sensor == sensor.sensor and one.watched}
-                self.channels[sensor.sensor] = [own[name] for name in self.columns]
+                self.channels[sensor.sensor] = [known[sensor.sensor][name] for name in self.columns]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -155,10 +159,11 @@ class Sensors:
         self._saved[sensor] = monitor.readings
         return State(sensor, monitor.readings, monitor.to_bytes(), monitor.first)
 
-    def final_states(self) -> list[State]:
-        """The states of all monitors that have gone on since theirs was kept."""
+    def final_states(self) -> Iterator[list[State]]:
+        """The states of all monitors that have gone on since theirs was kept, a few at a time: they are large."""
         changed = [s for s, one in self._monitors.items() if self._saved.get(s, -1) != one.readings and one.readings]
-        return [self._state(sensor, self._monitors[sensor]) for sensor in changed]
+        for at in range(0, len(changed), _AT_ONCE):
+            yield [self._state(sensor, self._monitors[sensor]) for sensor in changed[at : at + _AT_ONCE]]
 
     def _resumed(
         self,

@@ -8,15 +8,26 @@ from typing import Any
 from hippozoo.apps.watch.arithmetic import state_bytes
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.monitor import NEVER, Plan, Rules, Silence
+from hippozoo.monitor.monitor import ORDER
 from hippozoo.monitor.rules import parse_duration
-from hippozoo.tables.schema import Schema
 
-__all__ = ["MOST_BYTES", "Settings", "adapt_horizon", "asked_rules", "rules_from", "rules_to", "say_too_many"]
+__all__ = [
+    "MOST_BYTES",
+    "Settings",
+    "adapt_size",
+    "check_size",
+    "asked_rules",
+    "rules_from",
+    "rules_to",
+    "say_too_many",
+]
 
-# Steps ahead where nobody says how many, and what it is cut to where there are many sensors.
-_HORIZONS = (24, 12, 6, 3, 2, 1)
-# States of all sensors together: what is not at work is kept in the database.
-MOST_BYTES = 1_000_000_000
+# Steps ahead, and coefficients of a history, where nobody says how many, and what they are cut to for many sensors.
+_SIZES = ((24, ORDER), (12, ORDER), (6, ORDER), (6, 12), (3, 8), (1, 8))
+# States of all sensors together, or of each, that make nothing smaller necessary.
+_FREE_BYTES, _FREE_EACH = 50_000_000, 100_000
+# States of all sensors that are held in memory, beside some 240 MB of the program; others wait in the database.
+MOST_BYTES = 750_000_000
 # SQLite holds no more than a gigabyte in one piece.
 _LARGEST_STATE = 500_000_000
 # Steps of a season times columns: some 1.7 kB each while it works, measured at a season of 1,000,000, so 170 MB.
@@ -48,7 +59,7 @@ class Settings:
     keep
         How many readings of each sensor stay in the database; None for all.
     batch
-        Lines that are committed together, at the most.
+        Lines that are committed together, at the most; None for 1,024, and more of many sensors.
     panel
         The columns that name the sensor of each row.
     silence
@@ -67,7 +78,7 @@ class Settings:
     follow: bool = False
     strict: bool = False
     keep: int | None = None
-    batch: int = 1024
+    batch: int | None = None
     panel: tuple[str, ...] = field(default=())
     silence: str | None = None
     no_data: str | None = None
@@ -117,30 +128,41 @@ def say_too_many(rules: Rules, every: float) -> str:
     )
 
 
-def adapt_horizon(asked: Settings, schema: Schema, sensors: int) -> int:
-    """The horizon that was asked for, if it can be; else the longest that keeps all sensors within the memory."""
-    channels = len(schema.columns)
-    season = None if asked.season is None or asked.season < 2 else asked.season
+def check_size(asked: Settings, channels: int) -> None:
+    """Refuse a season or a horizon whose state would not fit, before a file is made."""
     longest = _MOST_SEASON // channels
-    if season is not None and season > longest:
-        size = season * channels * _SEASON_BYTES / 1e6
+    if asked.season is not None and asked.season > longest:
+        size = asked.season * channels * _SEASON_BYTES / 1e6
         raise WatchError(
-            f"--season {season} would take some {size:,.0f} MB of memory; pass at most {longest} for {channels} "
+            f"--season {asked.season} would take some {size:,.0f} MB of memory; pass at most {longest} for {channels} "
             f"columns ({_MOST_SEASON * _SEASON_BYTES / 1e6:,.0f} MB), or thin out the rows."
         )
-    if asked.horizon is None:
-        sizes = {horizon: state_bytes(Plan(channels, horizon, season)) for horizon in _HORIZONS[:1]}
-        for horizon in _HORIZONS:
-            sizes[horizon] = state_bytes(Plan(channels, horizon, season))
-            if sizes[horizon] * max(sensors, 1) <= MOST_BYTES and sizes[horizon] <= _LARGEST_STATE:
-                return horizon
-        return _HORIZONS[-1]
     # Larger states would be measured by building them; a small one tells how they grow.
-    per_step = state_bytes(Plan(1, 8, None)) / 8
-    most = int(_LARGEST_STATE / per_step / channels)
-    if asked.horizon > most:
+    most = int(_LARGEST_STATE / (state_bytes(Plan(1, 8)) / 8) / channels)
+    if asked.horizon is not None and asked.horizon > most:
         raise WatchError(
             f"--horizon {asked.horizon} is too long: the state of a sensor, which is kept again and again, would be "
             f"larger than {_LARGEST_STATE / 1e6:,.0f} MB; pass at most {most} for {channels} columns."
         )
-    return asked.horizon
+
+
+def adapt_size(asked: Settings, channels: int, sensors: int) -> tuple[int, int]:
+    """Horizon and order: as asked for, or the largest with which the states of all sensors fit into memory.
+
+    Examples
+    --------
+    >>> asked = Settings("long.csv")
+    >>> adapt_size(asked, 1, 1), adapt_size(asked, 1, 500), adapt_size(asked, 1, 10_000)
+    ((24, 48), (6, 12), (3, 8))
+    >>> adapt_size(Settings("long.csv", horizon=24), 1, 10_000)
+    (24, 48)
+    """
+    if asked.horizon is not None:
+        return asked.horizon, ORDER
+    season = None if asked.season is None or asked.season < 2 else asked.season
+    for horizon, order in _SIZES:
+        size = state_bytes(Plan(channels, horizon, season, order=order))
+        free = max(_FREE_BYTES, min(_FREE_EACH * sensors, MOST_BYTES))
+        if size * sensors <= free and size <= _LARGEST_STATE:
+            return horizon, order
+    return _SIZES[-1]

@@ -49,6 +49,8 @@ class Store:
         What a new file is made with; one that is there keeps its own.
     arithmetic
         Of the forecasts that are written and the states that are kept.
+    patience
+        Seconds to wait for another writer: requests take a moment.
 
     Examples
     --------
@@ -62,13 +64,16 @@ class Store:
     (1, 1.5)
     """
 
-    def __init__(self, path: Path, settings: dict[str, Any] | None = None, arithmetic: str = "") -> None:
+    def __init__(
+        self, path: Path, settings: dict[str, Any] | None = None, arithmetic: str = "", patience: float = 0.0
+    ) -> None:
         self.path, self.arithmetic = path, arithmetic
         self._lock: int | None = None
         self._waiting: bool | None = None
+        self.durable = False  # whether each commit is waited for, where nothing can be read again
         self._lock_path = f"{path}.lock"
         demand_writable(path)
-        self._lock = self._take_lock()
+        self._lock = self._take_lock(clock.monotonic() + patience)
         try:
             new = not is_begun(path)
             if new and settings is None:
@@ -98,7 +103,7 @@ class Store:
 
     # -- opening ----------------------------------------------------------------------------------------------------
 
-    def _take_lock(self) -> int:
+    def _take_lock(self, until: float) -> int:
         """Held by a file beside it: SQLite's own locks come and go with each transaction, and readers are welcome."""
         try:
             with naming(self._lock_path):
@@ -106,6 +111,9 @@ class Store:
         except CannotWriteError as error:
             if error.errno != errno.EAGAIN:
                 raise
+            if clock.monotonic() < until:
+                clock.sleep(0.05)
+                return self._take_lock(until)
             raise LockedError(
                 f"another watch is writing to {self.path}; stop it first, or write to another --out."
             ) from None
@@ -253,6 +261,14 @@ class Store:
         """Events that are still on."""
         return self._events("WHERE ended IS NULL")
 
+    def last_groups(self) -> list[list[Alarm]]:
+        """Of each event that is still on, its last alarms: those of several columns at one time."""
+        found: dict[int | None, list[Alarm]] = {}
+        for one in self._alarms("WHERE event IN (SELECT id FROM events WHERE ended IS NULL) AND lead >= 0 ORDER BY id"):
+            group = found.setdefault(one.event, [])
+            group[:] = [*group, one] if group and group[0].time == one.time else [one]
+        return list(found.values())
+
     def untold_ends(self) -> list[Event]:
         """Events whose end was committed, and perhaps not told before a crash."""
         return self._events("WHERE ended IS NOT NULL AND told = 0")
@@ -292,14 +308,14 @@ class Store:
         """
         self.demand_there()
         with sound(self.path):
-            self._wait_for_disk(self._database, bool(batch.alarms) or bool(batch.states))
+            self._wait_for_disk(self._database, self.durable or bool(batch.alarms) or bool(batch.states))
         with self._transaction() as database:
             database.executemany(
                 "INSERT INTO columns (channel, name, sensor, watched) VALUES (?, ?, ?, ?)", batch.channels
             )
             database.executemany("INSERT INTO readings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", _by_channel(batch.readings))
             database.executemany(
-                f"INSERT INTO alarms ({_ALARM}) VALUES ({', '.join('?' * 18)})",
+                f"INSERT OR REPLACE INTO alarms ({_ALARM}) VALUES ({', '.join('?' * 18)})",
                 [_alarm_row(one) for one in batch.alarms],
             )
             database.executemany(
@@ -348,22 +364,26 @@ class Store:
         """Change settings, and note what was changed and when; columns are watched as they say from here on."""
         with self._transaction() as database:
             database.executemany(
-                "INSERT OR REPLACE INTO settings VALUES (?, ?)",
-                [(name, json.dumps(value)) for name, value in settings.items()],
-            )
-            database.executemany(
                 "INSERT OR REPLACE INTO columns (channel, name, sensor, watched) VALUES (?, ?, ?, ?)", columns
             )
-            now, readings = clock.time(), self.progress.readings
-            rows = [(now, readings, text) for text in what]
-            database.executemany("INSERT INTO changes (made, reading, what) VALUES (?, ?, ?)", rows)
+            self._change(settings, what)
+
+    def _change(self, settings: dict[str, Any], what: Sequence[str]) -> None:
+        self._database.executemany(
+            "INSERT OR REPLACE INTO settings VALUES (?, ?)",
+            [(name, json.dumps(value)) for name, value in settings.items()],
+        )
+        rows = [(clock.time(), self.progress.readings, text) for text in what]
+        self._database.executemany("INSERT INTO changes (made, reading, what) VALUES (?, ?, ?)", rows)
 
     def answer(self, number: int, outcome: str, **changed: Any) -> None:
-        """Note that a request was done, with what came of it: an event that was acknowledged, or a mute."""
+        """Note that a request was done, with what came of it: an event acknowledged, a mute, or other settings."""
         with self._transaction() as database:
             now = clock.time()
             if "event" in changed:
                 database.execute("UPDATE events SET acknowledged = ? WHERE id = ?", [now, changed["event"]])
+            if "settings" in changed:
+                self._change(changed["settings"], changed["what"])
             if "channel" in changed and changed["until"] == -math.inf:
                 database.execute("DELETE FROM mutes WHERE channel = ?", [changed["channel"]])
             elif "channel" in changed:

@@ -7,13 +7,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hippozoo.apps.watch.destinations import Destinations
+from hippozoo.apps.watch.notify import heartbeat
 from hippozoo.apps.watch.run import Settings, Status, Watch
 from hippozoo.monitor import write_time
 
 __all__ = ["run_watch", "status_line"]
 
 
-def run_watch(settings: Settings, out: Path, *, all_readings: bool, complain: Callable[[str], Any]) -> None:
+def run_watch(
+    settings: Settings,
+    out: Path,
+    *,
+    all_readings: bool,
+    complain: Callable[[str], Any],
+    elsewhere: Destinations | None = None,
+) -> None:
     """Watch until the end of the source or a signal; say at the end what came of it."""
     from rich.console import Console
 
@@ -34,9 +43,11 @@ def run_watch(settings: Settings, out: Path, *, all_readings: bool, complain: Ca
         if shown is not None:
             shown.update(status_line(status))
 
+    elsewhere = elsewhere or Destinations()
+    settings, source = elsewhere.source(settings, out, complain)
     watch = Watch(
         settings, out, None if stdout is None else tell, complain, all_readings=all_readings, status=show,
-        rebuilt=show_rebuilding,
+        rebuilt=show_rebuilding, sinks=elsewhere.sinks(out), source=source, beat=heartbeat(),
     )  # fmt: skip
     if stdout is None:
         complain(f"standard output is closed; alarms are kept in {out}, and printed by the next run that has one.")

@@ -11,7 +11,16 @@ from types import ModuleType
 from typing import Any
 
 from hippozoo._internal.compiled import compiled
-from hippozoo.ensemble.experts import damped_trend, drift, mean, naive, recent_drift, ridge_map, seasonal
+from hippozoo.ensemble.experts import (
+    damped_trend,
+    drift,
+    mean,
+    naive,
+    recent_drift,
+    ridge_map,
+    seasonal,
+    seasonal_trend,
+)
 from hippozoo.ensemble.known import Known
 
 __all__ = ["TABLE"]
@@ -24,6 +33,7 @@ TABLE: tuple[ModuleType, ...] = (
     recent_drift,
     damped_trend,
     seasonal,
+    seasonal_trend,
     ridge_map,
 )
 

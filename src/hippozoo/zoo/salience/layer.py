@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -23,6 +24,7 @@ from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience._compiled_forms import chosen_method, roll_compiled
 from hippozoo.zoo.salience._lookup import cubics, read, states_at
 from hippozoo.zoo.salience._scanned import Step, roll_scanned, scan_compiles
+from hippozoo.zoo.salience._side_by_side import roll_side_by_side
 from hippozoo.zoo.salience._streaming import streamed
 from hippozoo.zoo.salience.network import SalienceNetwork
 from hippozoo.zoo.salience.table import lag_table
@@ -300,6 +302,8 @@ class SalienceLayer(SequenceLayer):
             return Rolled(y, after if keep_state else None, salience)
         form, chunk = self._slow_form(n_steps, batch)
         roll = self._table if form == "table" else self._recurrent
+        if form == "table" and not self.summary and chunk < n_steps:
+            roll, chunk = self._side_by_side(chunk, batch)
         pieces, saliences = [], []
         # Split at once: a slice per chunk would have a gradient as long as the sequence, and the cost its square.
         chunks = list(zip(x.split(chunk, 1), clock.split(chunk, 1), strict=True))
@@ -353,6 +357,17 @@ class SalienceLayer(SequenceLayer):
         if keep_state:
             after = self._states(jumps, starts, ends[:, -1:])[:, 0]
         return Rolled(y, after, salience)
+
+    def _side_by_side(self, chunk: int, batch: int) -> tuple[Callable[..., Rolled], int]:
+        """Chunks side by side, and as many samples of them as memory allows."""
+        clocks = self.channels if self.per_channel else 1
+        lags = batch * clocks * chunk * (chunk + self.system.order + 1)
+
+        def roll(x: Tensor, state: Tensor | None, clock: Tensor, keep_state: bool) -> Rolled:
+            salience = self.network.from_sample(self.network.sample_part(x))
+            return Rolled(*roll_side_by_side(self, chunk, x, state, salience * clock), salience)
+
+        return roll, chunk * max(1, LOOKUPS // lags)
 
     def _salience_of_the_state(
         self, part: Tensor, jumps: Tensor, before: Tensor, clock: Tensor

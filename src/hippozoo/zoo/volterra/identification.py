@@ -46,6 +46,9 @@ class Identification:
         directions. None for a kernel of zeros.
     tolerance
         Strength, relative to the strongest, from which a shape counts as excited.
+    held_out_error
+        Mean squared error of the model on data that it has not learnt from, in variances of their target; None where
+        none were given. Excited directions alone do not make a kernel right: this says whether it is.
 
     Examples
     --------
@@ -63,6 +66,12 @@ class Identification:
     count: int
     share: tuple[float | None, ...]
     tolerance: float
+    held_out_error: float | None = None
+
+    @property
+    def impulses(self) -> Float[np.ndarray, " lags"]:
+        """How much of an impulse at each lag the basis can hold: the part of its squared norm within all shapes."""
+        return np.square(self.shapes()).sum(0)
 
     def shapes(self, length: int | None = None) -> Float[np.ndarray, "shapes lags"]:
         """The kernel shapes over the sample lags, strongest first."""
@@ -88,9 +97,18 @@ class Identification:
         ]
         for degree, share in enumerate(self.share, start=1):
             if share is not None:
-                lines.append(f"Of the kernel of degree {degree}, {100 * share:.2f} % lies in them.")
+                lines.append(f"Of the kernel of degree {degree} as it was learnt, {100 * share:.2f} % lies in them.")
         if self.count < len(self.strength):
             lines.append("In the others the data say nothing: what stands there comes from the start and the ridge.")
+        held = self.impulses
+        lines.append(
+            f"Of an impulse at one lag the basis holds {100 * held.mean():.0f} % on average, {100 * held[0]:.0f} % at "
+            "lag 0: sharper kernels are smoothed."
+        )
+        if self.held_out_error is None:
+            lines.append("Whether the kernels are right this does not say: pass held_out=(signal, target).")
+        else:
+            lines.append(f"On held-out data the error is {100 * self.held_out_error:.2g} % of the target's variance.")
         return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from hippozoo.discretise import checked_steps
 from hippozoo.memory import Memory, hold_missing
 from hippozoo.memory.memory import Signal, State
 from hippozoo.zoo.volterra.identification import Identification, identify
-from hippozoo.zoo.volterra.kernels import continuous_kernel, sample_kernel
+from hippozoo.zoo.volterra.kernels import continuous_kernel, default_length, sample_kernel
 from hippozoo.zoo.volterra.learners import NLMS, DivergenceError, Learner, LearntState
 from hippozoo.zoo.volterra.low_rank import LowRankReadout
 from hippozoo.zoo.volterra.polynomial import PolynomialReadout
@@ -282,7 +282,13 @@ class VolterraModel(Immutable):
         """The kernel of degree k in continuous time, at these lags along each axis."""
         return continuous_kernel(self.memory, self.tensor(state, k), lags)
 
-    def identification(self, state: VolterraState, signal: Signal, tolerance: float = 1e-4) -> Identification:
+    def identification(
+        self,
+        state: VolterraState,
+        signal: Signal,
+        tolerance: float = 1e-4,
+        held_out: tuple[Signal, Float[np.ndarray, " time"]] | None = None,
+    ) -> Identification:
         """Which part of the kernels this input can have identified, and which part is a guess of the learner.
 
         Parameters
@@ -294,6 +300,9 @@ class VolterraModel(Immutable):
         tolerance
             A direction counts as excited if a kernel of unit length along it moves the output by more than this
             part (of the variance) of what the strongest direction does.
+        held_out
+            Input and target of a record that was not learnt from: the model's error on it is in the report, once its
+            memory has filled.
 
         Examples
         --------
@@ -308,7 +317,22 @@ class VolterraModel(Immutable):
             raise ValueError("identification looks at one input; build a model without channels for each of them.")
         # Tensors beyond the third degree are too large to unpack for a report.
         tensors = [self.tensor(state, k) for k in range(1, min(self.degree, 3) + 1)]
-        return identify(self.memory, signal, tensors, tolerance)
+        error = None if held_out is None else self._error_on(state, *held_out)
+        return replace(identify(self.memory, signal, tensors, tolerance), held_out_error=error)
+
+    def _error_on(self, state: VolterraState, signal: Any, target: Any) -> float:
+        """Mean squared error over the variance of the target, after the samples in which the memory fills."""
+        wanted, filling = real_array("held_out target", target), default_length(self.memory)
+        if wanted.shape != np.shape(signal) or len(wanted) <= filling + 1:
+            raise ValueError(
+                f"held_out has a signal of shape {np.shape(signal)} and a target of shape {wanted.shape}; pass two "
+                f"arrays (time,) of one length, above {filling + 1} samples, in which the memory fills."
+            )
+        told, _ = self.predict(state._replace(memory=self.initial_state().memory), signal)
+        wanted, told = wanted[filling:], told[filling:]
+        if not wanted.var() > 0:
+            raise ValueError("the held_out target stands still once the memory has filled; pass a longer record.")
+        return float(np.square(told - wanted).mean() / wanted.var())
 
     def _read(self, states: np.ndarray) -> np.ndarray:
         """What the readout sees of the memory's states, (time, inputs)."""

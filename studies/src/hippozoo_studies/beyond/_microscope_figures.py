@@ -79,7 +79,6 @@ def speech(config: Any, finished: list[Finished], result: Result) -> Figure | No
         for when, marker in (("before", "o"), ("after", "s")):
             x, y = row[when]["r2_29_frames_ago"]["mean"], 100 * row[when]["answer_accuracy"]["mean"]
             axes[2].plot(x, y, marker, color=COLOURS[name], mfc="none" if when == "before" else COLOURS[name])
-        axes[2].annotate(TITLE[name], (x, y), xytext=(4, 3), textcoords="offset points", fontsize=8)
     axes[2].set(
         title="open: before, full: after", xlabel="R² of the frame 29 ago", ylabel="digit read off the state (%)"
     )

@@ -115,7 +115,7 @@ def train_characters(model: nn.Module, name: str, seed: int, protocol: Any, cont
     """Train a model of characters, or load its weights."""
     text, rate = protocol.text(context), CHARACTER_MODELS[name]["rate"]
     plan = protocol.plan(text, rate, seed, protocol.passes)
-    key = {"characters": name, "seed": seed, **CHARACTER_MODELS[name]}
+    key = {"stack": name, "seed": seed, **CHARACTER_MODELS[name]}
     key |= {one: getattr(protocol, one) for one in ("characters", "passes", "batch")}
 
     def fit() -> dict[str, Any]:

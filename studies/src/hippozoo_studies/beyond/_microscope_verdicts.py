@@ -192,30 +192,51 @@ def _tasks(config: Any, finished: list[Finished], metrics: dict[str, Any], claim
             row[f"readable_{when}"] = 100 * float(np.mean(look["answers"]["accuracy"]))
             row[f"tokens_{when}"] = 100 * float(np.sum(look["tokens"]["value"]) / np.sum(look["tokens"]["chance_bits"]))
     for task, rows in found.items():
-        fail = [name for name, row in rows.items() if row["accuracy"] < SOLVED]
-        more = [name for name in fail if rows[name]["readable_after"] > rows[name]["accuracy"] + 10]
-        whole = [name for name in fail if rows[name]["tokens_after"] > SOLVED]
-        said = "; ".join(
-            f"{memory_tasks.TITLE[name]} {rows[name]['accuracy']:.0f} % answered, "
-            f"{rows[name]['readable_after']:.0f} % readable, {rows[name]['tokens_after']:.0f} % of the tokens"
-            for name in fail
-        )
-        claims.append(
-            Claim(
-                f"ours: models that fail at {_two_tasks.TITLES[task]} lack the answer in their state: it cannot be "
-                "read off it much better (by 10 points) than they give it",
-                not more,
-                said,
-            )
-        )
-        claims.append(
+        claims += _task_claims(_two_tasks.TITLES[task], rows, len(config.task_models))
+
+
+def _task_claims(title: str, rows: dict[str, Any], models: int) -> list[Claim]:
+    """Whether the answer stands in the state, of those that give it and of those that do not."""
+
+    def told(names: list[str]) -> str:
+        each = [
+            f"{memory_tasks.TITLE[name]} {rows[name]['accuracy']:.0f} % answered, {rows[name]['readable_after']:.0f} % "
+            f"readable, {rows[name]['tokens_after']:.0f} % of the tokens"
+            for name in names
+        ]
+        if len(rows) < models:
+            each.append(f"{len(rows)} of {models} models have been looked at")
+        return "; ".join(each)
+
+    solve, fail = (
+        [name for name, row in rows.items() if (row["accuracy"] >= SOLVED) is good] for good in (True, False)
+    )
+    found = []
+    if solve:
+        found.append(
             Claim.judged(
-                f"ours: models that fail at {_two_tasks.TITLES[task]} have not forgotten the tokens: nine tenths of "
-                "their bits can be read off the state",
-                [len(whole) == len(fail), bool(whole)],
-                f"{len(whole)} of {len(fail)}: {said}",
+                f"ours: models that solve {title} have the answer linearly in their state when it is asked for",
+                [rows[name]["readable_after"] >= SOLVED for name in solve],
+                f"{told(solve)}; what is not linear is read by a product, of a query and a bank or of two gates",
             )
         )
+    if fail:
+        whole = [name for name in fail if rows[name]["tokens_after"] > SOLVED]
+        found += [
+            Claim(
+                f"ours: models that fail at {title} lack the answer: a linear readout of their state finds it no more "
+                "than 10 points more often than they give it",
+                all(rows[name]["readable_after"] <= rows[name]["accuracy"] + 10 for name in fail),
+                told(fail),
+            ),
+            Claim.judged(
+                f"ours: models that fail at {title} have not forgotten the tokens: nine tenths of their bits can be "
+                "read off the state",
+                [len(whole) == len(fail), bool(whole)],
+                f"{len(whole)} of {len(fail)}: {told(fail)}",
+            ),
+        ]
+    return found
 
 
 def _characters_part(config: Any, finished: list[Finished], metrics: dict[str, Any], claims: list[Claim]) -> None:

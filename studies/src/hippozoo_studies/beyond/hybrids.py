@@ -68,12 +68,12 @@ PARAMS = 25_000
 TITLE = {
     "lstm": "LSTM",
     "lstm_2": "LSTM, two layers",
+    "lstm_bank": "LSTM + bank",
     "mamba": "Mamba",
     "mamba_2": "Mamba, two layers",
-    "memory": "Plain memory, two blocks",
-    "lstm_bank": "LSTM + bank",
     "mamba_bank": "Mamba + bank",
     "mamba_clock": "Mamba with one clock (salience)",
+    "memory": "Plain memory, two blocks",
     "mamba_windows": "Mamba's gates around a bank of windows",
     "memory_attention": "Memory + attention over its coefficients",
 }
@@ -146,10 +146,13 @@ def units(config: Config) -> list[dict[str, Any]]:
     check_names("models", config.models, TITLE)
     check_names("tasks", config.tasks, SIZES)
     check_names("parts", config.parts, PARTS)
+    # Hybrids and what they are made of come first, on the shorter task first; Mamba's parts last.
+    parts = [f"without_{part}" for part in config.parts]
     return [
         {"model": model, "task": task, "rate": rate, "seed": config.seeds[0]}
-        for task in config.tasks
-        for model in all_models(config)
+        for models in (config.models, parts)
+        for task in sorted(config.tasks, key=LENGTHS.__getitem__)
+        for model in models
         for rate in config.rates
     ]
 

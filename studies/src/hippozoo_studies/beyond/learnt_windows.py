@@ -205,8 +205,9 @@ def table(result: Result) -> str:
 def report(result: Result, folder: Path) -> None:
     """The table; windows while they are learnt, and errors by window."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FixedLocator, NullLocator
 
-    from hippozoo.plotting import style
+    from hippozoo.plotting import ink, style
 
     write_whole(folder / "table.md", table(result).encode())
     config: Config = result.arrays["config"]
@@ -219,13 +220,23 @@ def report(result: Result, folder: Path) -> None:
                 for path in paths:
                     left.plot(path, color=f"C{number}", alpha=0.7, linestyle="-" if start == 32.0 else "--")
             windows = [float(window) for window in row["fixed"]]
-            means = [one["mean"] for one in row["fixed"].values()]
+            at_32 = row["fixed"].get("32", next(iter(row["fixed"].values())))["mean"]
+            means = [one["mean"] / at_32 for one in row["fixed"].values()]
             right.plot(windows, means, "o-", color=f"C{number}", label=f"{horizon[1:]} samples ahead")
             for name, one in row.items():
                 if name != "fixed":
-                    right.plot(one["window"]["mean"], one["mse"]["mean"], "*", color=f"C{number}", markersize=12)
+                    share = one["mse"]["mean"] / at_32
+                    right.plot(one["window"]["mean"], share, "*", color=f"C{number}", markersize=12)
         left.set(xlabel="gradient step", ylabel="window (samples)", yscale="log", title=f"learnt windows{quick}")
-        right.set(xlabel="window (samples)", ylabel="test error", xscale="log", yscale="log")
+        right.set(xlabel="window (samples)", ylabel="test error over that at 32", xscale="log")
         right.set_title("fixed windows, and learnt ones (stars)")
+        for ax in (left, right):
+            axis = ax.yaxis if ax is left else ax.xaxis
+            axis.set_major_locator(FixedLocator([8, 16, 32, 64, 128, 256]))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_locator(NullLocator())
+        left.plot([], [], color=ink(), label="from 32")
+        left.plot([], [], "--", color=ink(), label="from 128")
+        left.legend(fontsize=8)
         right.legend(fontsize=8)
         save_figure(figure, folder, "windows")

@@ -59,6 +59,8 @@ PAPER: dict[str, Any] = {}
 SELECTS = ("seeds", "models", "rates", "sizes", "tasks")
 ASSEMBLES_PARTS = True
 EMBEDDING_STD = 0.2
+#: The models that the question is about; all others have been at the floor from the first setting on.
+DECISIVE = ("assoc", "assoc_2d", "deltanet", "gated_deltanet")
 #: What draws the episodes of each task.
 TASKS: dict[str, Callable[..., Recall]] = {"keyed": keyed_recall, "zoology": zoology_recall}
 
@@ -152,18 +154,26 @@ def build(config: Config, model: str) -> Reader:
 
 
 def units(config: Config) -> list[dict[str, Any]]:
-    """All rates on the first size with the first seed; `more_units` adds the rest at the rate that was best."""
+    """All rates on the first size with the first seed, of the models that decide; `more_units` adds the rest."""
     for field, allowed in (("models", titles()), ("tasks", TASKS)):
         unknown = [name for name in getattr(config, field) if name not in allowed]
         if unknown:
             raise ValueError(f"{field} has {unknown[0]!r}; choose from {', '.join(allowed)}.")
-    first, seed = config.sizes[0], config.seeds[0]
+    return _at_all_rates(config, decisive=True)
+
+
+def _at_all_rates(config: Config, *, decisive: bool) -> list[dict[str, Any]]:
     return [
-        _unit(task, model, first, rate, seed)
+        _unit(task, model, config.sizes[0], rate, config.seeds[0])
         for task in config.tasks
         for rate in config.rates
         for model in config.models
+        if _decides(model) == decisive
     ]
+
+
+def _decides(model: str) -> bool:
+    return model in DECISIVE or model in entered()
 
 
 def _unit(task: str, model: str, size: tuple[int, int], rate: float, seed: int) -> dict[str, Any]:
@@ -185,15 +195,20 @@ def _rate(config: Config, finished: list[Finished], model: str) -> float | None:
 
 
 def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]:
-    """All sizes and seeds, each model at its own rate."""
-    return [
-        _unit(task, model, size, rate, seed)
-        for task in config.tasks
-        for seed in config.seeds
-        for size in config.sizes
-        for model in config.models
-        if (rate := _rate(config, _of_task(finished, task), model)) is not None
-    ]
+    """All sizes and seeds, each model at its own rate; then the models that decide nothing, in the same way."""
+    found = {task: _of_task(finished, task) for task in config.tasks}
+    rates = {(task, model): _rate(config, found[task], model) for task in config.tasks for model in config.models}
+
+    def rest(*, decisive: bool) -> list[dict[str, Any]]:
+        return [
+            _unit(task, model, size, rate, seed)
+            for seed in config.seeds
+            for size in config.sizes
+            for (task, model), rate in rates.items()
+            if rate is not None and _decides(model) == decisive
+        ]
+
+    return [*rest(decisive=True), *_at_all_rates(config, decisive=False), *rest(decisive=False)]
 
 
 def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> dict[str, Any]:
@@ -349,7 +364,9 @@ def _draw_bars(ax: Axes, accuracy: dict[str, Any]) -> None:
                 where = place + width * (number - (len(names) - 1) / 2)
                 label = None if model in labelled else names[model]
                 labelled.add(model)
-                ax.bar(where, 100 * one["mean"], 0.92 * width, color=f"C{number}", label=label)
+                # The cycle has six colours.
+                colour = f"C{number}" if number < 6 else str(0.35 + 0.25 * (number - 6) % 0.5)
+                ax.bar(where, 100 * one["mean"], 0.92 * width, color=colour, label=label)
                 ax.plot([where] * len(one["seeds"]), [100 * v for v in one["seeds"]], ".", color="0.2", markersize=4)
     ax.set_xticks(range(len(accuracy)), [size.replace("_", " ") for size in accuracy])
     ax.set(ylabel="test accuracy (%)", ylim=(0, 102))

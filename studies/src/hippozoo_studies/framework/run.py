@@ -174,7 +174,8 @@ def wanted_by(experiment: Experiment, config: Any, only: Mapping[str, str]) -> C
     words: Mapping[str, Mapping[str, str]] = getattr(experiment.module, "WORDS", {})
     said = {part: words.get(part, {}).get(value, value) for part, value in only.items()}
     if said:
-        listed = [plain(unit, "unit") for unit in experiment.function("units")(config)]
+        more = experiment.function("more_units")(config, []) if hasattr(experiment.module, "more_units") else []
+        listed = [plain(unit, "unit") for unit in (*experiment.function("units")(config), *more)]
         for part, value in said.items():
             there = list(dict.fromkeys(str(unit[part]) for unit in listed if part in unit))
             if not there:

@@ -183,9 +183,9 @@ def lead(size: int) -> Callable[[Config, Numbers], Numbers | None]:
 
 
 def _leads(numbers: Numbers) -> bool | None:
-    if numbers["missing"]:  # the best other stack may be among them
-        return None
-    return numbers["gain"] >= MARGIN and numbers["all_seeds"]
+    if numbers["gain"] < MARGIN:  # whoever is missing can only be nearer
+        return False
+    return None if numbers["missing"] else numbers["all_seeds"]
 
 
 def _lead_row(size: int) -> Asked:

@@ -165,7 +165,8 @@ def _draw_learning(ax: Axes, config: Config, name: str, looks: Mapping[str, Any]
     steps = [step * config.batch * config.length / 1e6 for step in looks["step"]]
     perplexity = [math.nan if loss is None else math.exp(loss) for loss in looks["validation"]]
     is_stack = name.rpartition(", ")[2].replace(",", "").isdigit()
-    ax.plot(steps, perplexity, label=name.rpartition(", ")[0] if is_stack else name)
+    again = "--" if len(ax.get_lines()) >= 6 else "-"  # the cycle has six colours
+    ax.plot(steps, perplexity, again, label=name.rpartition(", ")[0] if is_stack else name)
 
 
 def draw_kernels(folder: Path, size: int, shown: int = 6) -> None:

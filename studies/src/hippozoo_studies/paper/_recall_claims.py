@@ -60,9 +60,9 @@ def of(*names: str) -> Callable[[Numbers], Numbers | None]:
                 f"; {LONG} two layers with positions have {{transformer_2_long_pe:.1f}} %, one layer with positions "
                 "{transformer_long_pe:.1f} %, and two layers without positions {transformer_2_long:.1f} % (one seed)",
             ),
-            "and_positions": evidence_of(further, tuple(POSITIONS), "With other readings of these:"),
-            "and_factors": evidence_of(further, lstms, "With some of them, one layer:"),
-            "and_small": evidence_of(further, small, "As small, with more data or steps:"),
+            "and_positions": evidence_of(further, tuple(POSITIONS), "with other readings of these"),
+            "and_factors": evidence_of(further, lstms, "with some of them, one layer"),
+            "and_small": evidence_of(further, small, "as small, with more data or steps"),
             "left_the_floor": sum(value > LAST_B + LEAVES for one in rows.values() for value in one.seeds),
             "runs": sum(len(one.seeds) for one in rows.values()),
             "all_rows": "Test accuracy: " + ", ".join(f"{_named(name)} {one}" for name, one in rows.items()) + ".",
@@ -125,8 +125,8 @@ CLAIMS = (
         lambda n: [n[name].mean > SOLVED for name in CHOSEN],
         "In these two settings {left_the_floor} of {runs} runs leave the level of saying the last B (with more "
         "capacity {transformer_2_capacity_pe}, with more steps {transformer_2_steps_pe}; the paper has 98.9 and 99.7 "
-        "%){and_two_layers_long}. As stated, only these two settings count. The paper does not give the kind of "
-        "embedding, the loss and the batch.{and_positions} {all_rows}",
+        "%){and_two_layers_long}{and_positions}. As stated, only these two settings count. The paper does not give the "
+        "kind of embedding, the loss and the batch. {all_rows}",
     ),
     Asked(
         "Transformers need positions and a second layer",
@@ -145,7 +145,7 @@ CLAIMS = (
             *(mean <= 60 for mean in n["factors"].values()),
         ],
         "Of one and two layers, they have {lstm} and {lstm_2} as they are, {lstm_all} and {lstm_2_all} with all "
-        "three.{and_factors} {all_rows}",
+        "three{and_factors}. {all_rows}",
     ),
     Asked(
         f"even these LSTMs are far from 100 % (more than {FAR:g} points, on every seed)",
@@ -165,7 +165,7 @@ CLAIMS = (
             *(mean < LAST_B + LEAVES for mean in n["factors_as_small"].values()),
         ],
         "Small LSTMs have {lstm} and {lstm_2}; ten times as large, with more data and steps, {lstm_all} and "
-        "{lstm_2_all}.{and_small} {all_rows}",
+        "{lstm_2_all}{and_small}. {all_rows}",
     ),
     Asked(
         f"S4D does not solve recall in any setting (above {SOLVED:g} %)",

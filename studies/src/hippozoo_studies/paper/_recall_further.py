@@ -48,14 +48,17 @@ def summarise(config: Protocol, finished: Sequence[Finished], rows: Sequence[str
 
 
 def evidence_of(further: Mapping[str, Any], names: Sequence[str], lead: str) -> str:
-    """A sentence with the accuracies of these rows, or nothing where none is there."""
+    """The accuracies of these rows, to end a sentence with, or nothing where none is there."""
     rows = FACTORS | POSITIONS
     told = [
         f"{rows[name].setting} ({further[name]['parameters']:,} parameters) {percent(further[name]['accuracy'])} %"
         for name in names
         if name in further
     ]
-    return f" {lead} {', '.join(told)}." if told else ""
+    if not told:
+        return ""
+    seeds = min(len(further[name]["accuracy"]["seeds"]) for name in names if name in further)
+    return f"; {lead} ({'one seed' if seeds == 1 else f'{seeds} seeds'}): {', '.join(told)}"
 
 
 def further_lines(further: Mapping[str, Any]) -> list[str]:

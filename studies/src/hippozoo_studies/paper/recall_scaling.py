@@ -146,26 +146,35 @@ def build_row(name: str) -> nn.Module:
 
 
 def units(config: Config) -> list[dict[str, Any]]:
-    """All rates with the first seed; `more_units` adds the other seeds at the rate that was best."""
+    """All rates with the first seed; `more_units` adds the other seeds at the rate that was best, and variants."""
     check_names("rows", config.rows, [*ROWS, *entered()])
     check_names("beyond", config.beyond, BEYOND)
     check_names("factors", config.factors, FACTORS)
     check_names("positions", config.positions, POSITIONS)
-    rows = (*config.rows, *config.further)
     return [
-        *({"row": name, "rate": rate, "seed": config.seeds[0]} for name in rows for rate in config.rates),
+        *_at_all_rates(config, [name for name in (*config.rows, *config.further) if not _is_variant(name)]),
         *({"row": name, "rate": BEYOND_RATE, "seed": config.seeds[0]} for name in config.beyond),
     ]
 
 
+def _at_all_rates(config: Config, rows: list[str]) -> list[dict[str, Any]]:
+    return [{"row": name, "rate": rate, "seed": config.seeds[0]} for name in rows for rate in config.rates]
+
+
+def _is_variant(name: str) -> bool:
+    """Whether a row is run once, with one seed, to see what a choice changes."""
+    return name in EVERY and EVERY[name].is_variant
+
+
 def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]:
-    """The other seeds, each row at its own rate."""
-    return [
+    """The other seeds, each row at its own rate; then variants, which decide less."""
+    seeds = [
         {"row": name, "rate": config.chosen_rate(finished, row=name), "seed": seed}
-        for name in (*config.rows, *config.further)
-        if config.has_all_rates(finished, row=name) and not (name in EVERY and EVERY[name].is_variant)
+        for name in (*config.factors, *config.rows, *config.positions)
+        if config.has_all_rates(finished, row=name) and not _is_variant(name)
         for seed in config.seeds[1:]
     ]
+    return [*seeds, *_at_all_rates(config, [name for name in config.further if _is_variant(name)])]
 
 
 def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> dict[str, Any]:

@@ -42,12 +42,23 @@ CHAPTERS: dict[str, Chapter] = {
     "digits": Chapter("Stacks on digits, pixel by pixel and row by row", "beyond the paper"),
     "wikitext": Chapter("Characters of WikiText-2", "Table 4"),
     "salience-vs-mamba": Chapter("Salience beside Mamba's time steps", "appendix"),
+    "hybrids": Chapter("Hybrids of expressive models and explicit memories", "Discussion"),
+    "psmnist": Chapter("Permuted sequential MNIST", "beyond the paper"),
+    "irregular": Chapter("Samples at uneven times", "beyond the paper"),
+    "learnt-windows": Chapter("Windows learnt through the forecast", "beyond the paper"),
 }
 
 CAPTIONS: dict[tuple[str, str], str] = {
     ("microscope", "closed-forms"): "Measured profiles of linear memories under white noise, and their closed forms.",
     ("microscope", "speech"): "Spoken digits: how well each lag of the input can be read off the state, by model.",
     ("microscope", "measure"): "What Mamba's time steps and salience make of the past of a log.",
+    ("microscope", "tasks"): "Table 1's models: answers given, and answers and tokens that can be read off the state.",
+    ("microscope", "characters"): "Bits that can be read of the character k ago, before and after training.",
+    ("hybrids", "accuracy"): "Hybrids beside the models they are made of, at equal size, seeds as dots.",
+    ("hybrids", "shown-copying"): "What each hybrid still shows of an episode of selective copying.",
+    ("hybrids", "shown-recall"): "What each hybrid still shows of an episode of recall.",
+    ("irregular", "irregular"): "Errors with gaps as in training, half and twice as long.",
+    ("learnt-windows", "windows"): "Forecast error against the window, and the windows that were learnt.",
     ("psmnist", "accuracy"): "Permuted sequential MNIST: accuracy on the test images by model, and against the order.",
     ("volterra", "cumulative-error"): "Figure 1A, left: cumulative error of the readouts, mean over five seeds.",
     ("volterra", "kernels"): "Figure 1A, middle and right: the true kernel and the inferred ones.",

@@ -34,6 +34,11 @@ ORDER = (
     "digits",
     "wikitext",
     "salience-vs-mamba",
+    "hybrids",
+    "microscope",
+    "psmnist",
+    "irregular",
+    "learnt-windows",
 )
 
 

@@ -1,0 +1,163 @@
+"""The keyed function as Flink runs it, and a stream of alarms from any stream of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+from hippozoo.scale.flink.keyed import KeyedWatch, Settings
+from hippozoo.scale.flink.lines import LineReader
+from hippozoo.tables.schema import Schema
+
+__all__ = ["WatchSensor", "pyflink", "watch_lines"]
+
+
+def pyflink(module: str) -> Any:
+    """A module of PyFlink, or a sentence on how to get it."""
+    try:
+        return import_module(f"pyflink.{module}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pyflink":
+            raise
+        raise ImportError(
+            "hippozoo.scale.flink.watch_lines needs PyFlink, which wants an environment of its own (older NumPy, "
+            "Java 17): `make flink` builds .venv-flink, or pip install hippozoo apache-flink into a fresh one.",
+            name="pyflink",
+        ) from None
+
+
+datastream, common, state = pyflink("datastream"), pyflink("common"), pyflink("datastream.state")
+
+
+class WatchSensor(datastream.KeyedProcessFunction):
+    """Watches the sensor of each key; see `KeyedWatch`, which it lends Flink's state and timers.
+
+    Parameters
+    ----------
+    settings
+        How to watch.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def open(self, runtime_context: Any) -> None:
+        """Begin, or go on from a checkpoint: memory is empty, and everything is in the state."""
+        of_bytes = common.Types.PRIMITIVE_ARRAY(common.Types.BYTE())
+        self._snapshot = runtime_context.get_state(state.ValueStateDescriptor("snapshot", of_bytes))
+        self._log = runtime_context.get_list_state(state.ListStateDescriptor("log", of_bytes))
+        self._buffer = runtime_context.get_list_state(state.ListStateDescriptor("buffer", of_bytes))
+        self._watch = KeyedWatch(self.settings)
+        self._timers: Any = None
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[str]:
+        """A line: its sensor, event time, row, and what is to be said of it."""
+        self._timers = ctx.timer_service()
+        sensor, _, row, said = value
+        if said:
+            yield said
+        else:
+            yield from self._watch.take(sensor, bytes(row), self)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[str]:
+        """A timer of the key at work."""
+        self._timers = ctx.timer_service()
+        if ctx.time_domain() == datastream.TimeDomain.EVENT_TIME:
+            watermark = self._timers.current_watermark()
+            yield from self._watch.on_watermark(ctx.get_current_key(), timestamp, watermark, self)
+        else:
+            yield from self._watch.on_clock(ctx.get_current_key(), self)
+
+    # -- the state of the key at work, as `KeyState` wants it ---------------------------------------------------------
+
+    def snapshot(self) -> bytes | None:
+        """See `KeyState`."""
+        found = self._snapshot.value()
+        return None if found is None else bytes(found)
+
+    def log(self) -> list[bytes]:
+        """See `KeyState`."""
+        return [bytes(row) for row in self._log.get() or ()]
+
+    def buffer(self) -> list[bytes]:
+        """See `KeyState`."""
+        return [bytes(row) for row in self._buffer.get() or ()]
+
+    def save(self, snapshot: bytes) -> None:
+        """See `KeyState`."""
+        self._snapshot.update(snapshot)
+        self._log.clear()
+
+    def add_to_log(self, rows: Sequence[bytes]) -> None:
+        """See `KeyState`."""
+        self._log.add_all(list(rows))
+
+    def add_to_buffer(self, row: bytes) -> None:
+        """See `KeyState`."""
+        self._buffer.add(row)
+
+    def replace_buffer(self, rows: Sequence[bytes]) -> None:
+        """See `KeyState`."""
+        self._buffer.update(list(rows)) if rows else self._buffer.clear()
+
+    def wake_at(self, milliseconds: int) -> None:
+        """See `KeyState`."""
+        self._timers.register_event_time_timer(milliseconds)
+
+    def wake_in(self, milliseconds: int) -> None:
+        """See `KeyState`."""
+        self._timers.register_processing_time_timer(self._timers.current_processing_time() + milliseconds)
+
+
+class _Read(datastream.FlatMapFunction):
+    """Reads lines; one reader in each subtask."""
+
+    def __init__(self, reader: LineReader) -> None:
+        self.reader = reader
+
+    def flat_map(self, value: str) -> Iterator[Any]:
+        for row in self.reader.read(value):
+            yield tuple(row)
+
+
+class _Stamp(common.watermark_strategy.TimestampAssigner):
+    """The event time that the reader gave."""
+
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return value[1]
+
+
+def watch_lines(lines: Any, schema: Schema, settings: Settings) -> Any:
+    """A stream of JSON lines (alarms, ends of events, troubles) from a Flink stream of lines of text.
+
+    Parameters
+    ----------
+    lines
+        A `DataStream` of strings, from any source: files, a socket, Kafka.
+    schema, settings
+        How lines are read and sensors watched, as of `hippozoo.scale.flink.lines.infer_settings`.
+
+    Examples
+    --------
+    In an environment with PyFlink, with the Kafka connector of Flink as source and sink::
+
+        lines = env.from_source(kafka_source, WatermarkStrategy.no_watermarks(), "readings")
+        watch_lines(lines, schema, settings).sink_to(kafka_sink)
+    """
+    types = common.Types
+    row = types.TUPLE([types.STRING(), types.LONG(), types.PRIMITIVE_ARRAY(types.BYTE()), types.STRING()])
+    lateness = common.Duration.of_millis(settings.milliseconds(settings.lateness or 0.0))
+    watermarks = common.WatermarkStrategy.for_bounded_out_of_orderness(lateness).with_timestamp_assigner(_Stamp())
+    # Up to the keys as many subtasks as the source has: dealt out, the rows of a sensor would overtake each other.
+    env, readers = lines.get_execution_environment(), lines._j_data_stream.getParallelism()
+    parallelism = env.get_parallelism()
+    env.set_parallelism(readers)
+    rows = lines.flat_map(_Read(LineReader(schema, settings)), row).name("read lines").uid("read-lines")
+    keyed = rows.assign_timestamps_and_watermarks(watermarks).key_by(_sensor_of, types.STRING())
+    env.set_parallelism(parallelism)
+    return keyed.process(WatchSensor(settings), types.STRING()).name("watch sensors").uid("watch-sensors")
+
+
+def _sensor_of(row: Any) -> str:
+    return row[0]
