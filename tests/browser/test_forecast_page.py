@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("bokeh", reason="interactive pages need Bokeh")
 
+from forecast_files import forecast_table
 from hippozoo.apps.forecast.files import write_csv
 from hippozoo.apps.forecast.page import write_page
-from hippozoo.apps.forecast.reading import forecast_table
 
 NASTY = '<script>alert("1")</script> $$x$$ & a\nline'
 

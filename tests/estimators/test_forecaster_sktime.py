@@ -264,8 +264,9 @@ def test_inputs_that_are_missing_or_others_are_refused_and_change_nothing(sold):
         (lambda: forecaster.predict([1, 6], X=X[400:403]), "no row at 405"),
         (lambda: forecaster.predict([1], X=X[400:406].rename(columns=str.upper)), "'PRICE'"),
         (lambda: forecaster.update(y[400:402]), "fitted with X"),
-        (lambda: HippoForecaster(rank=2).fit(y[:99], X[:99], fh=[1]), "takes no X"),
     ):
         with pytest.raises(ValueError, match=said):
             wrong()
     pd.testing.assert_series_equal(forecaster.predict([1], X=X[400:406]), before)
+    assert HippoForecaster().get_tag("capability:exogenous")
+    assert not HippoForecaster(rank=2).get_tag("capability:exogenous")

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from forecast_files import forecast_table
 from hippozoo.apps.cli import main
 from hippozoo.apps.forecast import folder
-from hippozoo.apps.forecast.reading import forecast_table
 
 
 def wave(seed, length=60):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippozoo.apps.forecast.reading import forecast_table
+from forecast_files import forecast_table
 from hippozoo.tables import TableError, read_table
 
 
@@ -33,7 +33,7 @@ def test_columns_of_year_month_day_and_hour_make_a_time(names, frequency, step, 
     run = forecast_table(write(tmp_path / "parts.csv", frame.head(80)), horizon=4, chunk_rows=30)
     assert run.columns == ("load",)
     assert run.time == " ".join(names)
-    assert run.step_name == step
+    assert run.learner.grid.describe_step() == step
     assert [pd.Timestamp(time) for time in run.times] == times[80:].tolist()
     assert not run.left_out
 

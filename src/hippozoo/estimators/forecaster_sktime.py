@@ -32,7 +32,8 @@ class HippoForecaster(BaseForecaster):
     there could have been. The rows of a DatetimeIndex without one are taken to be evenly spaced.
 
     `X` holds columns whose future is known: holidays, a weather forecast, a price. Pass it to `fit`, `update` and, for
-    the steps to come, to `predict`. A row that X does not have holds the one before it.
+    the steps to come, to `predict`. A row that X does not have holds the one before it. With a rank or joint columns X
+    is not used, as the tag ``capability:exogenous`` says.
 
     Parameters
     ----------
@@ -139,6 +140,8 @@ class HippoForecaster(BaseForecaster):
         self._waiting = Waiting.none(1)
         if horizon is not None:
             self.set_tags(**{"requires-fh-in-fit": False})
+        if rank is not None or together == "joint":
+            self.set_tags(**{"capability:exogenous": False})  # one map, without inputs; sktime then passes no X
 
     def _fit(self, y: pd.DataFrame, X: Any = None, fh: Any = None) -> HippoForecaster:
         if self.horizon is None:
@@ -280,8 +283,6 @@ class HippoForecaster(BaseForecaster):
         make = forecaster_for
         if self.rank is not None or self.together == "joint":
             make, choices = forecaster_with_candidates, choices | {"rank": self.rank}
-            if self._inputs is not None:
-                raise ValueError("a rank and together='joint' belong to one map, which takes no X; omit them, or X.")
         elif self._inputs is not None:
             choices |= {"known": len(self._inputs)}
         plain = make(steps, season=self.season, **choices)

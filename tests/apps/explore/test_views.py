@@ -182,8 +182,8 @@ def test_a_bad_upload_is_told_in_a_sentence_that_names_the_file(name, content, m
 
 
 def test_the_forecast_is_that_of_the_command(tmp_path):
+    from forecast_files import forecast_table
     from hippozoo.apps.explore import from_file
-    from hippozoo.apps.forecast.reading import forecast_table
 
     values = built_in("hourly load").values[:600]
     times = np.datetime64("2026-01-05T00:00") + np.arange(600).astype("timedelta64[h]")

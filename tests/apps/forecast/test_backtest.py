@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from forecast_files import forecast_table
 from hippozoo.apps.forecast.backtest import BackTest
 from hippozoo.apps.forecast.comparison import Comparison, pool
-from hippozoo.apps.forecast.reading import forecast_table
 from hippozoo.apps.forecast.run import forecast_columns
 from hippozoo.apps.forecast.verdict import judge
 from hippozoo.ensemble import forecaster_for
@@ -220,7 +220,7 @@ def test_columns_change_nothing_about_each_other(mixed):
         # A table of one late column begins with it: blank rows at the beginning are no steps.
         alone = runs_of(folder, frame[[name]], "alone")
         for found, place in ((back, len(frame.columns) - 1 - c), (alone, 0)):
-            same = found.run.forecast.samples()[place] == whole.run.forecast.samples()[c]
+            same = found.forecast.samples()[place] == whole.forecast.samples()[c]
             assert same.all(), name
             assert found.verdicts[place] == whole.verdicts[c]
             assert found.summary["seasons"][name] == whole.summary["seasons"][name]
@@ -244,13 +244,13 @@ def test_mean_bands_and_shares_move_as_far_as_a_forecast_leans(tmp_path, rng, mo
     # A random walk that was given a season: nothing is better than its last value.
     assert forecast_table(path, horizon=6, season=24).forecast.leans[1].rival == "last value"
     monkeypatch.setattr(Comparison, "lean", lambda self: ("season 24", 0.0))
-    plain = forecast_table(path, horizon=6, season=24)
+    plain = forecast_table(path, horizon=6, season=24).forecast
     monkeypatch.setattr(Comparison, "lean", lambda self: ("season 24", 0.6 if self.largest < 9 else 0.0))
-    leant, leads = forecast_table(path, horizon=6, season=24), plain.forecast.leads()
+    leant, leads = forecast_table(path, horizon=6, season=24), plain.leads()
     assert set(leant.forecast.leans) == {0}
-    moved = 0.6 * (wave[376:382] - plain.forecast.samples()[0])
-    np.testing.assert_allclose(leant.forecast.samples()[0] - plain.forecast.samples()[0], moved)
-    for mine, theirs in zip(leant.forecast.band(leads, 0.8), plain.forecast.band(leads, 0.8), strict=True):
+    moved = 0.6 * (wave[376:382] - plain.samples()[0])
+    np.testing.assert_allclose(leant.forecast.samples()[0] - plain.samples()[0], moved)
+    for mine, theirs in zip(leant.forecast.band(leads, 0.8), plain.band(leads, 0.8), strict=True):
         np.testing.assert_allclose(mine[0] - theirs[0], moved)
         np.testing.assert_array_equal(mine[1], theirs[1])
     assert leant.forecast.by[0]["season 24"] >= 0.6

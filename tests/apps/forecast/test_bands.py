@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
+from forecast_files import forecast_table
 from hippozoo.apps.cli import main
 from hippozoo.apps.forecast.backtest import BackTest
-from hippozoo.apps.forecast.reading import forecast_table
 from hippozoo.tables import TableError
 
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
+from forecast_files import forecast_table
 from hippozoo.apps.cli import main
 from hippozoo.apps.forecast.files import write_csv
-from hippozoo.apps.forecast.reading import forecast_table
 from hippozoo.tables import TableError
 
 
@@ -259,7 +259,7 @@ def test_holidays_are_gaps_of_business_days_and_weekends_are_not(tmp_path):
     path = write(tmp_path / "days.csv", pd.DataFrame({"day": days, "close": np.arange(117.0)}))
     run = forecast_table(path, horizon=5)
     assert (run.steps, run.learner.grid.gaps, run.learner.missing, run.learner.grid.longest_gap) == (120, 2, 3, 3)
-    assert run.step_name == "a day from Monday to Friday"
+    assert run.learner.grid.describe_step() == "a day from Monday to Friday"
     # Days with a hole now and then are days, whatever day of the week they miss.
     days = pd.date_range("2024-01-01", periods=120).delete([5, 6, 12, 13, 20])
     run = forecast_table(write(path, pd.DataFrame({"day": days, "close": np.arange(115.0)})), horizon=5)

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import hippozoo
+from forecast_files import forecast_table
 from hippozoo.apps.cli import main
 from hippozoo.apps.forecast.beside import InputNames
-from hippozoo.apps.forecast.reading import forecast_table
 
 H, N = 6, 400
 
@@ -73,7 +73,7 @@ def test_inputs_say_what_they_buy_and_when_they_act(frame):
 def test_the_horizon_is_as_long_as_the_future_is_known(frame):
     result = hippozoo.forecast(frame, known="price", columns="sales")
     assert result.run.horizon == H
-    assert any("as far as price is known" in note for note in result.findings.notes)
+    assert any("as far as price is known" in note for note in result.run.notes)
 
 
 def test_updates_take_what_came_and_keep_what_is_known(frame, tmp_path):

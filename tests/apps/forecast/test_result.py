@@ -1,6 +1,6 @@
 """`hippozoo.forecast`: frames in, the same kind of frame out, with times; updates that equal one pass."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from itertools import pairwise
 
 import numpy as np
@@ -278,3 +278,40 @@ def test_what_is_drawn_and_shown(wave, tmp_path):
         assert "Glossary" in result.page(tmp_path / "page.html").read_text()
     with pytest.raises(ValueError, match="no column 'gone'"):
         result.plot("gone")
+
+
+def test_texts_of_a_frame_are_times_as_in_a_file(wave):
+    quarters = [f"{1998 + n // 4} Q{n % 4 + 1}" for n in range(80)]
+    frame = pd.DataFrame({"when": quarters, "y": wave[:80]})
+    found = hippozoo.forecast(frame, 2, season=1)
+    assert found.frame["time"].tolist() == [pd.Timestamp("2018-01-01"), pd.Timestamp("2018-04-01")]
+    days = pd.DataFrame({"day": [date(2024, 1, 31) + timedelta(days=n) for n in range(80)], "y": wave[:80]})
+    assert hippozoo.forecast(days, 1, season=1).frame["time"][0] == pd.Timestamp("2024-04-20")
+    parts = pd.DataFrame({"year": [int(one[:4]) for one in quarters], "quarter": [int(one[-1]) for one in quarters]})
+    both = hippozoo.forecast(parts.assign(y=wave[:80]), 2, season=1)
+    pd.testing.assert_frame_equal(both.frame, found.frame)
+    assert list(both.verdict) == ["y"]
+    ambiguous = pd.DataFrame({"date": [f"{1 + n % 12:02d}/{1 + n // 12:02d}/2024" for n in range(60)], "y": wave[:60]})
+    with pytest.raises(ValueError, match="which number is the day"):
+        hippozoo.forecast(ambiguous, 1)
+
+
+def test_a_frame_that_stacks_series_is_not_read_as_one(wave):
+    quarters = [f"{1998 + n // 4} Q{n % 4 + 1}" for n in range(80)]
+    frame = pd.DataFrame({"when": quarters * 2, "region": ["N"] * 80 + ["S"] * 80, "y": wave[:160]})
+    lost = frame.assign(when=[f"the quarter {one}" for one in frame["when"]])
+    for data in (frame, lost, frame.assign(when=np.tile(hours(80), 2))):
+        with pytest.raises(ValueError, match="series='region'"):
+            hippozoo.forecast(data, 2)
+    assert list(hippozoo.forecast(frame, 2, series="region", season=1).verdict) == ["N", "S"]
+
+
+@pytest.mark.parametrize("horizon", [1, 8])
+def test_a_last_row_that_looks_incomplete_is_named(wave, horizon):
+    series = pd.Series(wave, name="load")
+    assert not hippozoo.forecast(series, horizon, season=1).run.notes
+    series.iloc[-1] = 2.0
+    (note,) = hippozoo.forecast(series, horizon, season=1).run.notes
+    assert "'load', 2, is" in note
+    assert "not complete" in note
+    assert "not complete" in repr(hippozoo.forecast(series, horizon, season=1))

@@ -92,13 +92,8 @@ class Grid:
         """The times of the next `count` steps, as text; None without times."""
         if self.step is None:
             return None
-        ahead = np.arange(1, count + 1)
-        if self.calendar is not None:
-            return write_dates(self.calendar.time(self.last_step + ahead), self.last_offset)
-        # On a regular grid steps follow the rows, on others the rows fall into steps that count from the first time.
-        begin, steps = (self.last_time, ahead) if self.regular else (self.start, self.last_step + ahead)
-        times = begin + steps * self.step
-        return write_dates(times + (self.last_offset or 0.0), self.last_offset) if self.dates else write_numbers(times)
+        times = self.times_of(self.last_step + np.arange(1, count + 1))
+        return write_dates(times, self.last_offset) if self.dates else write_numbers(times)
 
     def describe_step(self) -> str | None:
         """What a step is, in words; None without times."""
@@ -133,10 +128,8 @@ class Grid:
         steps = np.arange(1, count + 1)
         if self.step is None:
             return steps.astype(float), False
-        if self.calendar is not None:
-            return self.calendar.time(self.last_step + steps), True
-        begin, counted = (self.last_time, steps) if self.regular else (self.start, self.last_step + steps)
-        return begin + counted * self.step, False
+        times = self.times_of(self.last_step + steps)
+        return (times, True) if self.calendar is not None else (times - (self.last_offset or 0.0), False)
 
     def usual_periods(self) -> tuple[float, ...] | None:
         """The periods that clock and calendar suggest, in steps; None without dates."""
@@ -154,6 +147,7 @@ class Grid:
         assert self.step is not None
         if self.calendar is not None:
             return self.calendar.time(steps)
+        # On a regular grid steps follow the rows, on others the rows fall into steps that count from the first time.
         begin, counted = (self.last_time, steps - self.last_step) if self.regular else (self.start, steps)
         return begin + counted * self.step + (self.last_offset or 0.0)
 

@@ -133,10 +133,7 @@ def _odd_last_row(learner: Learner) -> Iterator[str]:
             )
     if odd:
         more = f", and so are {len(odd) - _NAMED} more columns" if len(odd) > _NAMED else ""
-        yield (
-            f"the last value of {', of '.join(odd[:_NAMED])}{more}; if that row is not complete, delete it, since the "
-            f"forecast starts there"
-        )
+        yield (f"the last value of {', of '.join(odd[:_NAMED])}{more}; if that row is not complete, delete it")
 
 
 def _not_validated(missing: Mapping[str, int], columns: int) -> Iterator[str]:

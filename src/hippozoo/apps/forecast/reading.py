@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from hippozoo.apps.forecast.beside import InputNames, join_rows
 from hippozoo.apps.forecast.learner import Choices, Learner
 from hippozoo.apps.forecast.run import ForecastRun
 from hippozoo.tables import CHUNK_ROWS, Place, Rows, Table, TableError, Trouble, read_panel, read_table, reason, word
+from hippozoo.tables.trouble import KINDS
 
-__all__ = ["Reading", "as_future", "forecast_table", "future_of_table", "learn_table", "run_of_table", "say_notes"]
+__all__ = ["Reading", "as_future", "future_of_table", "learn_table", "run_of_table", "say_notes"]
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,12 @@ def run_of_table(learner: Learner, table: Table, name: str) -> ForecastRun:
 
 def say_notes(table: Table) -> tuple[dict[str, str], list[str]]:
     """Why columns are left out, and what the reader noted, in words."""
-    # The file is named elsewhere; where a sentence would have no subject, it is the table.
-    named = [
-        one._replace(place=one.place._replace(source="" if one.place.column else "the table")) for one in table.notes
-    ]
-    notes = [word(one).removesuffix(".") for one in named]
+    notes = []
+    for one in table.notes:
+        # The file is named elsewhere; where a sentence would have no subject, it is the table.
+        has_subject = one.place.column or not KINDS[one.kind][0].startswith(" ")
+        place = one.place._replace(source="" if has_subject else "the table")
+        notes.append(word(one._replace(place=place)).removesuffix("."))
     return {column: reason(why) for column, why in table.left_out.items()}, notes
 
 
@@ -135,29 +137,3 @@ def as_future(rows: Rows, inputs: InputNames, targets: int) -> Rows:
     values = np.full((len(rows.values), targets + len(inputs.columns)), np.nan)
     values[:, targets : targets + len(inputs.known)] = rows.values
     return Rows(rows.first, rows.times, values, rows.offsets)
-
-
-def forecast_table(
-    path: str | Path,
-    columns: Sequence[str] = (),
-    time: str | None = None,
-    horizon: Any = None,
-    every: float | str | None = None,
-    season: int | Sequence[int] | None = None,
-    progress: Callable[[float], None] = lambda fraction: None,
-    *,
-    rows_are_steps: bool = False,
-    chunk_rows: int = CHUNK_ROWS,
-    panel: Sequence[str] = (),
-    inputs: InputNames | None = None,
-    future: str | Path | None = None,
-    **choices: Any,
-) -> ForecastRun:
-    """The run of a file; arguments as of `Reading`, `Choices` and `hippozoo.forecast`."""
-    names = InputNames() if inputs is None else inputs
-    if panel:
-        choices["together"] = "panel"
-    chosen = Choices(horizon, every, season, inputs=names, **choices)
-    reading = Reading(tuple(columns), time, rows_are_steps, tuple(panel), names.columns, chunk_rows)
-    learner, table = learn_table(path, reading, chosen, progress, future=future)
-    return run_of_table(learner, table, Path(path).name)

@@ -124,11 +124,6 @@ class ForecastRun:
         return round(self.learner.groups[0].state.time)
 
     @property
-    def step_name(self) -> str | None:
-        """What a step is, in words; None without times."""
-        return self.learner.grid.describe_step()
-
-    @property
     def recent(self) -> np.ndarray:
         """The last steps, (steps, columns), for pictures."""
         return self.learner.recent

@@ -44,6 +44,8 @@ def say_expert(name: str, grid: Grid) -> str:
     'a ridge map of the last 192 hours, from the last value'
     >>> say_expert("season 24 and level", hours)
     'yesterday, moved to the present level'
+    >>> say_expert("trend and mean of seasons 24", hours)
+    'a damped trend with the mean of past seasons of 24 hours'
     """
     if name in _SIMPLE:
         return _SIMPLE[name]
@@ -53,6 +55,8 @@ def say_expert(name: str, grid: Grid) -> str:
         if base is not None:
             return f"a ridge map of {last}, from the {base}"
         return f"a ridge map of {last}, from {_season(season, grid)}"
+    if found := re.fullmatch(r"trend and mean of seasons (\d+)", name):
+        return f"a damped trend with the mean of past seasons of {_span(float(found[1]), grid)}"
     if found := re.fullmatch(r"season (\d+)( and level| and fading level)?", name):
         how = {None: " repeated", " and level": ", moved to the present level"}
         return f"{_season(found[1], grid)}{how.get(found[2], ', moved to the present level for a while')}"
