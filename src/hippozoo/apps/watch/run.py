@@ -31,8 +31,8 @@ from hippozoo.tables.trouble import Place, Trouble, word
 __all__ = ["Settings", "Status", "Watch"]
 
 _FULL_DISK_PAUSE = 5.0
-# Lines that are committed together, unless somebody says how many.
-_BATCH = 1024
+# Lines that are committed together, unless somebody says how many; and values, since all of them wait in memory.
+_BATCH, _MOST_VALUES = 1024, 1 << 16
 # After so many readings, of many sensors some of each and at most so many, it is looked whether some send nothing: by
 # their number, so that a restart changes nothing; while a source is followed also every so many seconds.
 _TICK, _OF_EACH, _LONGEST_TICK, _TICK_SECONDS = 1024, 32, 1 << 16, 1.0
@@ -201,7 +201,7 @@ class _Run:
         waiting, torn = records_of(self.opened.first, self.schema, ended=self.lines.ended)
         begun, at_start, shown = clock.monotonic(), self.progress.readings, 0.0
         while True:
-            size = self.settings.batch or (_tick(len(self.sensors)) if self.schema.series else _BATCH)
+            size = self.settings.batch or self._usual_batch()
             self.lines.chunk = max(CHUNK, 32 * size)
             if not waiting:
                 waiting = self.lines.read()
@@ -231,6 +231,11 @@ class _Run:
                 self.lines.wait(PAUSE)
         self._end()
         return self._status((self.progress.readings - at_start) / max(clock.monotonic() - begun, 1e-9))
+
+    def _usual_batch(self) -> int:
+        """How many lines are committed together: fewer where each has many columns, more of many sensors."""
+        lines = _tick(len(self.sensors)) if self.schema.series else _BATCH
+        return min(lines, max(_MOST_VALUES // len(self.schema.columns), _OF_EACH))
 
     def _resume(self) -> bool:
         """Bring the sensor of a source that has one only to where it was; False if told to stop on the way."""
