@@ -124,7 +124,9 @@ def settings_in(database: sqlite3.Connection) -> dict[str, Any]:
     layout = found["layout"]
     if set(found["columns"]) != set(layout["columns"]) or not found["columns"]:
         raise ValueError("its columns are not those that it was made with")
-    if not set(found["columns"]) <= names and not layout.get("series"):
+    # Columns come with the first readings, and there may be none yet.
+    [begun] = database.execute("SELECT EXISTS (SELECT 1 FROM readings)").fetchone()
+    if begun and not set(found["columns"]) <= names and not layout.get("series"):
         raise ValueError("its columns are not those that it was made with")
     if not isinstance(layout["dates"], bool) or not float(found["every"] or 1.0) > 0:
         raise TypeError("its settings make no sense")

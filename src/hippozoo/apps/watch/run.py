@@ -165,7 +165,8 @@ class _Run:
         known = {name: one for name, one in self.sensors.usual.items() if one is not None}
         self.intake = Intake(
             self.schema, self.sensors.plan.every if self.schema.time is not None else 1.0, opened.hint,
-            self.settings.strict, opened.sent_before, self.written, opened.clocks, known, self.sensors.opening_times(),
+            self.settings.strict, opened.sent_before, lambda: self.lines.sent_again, self.written, opened.clocks,
+            known, self.sensors.opening_times(),
         )  # fmt: skip
         self._channels = {one.channel: one for one in self.store.channels()}
         self._sensor_names = {one.sensor: one.name for one in self.store.sensors()}
@@ -260,7 +261,7 @@ class _Run:
             tick = _tick(len(self.sensors))
             until = before.readings // tick * tick + tick if self.schema.series else math.inf
             taken = self.intake.take(piece, before, until)
-            some, piece = piece[: taken.count], piece[taken.count :]
+            some, piece = piece[: taken.lines], piece[taken.lines :]
             for trouble in taken.troubles:
                 self.watch.say(trouble)
             pushed = self.sensors.push(taken.rows)
