@@ -62,7 +62,7 @@ class Growing(Lines):
         if size >= len(self.whole):
             self.watch._stop = self.place.offset == len(self.whole)
             return
-        with open(self.source, "ab") as file:  # noqa: PTH123
+        with naming(self.source), open(self.source, "ab") as file:  # noqa: PTH123
             file.write(self.whole[size : size + len(self.whole) // _GROWS_IN + 1])
 
 
@@ -88,8 +88,7 @@ def watch_source(folder: Path, columns: int, form: str = "file") -> None:
     if form == "follow":
         made, name = Following, str(folder / "pump.csv")
         Growing.whole = source.read_bytes()
-        if not Path(name).exists():
-            Path(name).write_bytes(Growing.whole[: Growing.whole.index(b"\n", len(Growing.whole) // _GROWS_IN) + 1])
+        Path(name).touch()
     elif form == "standard input":
         name, stdin = "-", io.BytesIO(source.read_bytes())
     settings = run.Settings(name, horizon=4, batch=8, panel=panel, follow=form == "follow", no_data="5")
