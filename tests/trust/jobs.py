@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,13 +14,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from hippozoo._internal.files import naming
-from hippozoo.apps.watch import run
 from hippozoo.checkpoint import load, save
 from hippozoo.memory import MemoryLayer
 from hippozoo.systems import LegT
 from hippozoo.training import Plan, loop, seeded, train, train_online
 from hippozoo_studies import own, reproduce, save_figure
+from trust.watch_jobs import FILES, load_watch, watch_source, watched
 
 TOYS = Path(__file__).parents[1] / "studies" / "toys"
 
@@ -165,69 +163,6 @@ def reproduced(folder: Path) -> Any:
     return metrics, sorted(json.dumps(line, sort_keys=True) for line in lines), pictures
 
 
-# -- watch -------------------------------------------------------------------------------------------------------
-
-_READINGS = 500
-
-
-def write_source(path: Path, columns: int) -> None:
-    """Waves with noise, spikes, a step, gaps, rows that are none, and times that run backwards."""
-    rng = np.random.default_rng(columns)
-    values = np.sin(np.arange(_READINGS)[:, None] / (5 + np.arange(columns))) + 0.1 * rng.normal(
-        size=(_READINGS, columns)
-    )
-    values[[300, 420]] += 9.0
-    values[380:] += 4.0
-    lines = ["time," + ",".join(f"flow {c}" for c in range(columns))]
-    for k, row in enumerate(values):
-        cells = [f"{value:.6f}" if rng.random() > 0.03 else "" for value in row]
-        lines.append(f"2024-01-01T{k // 60:02d}:{k % 60:02d}:00," + ",".join(cells))
-        if k % 90 == 17:
-            lines += ["what is this", lines[-1], lines[0], "2024-01-01T00:00:00" + ",high" * columns]
-    # In one move, and by calls in which no fault is put.
-    half = path.with_suffix(".half")
-    half.write_text("\n".join(lines) + "\n")
-    half.rename(path)
-
-
-def watch_source(folder: Path, columns: int) -> None:
-    """Watch a file to its end; alarms go to a file, as they would into a pipe."""
-    run._SNAPSHOT, run._FULL_DISK_PAUSE = 64, 0.01
-    source, told = SOURCES[columns], folder / "told.jsonl"
-
-    def tell(line: str) -> None:
-        with naming(told), told.open("a") as file:
-            file.write(line + "\n")
-
-    settings = run.Settings(str(source), horizon=4, batch=8)
-    run.Watch(settings, folder / "pump.db", tell, str).run()
-
-
-def watched(folder: Path) -> Any:
-    """All tables but the snapshots (whose bytes come in any order), and the alarms that were told, however often."""
-    database = sqlite3.connect(folder / "pump.db")
-    names = ("settings", "columns", "readings", "alarms", "troubles", "progress")
-    found = {name: database.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in names}
-    found["snapshots"] = database.execute("SELECT number FROM snapshots").fetchall()
-    assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    database.close()
-    return found, sorted(set((folder / "told.jsonl").read_text().splitlines()))
-
-
-SOURCES: dict[int, Path] = {}
-
-
-def load_watch(columns: int) -> None:
-    """Write the source, and load what is compiled."""
-    if columns not in SOURCES:
-        SOURCES[columns] = Path(tempfile.mkdtemp()) / "pump.csv"
-        write_source(SOURCES[columns], columns)
-    with tempfile.TemporaryDirectory() as name:
-        watch_source(Path(name), columns)
-
-
-_WATCH_FILES = frozenset({"pump.db", "told.jsonl"})
-
 _TOY_FILES = frozenset({"counting"})
 
 JOBS = {
@@ -240,8 +175,19 @@ JOBS = {
     ),
     "reproduce --jobs 1": Job(lambda folder: reproduce_toys(folder, 1), reproduced, _TOY_FILES, load_reproduce),
     "reproduce --jobs 2": Job(lambda folder: reproduce_toys(folder, 2), reproduced, _TOY_FILES, load_reproduce),
-    "watch": Job(lambda folder: watch_source(folder, 1), watched, _WATCH_FILES, lambda: load_watch(1), below=True),
-    "watch, three columns": Job(
-        lambda folder: watch_source(folder, 3), watched, _WATCH_FILES, lambda: load_watch(3), below=True
-    ),
+} | {
+    name: Job(
+        lambda folder, c=columns, f=form: watch_source(folder, c, f),
+        watched,
+        FILES | ({"pump.csv"} if form == "follow" else set()),
+        lambda c=columns, f=form: load_watch(c, f),
+        below=True,
+    )
+    for name, columns, form in (
+        ("watch", 1, "file"),
+        ("watch, three columns", 3, "file"),
+        ("watch, panel", 0, "file"),
+        ("watch, follow", 1, "follow"),
+        ("watch, standard input", 1, "standard input"),
+    )
 }

@@ -222,11 +222,11 @@ class EventStream(ForecastStream):
         usual = self._usual
         marks = np.empty(rows.shape, np.int64)
         when = np.empty((*rows.shape, 5))
-        follow(
-            self.events.view(float).reshape(len(self.events), -1), rows, error, p, times, first,
-            (_GAP * usual, self.rules.no_data * usual, float(_WARMUP)),
-            (_STRANGE * self.rules.threshold, _OFF, float(_BACK), _NEAR, float(_NEW_LEVEL), float(_RETURNED)), _FORGETTING, marks, when,
-        )  # fmt: skip
+        limits = (_GAP * usual, self.rules.no_data * usual, float(_WARMUP))
+        strange = _STRANGE * self.rules.threshold
+        bounds = (strange, _OFF, float(_BACK), _NEAR, float(_NEW_LEVEL), float(_RETURNED))
+        events = self.events.view(float).reshape(len(self.events), -1)
+        follow(events, rows, error, p, times, first, limits, bounds, _FORGETTING, marks, when)
         if not marks.any():
             return
         for t, c in np.argwhere(marks).tolist():

@@ -1,6 +1,8 @@
 """Damage, closed pipes, files that vanish, settings that fill the memory: a sentence, and nothing is lost."""
 
+import io
 import json
+import math
 import os
 import random
 import sqlite3
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from hippozoo._internal.files import CannotWriteError
+from hippozoo.apps.watch.opening import Opening
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.apps.watch.run import Settings, Watch
 from hippozoo.apps.watch.show import last_alarms, write_page
@@ -189,3 +192,15 @@ def test_a_closed_stream_is_no_error_and_loses_no_alarm(tmp_path, closed):
     assert [one["alarm"]["id"] for one in found if "alarm" in one] == [row[0] for row in known[0]]
     assert [one["end"]["event"] for one in found if "end" in one] == [row[0] for row in known[1]]
     assert all(known)
+
+
+@pytest.mark.parametrize("source", ["file", "standard input"])
+def test_a_database_whose_watch_was_killed_before_its_first_reading_is_gone_on_with(tmp_path, source):
+    rows = "time,flow\n" + "".join(f"{k},{math.sin(k)}\n" for k in range(50))
+    (tmp_path / "pump.csv").write_text(rows)
+    settings = Settings(str(tmp_path / "pump.csv") if source == "file" else "-", horizon=2)
+    opening = Watch(settings, tmp_path / "pump.db", str, str, stdin=io.BytesIO(rows.encode()))
+    with Opening(settings, tmp_path / "pump.db", str, bool, opening._source, "pump.csv").open():
+        pass  # the tables are there, and nothing is in them
+    status = Watch(settings, tmp_path / "pump.db", str, str, stdin=io.BytesIO(rows.encode())).run()
+    assert status.readings == 50

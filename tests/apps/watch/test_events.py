@@ -365,7 +365,7 @@ def interrupt(line):
 
 def test_what_is_told_comes_in_the_order_in_which_it_was_known(tmp_path):
     source = plant(tmp_path / "plant.csv", fault={300: 0.0, 500: 999.0})
-    _, told, _ = watched(source, tmp_path / "plant.db", silence="12")
+    _, told, _ = watched(source, tmp_path / "plant.db", silence="12", rate=1.0)
     kinds = [next(iter(one)) for one in told if "end" in one or one["alarm"]["number"] >= 300]
     assert kinds == ["alarm", "end", "alarm", "end"]
 
@@ -415,7 +415,7 @@ def test_many_sensors_are_given_smaller_states_and_the_first_line_says_so(tmp_pa
     rows = [(t, f"s{s}", t % 7) for t in range(60) for s in range(40)]
     (tmp_path / "wide.csv").write_text("time,sensor,flow\n" + "".join(f"{t},{s},{v}\n" for t, s, v in rows))
     _, _, warned = watched(tmp_path / "wide.csv", tmp_path / "wide.db", panel=("sensor",), horizon=None)
-    assert warned[0].startswith("40 sensors so far, 6 steps ahead: 9")
+    assert warned[0].startswith("40 sensors so far, 6 steps ahead with smaller histories")
     [(order,)] = rows_of(tmp_path / "wide.db", "SELECT value FROM settings WHERE name = 'order'")
     assert order == "12"
     status, _, _ = watched(tmp_path / "wide.csv", tmp_path / "wide.db", panel=("sensor",), horizon=None)

@@ -84,3 +84,13 @@ def test_who_may_only_read_can_look_too(database, tmp_path):
         assert last_alarms(path)
     finally:
         tmp_path.chmod(0o755)
+
+
+def test_the_page_has_the_clock_of_the_source(tmp_path):
+    rows = "".join(f"2024-05-01T{k // 60:02d}:{k % 60:02d}:00+05:30,{k % 7}\n" for k in range(120))
+    (tmp_path / "pump.csv").write_text("time,flow\n" + rows)
+    Watch(Settings(str(tmp_path / "pump.csv"), horizon=2), tmp_path / "pump.db", str, str).run()
+    text = write_page(tmp_path / "pump.db", tmp_path / "page.html").read_text()
+    assert "2024-05-01 00:00+05:30 to 2024-05-01 01:59+05:30" in text
+    assert "time (+05:30)" in text
+    assert "(UTC)" not in text

@@ -496,3 +496,13 @@ def test_a_database_that_was_made_with_a_higher_rate_still_opens(tmp_path, monke
         watched(source, tmp_path / "pump.db", rate=100.0)
     _, _, warned = watched(source, tmp_path / "pump.db")
     assert warned[0].startswith("--rate 100: ")
+
+
+def test_a_bad_row_right_after_the_last_commit_counts_once_when_all_is_sent_again(tmp_path):
+    rows = ["time,flow\n", *(f"{60 * k},{k % 7}\n" for k in range(400))]
+    rows[301:301] = ["what is this\n", rows[300], "60,1\n"]
+    settings = Settings("-", horizon=2)
+    for end in (301, len(rows), len(rows)):
+        stdin = io.BytesIO("".join(rows[:end]).encode())
+        status = Watch(settings, tmp_path / "pump.db", str, str, stdin=stdin).run()
+    assert (status.readings, status.late, status.left_out) == (400, 2, 1)

@@ -62,11 +62,11 @@ class Incidents:
         self.next_alarm, self.next_event = next_alarm, next_event
         self.open = {event.id: event for event in events}
         self.columns = 1
-        self._groups = {some[0].event: list(some) for some in groups}
+        self._groups = {some[0].event: list(some) for some in groups if some[0].event is not None}
 
     def group_of(self, lead: Alarm) -> list[Alarm]:
         """The alarms that are told as one, as they are by now, the one that leads first; none if that is long ago."""
-        group = self._groups.get(lead.event, [])
+        group = self._groups.get(-1 if lead.event is None else lead.event, [])
         known = [one for one in group if one.lead == lead.id and (one.told != _MUTED or one.id == lead.id)]
         return sorted(known, key=lambda one: one.id != lead.id)
 

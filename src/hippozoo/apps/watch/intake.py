@@ -30,7 +30,7 @@ class Taken(NamedTuple):
     rows: dict[str, list[Row]]
     progress: Progress
     troubles: list[Trouble]
-    count: int
+    lines: int
     last: Line | None
     refused: Trouble | None
 
@@ -51,6 +51,8 @@ class Intake:
         Whether to stop at the first trouble.
     sent_before
         Rows up to this time of each sensor were sent before, and come again: they count as nothing.
+    sent_again
+        Up to which line that is so for sure, since the source is sent from its beginning; 0 where nobody knows.
     written
         How times are written in sentences.
     clocks, usual, opening
@@ -62,6 +64,7 @@ class Intake:
     hint: float = 1.0
     strict: bool = False
     sent_before: dict[str, float] = field(default_factory=dict)
+    sent_again: Callable[[], int] = lambda: 0
     written: Callable[[float, float | None], Any] = lambda moment, offset: moment
     clocks: dict[str, Clock] = field(default_factory=dict)
     usual: dict[str, float] = field(default_factory=dict)
@@ -88,9 +91,12 @@ class Intake:
         time, names, offset = progress.time, progress.names, progress.offset
         refused: Trouble | None = None
         count = 0
+        sent_again = self.sent_again() if self._catching_up else 0
         for line in lines:
             if readings >= until:
                 break
+            if 0 < sent_again < line.number:
+                self._catching_up.clear()
             row = schema.read(line)
             taken: list[Reading] = []
             said: list[Trouble] = []

@@ -99,6 +99,7 @@ class Lines:
         self._rest = self._begin = self._window = b""  # the window ends where the place is
         self._inode = self._skipped = 0  # bytes of a line that is too long to be a row
         self._stream: Any
+        self._before = place or Place()
         if source == STANDARD_INPUT:
             self._stream = sys.stdin.buffer if stdin is None else stdin
             self.place = Place()
@@ -166,6 +167,14 @@ class Lines:
         return ""
 
     @property
+    def sent_again(self) -> int:
+        """Up to which line standard input repeats was read by the run before; 0 unless it begins as it did."""
+        known = self._before.head_length
+        if self.source != STANDARD_INPUT or not known or len(self._begin) < known:
+            return 0
+        return self._before.number if _hashed(self._begin[:known]) == self._before.head else 0
+
+    @property
     def torn(self) -> int | None:
         """The number of a line whose beginning is there and whose end is not."""
         return self.place.number + 1 if self._rest or self._skipped else None
@@ -211,9 +220,9 @@ class Lines:
         return found
 
     def _place(self, offset: int, number: int) -> Place:
-        if self.source == STANDARD_INPUT:
-            return Place(offset, number)
         head = self._begin[:offset]
+        if self.source == STANDARD_INPUT:
+            return Place(offset, number, 0, len(head), _hashed(head))
         end = len(self._window) - (self.place.offset - offset)
         tail = self._window[max(end - _TAIL, 0) : max(end, 0)]
         return Place(offset, number, self._inode, len(head), _hashed(head), len(tail), _hashed(tail) if tail else "")

@@ -132,12 +132,7 @@ class Opening:
                 known["hint"] = hint
             with Store(self.out, known, arithmetic_of(plan), PATIENCE) as store:
                 self._say_inferred(inferred)
-                if schema.series:
-                    size = state_bytes(plan)
-                    self.warn(
-                        f"{sensors} sensors so far, {horizon} steps ahead: {size / 1e3:,.0f} kB each, "
-                        f"{sensors * size / 1e6:,.0f} MB in all."
-                    )
+                self._say_size(plan, sensors)
                 clocks: dict[str, Clock] = {}
                 sensors_at_work = self._sensors(store, plan, schema, clocks)
                 yield Opened(store, lines, schema, sensors_at_work, clocks, first, hint, {}, plan.rules)
@@ -176,6 +171,17 @@ class Opening:
                 return len(names)
             some = lines.read()
             first += some
+
+    def _say_size(self, plan: Plan, sensors: int) -> None:
+        size = state_bytes(plan) * sensors
+        many = f"{sensors:,} sensors so far" if self.settings.panel else f"{plan.channels:,} columns"
+        fewer = "" if plan.order == ORDER else "with smaller histories, since there are many; pass --horizon for others"
+        if self.settings.panel or fewer:
+            steps = f"{plan.horizon} steps ahead" + f" {fewer}" * bool(fewer)
+            self.warn(
+                f"{many}, {steps}: {size / sensors / plan.channels / 1e3:,.0f} kB for each column, "
+                f"{size / 1e6:,.0f} MB in all."
+            )
 
     def _say_inferred(self, inferred: Inferred) -> None:
         for note in inferred.notes:

@@ -32,8 +32,8 @@ from hippozoo.tables.trouble import Place, Trouble, word
 __all__ = ["Settings", "Status", "Watch"]
 
 _FULL_DISK_PAUSE = 5.0
-# Lines that are committed together, unless somebody says how many.
-_BATCH = 1024
+# Lines that are committed together, unless somebody says how many; and values, since all of them wait in memory.
+_BATCH, _MOST_VALUES = 1024, 1 << 16
 # After so many readings, of many sensors some of each and at most so many, it is looked whether some send nothing: by
 # their number, so that a restart changes nothing; while a source is followed also every so many seconds.
 _TICK, _OF_EACH, _LONGEST_TICK, _TICK_SECONDS = 1024, 32, 1 << 16, 1.0
@@ -185,7 +185,8 @@ class _Run:
         known = {name: one for name, one in self.sensors.usual.items() if one is not None}
         self.intake = Intake(
             self.schema, self.sensors.plan.every if self.schema.time is not None else 1.0, opened.hint,
-            self.settings.strict, opened.sent_before, self.written, opened.clocks, known, self.sensors.opening_times(),
+            self.settings.strict, opened.sent_before, lambda: self.lines.sent_again, self.written, opened.clocks,
+            known, self.sensors.opening_times(),
         )  # fmt: skip
         self._channels = {one.channel: one for one in self.store.channels()}
         self._sensor_names = {one.sensor: one.name for one in self.store.sensors()}
@@ -221,7 +222,7 @@ class _Run:
         waiting, torn = records_of(self.opened.first, self.schema, ended=self.lines.ended)
         begun, at_start, shown = clock.monotonic(), self.progress.readings, 0.0
         while True:
-            size = self.settings.batch or (_tick(len(self.sensors)) if self.schema.series else _BATCH)
+            size = self.settings.batch or self._usual_batch()
             self.lines.chunk = max(CHUNK, 32 * size)
             if not waiting:
                 waiting = self.lines.read()
@@ -250,6 +251,11 @@ class _Run:
         self._end()
         return self._status((self.progress.readings - at_start) / max(clock.monotonic() - begun, 1e-9))
 
+    def _usual_batch(self) -> int:
+        """How many lines are committed together: fewer where each has many columns, more of many sensors."""
+        lines = _tick(len(self.sensors)) if self.schema.series else _BATCH
+        return min(lines, max(_MOST_VALUES // len(self.schema.columns), _OF_EACH))
+
     def _resume(self) -> bool:
         """Bring the sensor of a source that has one only to where it was; False if told to stop on the way."""
         if not self.schema.series:
@@ -273,7 +279,7 @@ class _Run:
             tick = _tick(len(self.sensors))
             until = before.readings // tick * tick + tick if self.schema.series else math.inf
             taken = self.intake.take(piece, before, until)
-            some, piece = piece[: taken.count], piece[taken.count :]
+            some, piece = piece[: taken.lines], piece[taken.lines :]
             for trouble in taken.troubles:
                 self.watch.say(trouble)
             pushed = self.sensors.push(taken.rows)

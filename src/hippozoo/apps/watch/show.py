@@ -12,7 +12,7 @@ import numpy as np
 
 from hippozoo._internal.extras import needs
 from hippozoo.apps.pages import Page, colour, copyable_table, new_figure, shown
-from hippozoo.apps.watch.database import labels_in, reading, settings_of, sound
+from hippozoo.apps.watch.database import labels_in, progress_of, reading, settings_of, sound
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.monitor import write_time
 
@@ -85,7 +85,7 @@ def write_page(path: Path, out: Path) -> Path:
     if out.exists() and out.samefile(path):
         raise WatchError(f"{path} is the database, and the page would take its place; give it a name that ends in .db.")
     settings = settings_of(path)
-    layout = settings["layout"]
+    layout, zone = settings["layout"], progress_of(path).offset
     page = Page(f"{path.name}: what was watched")
     alarms = last_alarms(path, _MOST_ALARMS)
     with reading(path) as database:
@@ -95,7 +95,7 @@ def write_page(path: Path, out: Path) -> Path:
         ).fetchone()
         if not count:
             raise WatchError(f"{path} holds no readings yet; watch the source for a while first.")
-        span = f"{_when(first, dates=layout['dates'])} to {_when(last, dates=layout['dates'])}"
+        span = " to ".join(write_time(one, zone, dates=layout["dates"]) for one in (first, last))
         [total] = database.execute("SELECT count(*) FROM alarms").fetchone()
         which = f" (the newest {len(alarms):,} are on this page)" if total > len(alarms) else ""
         page.add(
@@ -103,10 +103,10 @@ def write_page(path: Path, out: Path) -> Path:
             f"a rate of {settings['rate']:g} per 1,000 quiet readings.</p>"
         )
         for channel, name in names.items():
-            drawn = _thinned(database, channel, count)
+            drawn = _thinned(database, channel, count, zone)
             marked = [one for one in alarms if one["column"] == name]
             page.add(f"<h2>{shown(name)}</h2>")
-            figure = _figure(drawn, database, channel, name, dates=layout["dates"])
+            figure = _figure(drawn, database, channel, name, zone, dates=layout["dates"])
             told = (
                 f"{name}: {count:,} readings with their expectation and 95 % band, and {_many(len(marked), 'alarm')}."
             )
@@ -131,7 +131,7 @@ def write_page(path: Path, out: Path) -> Path:
                     continue
                 page.add(f"<h3>{head}</h3>{why}")
                 told = f"alarm {one['id']}: what was seen and expected before it, and after"
-                page.add_picture(_close_up(database, one, dates=layout["dates"]), told, name=f"alarm-{one['id']}")
+                page.add_picture(_close_up(database, one, zone, dates=layout["dates"]), told, name=f"alarm-{one['id']}")
                 told = f"alarm {one['id']}: the weight of each reading of the past in what was expected"
                 page.add_picture(_weights(one["explanation"]["weights"]), told, name=f"weights-{one['id']}")
     else:
@@ -139,11 +139,13 @@ def write_page(path: Path, out: Path) -> Path:
     return page.write(out)
 
 
-def _figure(drawn: _Drawn, database: sqlite3.Connection, channel: int, name: str, *, dates: bool) -> Any:
+def _figure(
+    drawn: _Drawn, database: sqlite3.Connection, channel: int, name: str, zone: float | None, *, dates: bool
+) -> Any:
     from bokeh.models import HoverTool
 
     unit = 1000.0 if dates else 1.0  # Bokeh counts milliseconds
-    figure, _ = _begun(drawn, name, dates=dates)
+    figure, _ = _begun(drawn, name, zone, dates=dates)
     time = drawn.time * unit
     if np.array_equal(drawn.low, drawn.high, equal_nan=True):
         figure.line(time, drawn.low, line_color=colour("ink"), legend_label="seen")
@@ -161,7 +163,7 @@ def _figure(drawn: _Drawn, database: sqlite3.Connection, channel: int, name: str
             "x", "y", size=11, marker="triangle", fill_color=colour("C1"), line_color=colour("C1"),
             legend_label="alarm",
             source={
-                "x": [row[0] * unit for row in rows],
+                "x": [(row[0] + (zone or 0.0)) * unit for row in rows],
                 "y": [row[1] if row[1] is not None else row[2] for row in rows],
                 "why": [json.loads(row[3]).get("what", "no data") for row in rows],
             },
@@ -170,14 +172,16 @@ def _figure(drawn: _Drawn, database: sqlite3.Connection, channel: int, name: str
     return _with_legend(figure)
 
 
-def _begun(drawn: _Drawn, name: str, *, dates: bool, height: int = 340) -> tuple[Any, tuple[float, float]]:
+def _begun(
+    drawn: _Drawn, name: str, zone: float | None, *, dates: bool, height: int = 340
+) -> tuple[Any, tuple[float, float]]:
     """A figure with the band and the expectation, and the range of its values."""
     # By what was seen: the first bands of a stream, of which little is known, are wide beyond all measure.
     low, high = np.nanmin(drawn.low, initial=np.inf), np.nanmax(drawn.high, initial=-np.inf)
     margin = 0.15 * (high - low) or 1.0
     limits = (float(low - margin), float(high + margin)) if np.isfinite(margin) else (0.0, 1.0)
-    label, axis = ("time (UTC)", "datetime") if dates else ("time", "linear")
-    figure = new_figure(label, name, x_axis=axis, height=height, y_range=limits)
+    label = "time" if zone is None or not dates else f"time ({write_time(0.0, zone)[16:]})"
+    figure = new_figure(label, name, x_axis="datetime" if dates else "linear", height=height, y_range=limits)
     figure.xaxis.ticker.desired_num_ticks = 4  # dates are long, telephones narrow
     time = drawn.time * (1000.0 if dates else 1.0)
     known = np.isfinite(drawn.lower) & np.isfinite(drawn.upper)
@@ -200,7 +204,8 @@ def _explained(alarm: dict[str, Any], *, dates: bool) -> str:
     """An alarm in sentences."""
     why = alarm["explanation"]
     began = alarm["number"] - why["since"]
-    since = "with this reading" if not began else f"{began} readings before, at {_when(why['since_time'], dates=dates)}"
+    when = write_time(why["since_time"], alarm.get("offset"), dates=dates)
+    since = "with this reading" if not began else f"{began} readings before, at {when}"
     by = ", ".join(f"{name} ({share:.0%})" for name, share in why["expected_by"].items())
     strongest = sorted(enumerate(why["weights"], start=1), key=lambda one: -abs(one[1]))[:3]
     past = ", ".join(f"{weight:+.2f} of the reading {lag} before" for lag, weight in strongest)
@@ -210,7 +215,7 @@ def _explained(alarm: dict[str, Any], *, dates: bool) -> str:
     )
 
 
-def _close_up(database: sqlite3.Connection, alarm: dict[str, Any], *, dates: bool) -> Any:
+def _close_up(database: sqlite3.Connection, alarm: dict[str, Any], zone: float | None, *, dates: bool) -> Any:
     """What was seen and expected around an alarm, and since when it was strange."""
     rows = database.execute(
         "SELECT readings.time, value, value, expected, lower, upper, number FROM readings "
@@ -218,9 +223,10 @@ def _close_up(database: sqlite3.Connection, alarm: dict[str, Any], *, dates: boo
         [alarm["channel"], alarm["number"] - _BEFORE, alarm["number"] + _AFTER],
     ).fetchall()
     table = _floats(rows).reshape(-1, 7)
+    table[:, 0] += zone or 0.0
     drawn = _Drawn(*table[:, :6].T)
     unit = 1000.0 if dates else 1.0
-    figure, (low, high) = _begun(drawn, alarm["column"], dates=dates, height=320)
+    figure, (low, high) = _begun(drawn, alarm["column"], zone, dates=dates, height=320)
     strange = drawn.time[(table[:, 6] >= alarm["explanation"]["since"]) & (table[:, 6] <= alarm["number"])] * unit
     if len(strange):
         half = 0.5 * unit * float(np.median(np.diff(drawn.time))) if len(drawn.time) > 1 else 0.5
@@ -245,24 +251,22 @@ def _weights(weights: list[float]) -> Any:
     return figure
 
 
-def _thinned(database: sqlite3.Connection, channel: int, count: int) -> _Drawn:
-    """A column for the eye; SQLite does the thinning, so that millions of readings take no memory."""
+def _thinned(database: sqlite3.Connection, channel: int, count: int, zone: float | None) -> _Drawn:
+    """A column for the eye, by the clock of its source; SQLite thins, so that millions of readings take no memory."""
     stretch = max(count // _MOST_POINTS, 1)
     rows = database.execute(
         "SELECT avg(time), min(value), max(value), avg(expected), min(lower), max(upper) FROM readings "
         "WHERE channel = ? GROUP BY number / ? ORDER BY number / ?",
         [channel, stretch, stretch],
     ).fetchall()
-    return _Drawn(*_floats(rows).T)
+    table = _floats(rows).reshape(-1, 6)
+    table[:, 0] += zone or 0.0
+    return _Drawn(*table.T)
 
 
 def _floats(rows: list[tuple[Any, ...]]) -> np.ndarray:
     """Numbers from the database, NaN where there is none or where damage has left something else."""
     return np.array([[value if isinstance(value, (int, float)) else np.nan for value in row] for row in rows], float)
-
-
-def _when(moment: float, *, dates: bool) -> str:
-    return write_time(moment, dates=dates)
 
 
 def _many(count: int, what: str) -> str:
