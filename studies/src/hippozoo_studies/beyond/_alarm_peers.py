@@ -179,9 +179,9 @@ class OutlierFactor:
 
 
 class RandomCutForest:
-    """A robust random cut forest (rrcf): 20 trees of the last 256 windows of four readings each."""
+    """A robust random cut forest (rrcf): ten trees of the last 256 windows of four readings each."""
 
-    trees, size = 20, 256
+    trees, size = 10, 256
 
     def __init__(self, columns: int) -> None:
         try:
