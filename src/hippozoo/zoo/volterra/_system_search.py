@@ -297,9 +297,10 @@ def folds(
 def excess(fitted: Fitted, records: Records, known: int) -> float:
     """How far simulations lead out of the range of measured outputs, in the worst of many trial runs; 0 if none does.
 
-    Trial runs begin at the lowest, the middle and the highest output. Their input is that of the records, the same
-    shifted within its range, and pieces of it in any order: held-out blocks never visit all states that inputs of the
-    same kind can lead to. The root mean square of what is beyond the range counts.
+    Trial runs begin with outputs that were measured elsewhere: up to the lowest and the highest one, and anywhere.
+    Their input is that of the records, the same shifted within its range, and pieces of it in any order: held-out
+    blocks never visit all states that inputs of the same kind can lead to. The root mean square of what is beyond the
+    range counts.
 
     Parameters
     ----------
@@ -315,16 +316,27 @@ def excess(fitted: Fitted, records: Records, known: int) -> float:
     values = np.concatenate([y for _, y in records])
     low, high = float(values.min()), float(values.max())
     worst = 0.0
+    starts = _starts([y for _, y in records], max(known, 1))
     for number, (signal, room) in enumerate(_trial_runs([u for u, _ in records])):
-        level = (low, (low + high) / 2, high)[number % 3]
         with np.errstate(over="ignore", invalid="ignore"):
-            outputs = fitted.simulate(signal, np.full(max(known, 1), level))
+            outputs = fitted.simulate(signal, starts[number % len(starts)])
         left = room * (high - low)
         beyond = np.maximum(np.maximum(low - left - outputs, outputs - high - left), 0.0)[known:]
         if not np.isfinite(beyond).all():
             return np.inf
         worst = max(worst, float(np.sqrt(np.mean(beyond**2))) if len(beyond) else 0.0)
     return worst
+
+
+def _starts(outputs: list[np.ndarray], known: int) -> list[np.ndarray]:
+    """Measured outputs to begin with: up to the lowest and the highest of each of the longest records, and anywhere."""
+    rng, found = np.random.default_rng(1), []
+    for y in sorted(outputs, key=len)[-3:]:
+        last = len(y) - 1
+        for end in (int(y.argmin()), int(y.argmax()), *rng.integers(last + 1, size=5).tolist()):
+            begin = max(min(end, last) - known + 1, 0)
+            found.append(y[begin : begin + known])
+    return found
 
 
 def _trial_runs(inputs: list[np.ndarray]) -> Iterator[tuple[np.ndarray, float]]:
