@@ -175,7 +175,7 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
             metrics[part]["ahead of"] = {
                 name: _differences(by_detector[OWN], found)
                 for name, found in by_detector.items()
-                if name != OWN and set(found) == set(by_detector[OWN])
+                if name != OWN and set(found) <= set(by_detector[OWN])
             }
     return Result(metrics, _claims(metrics), {})
 
@@ -210,13 +210,19 @@ def _summary(found: dict[str, list[Any]]) -> dict[str, Any]:
         }
     delays = [one["median_delay"] for one in kinds.values() if one["median_delay"] is not None]
     mean = {name: float(np.mean([one[name] for one in kinds.values()])) for name in ("found", "vus_pr")}
-    return {"over kinds": mean | {"median_delay": float(np.mean(delays)) if delays else None}, "kinds": kinds}
+    return {
+        "streams": len(found),
+        "over kinds": mean | {"median_delay": float(np.mean(delays)) if delays else None},
+        "kinds": kinds,
+    }
 
 
 def _differences(own: dict[str, list[Any]], other: dict[str, list[Any]]) -> dict[str, Any]:
-    """Ours minus theirs, means over kinds; between the 2.5 and 97.5 % points where streams are drawn anew."""
-    rng, names = np.random.default_rng(0), sorted(own)
-    kinds = [kind for kind in (*KINDS, TABLES) if any(trial[0] == kind for trials in own.values() for trial in trials)]
+    """Ours minus theirs on the same streams, means over kinds; 2.5 and 97.5 % points where streams are drawn anew."""
+    rng, names = np.random.default_rng(0), sorted(other)
+    kinds = [
+        kind for kind in (*KINDS, TABLES) if any(trial[0] == kind for trials in other.values() for trial in trials)
+    ]
     sums = np.zeros((3, len(names), len(kinds)))  # how many trials, differences of found and of VUS-PR
     for row, name in enumerate(names):
         for mine, theirs in zip(own[name], other[name], strict=True):
@@ -277,10 +283,18 @@ def table(result: Result) -> str:
         rows = []
         for name in detectors:
             mean, ahead = one[name]["over kinds"], one.get("ahead of", {}).get(name)
-            rows.append([name, f"{mean['found']:.1%}", _number(mean["median_delay"]), f"{mean['vus_pr']:.3f}"])
+            rows.append(
+                [
+                    name,
+                    one[name]["streams"],
+                    f"{mean['found']:.1%}",
+                    _number(mean["median_delay"]),
+                    f"{mean['vus_pr']:.3f}",
+                ]
+            )
             for measure in ("found", "vus_pr"):
                 rows[-1].append(_interval(ahead[measure]) if ahead else "")
-        header = ["detector", "found", "median delay", "VUS-PR", "ours ahead: found", "VUS-PR"]
+        header = ["detector", "streams", "found", "median delay", "VUS-PR", "ours ahead: found", "VUS-PR"]
         parts.append(f"## {part.capitalize()}\n\n{markdown_table(header, rows)}")
         kinds = list(one[detectors[0]]["kinds"])
         for title, write in (
