@@ -40,7 +40,7 @@ def position_drive(n_steps: int, rng: np.random.Generator, dt: float = 0.005, no
     parts = 10
     step = dt / parts
     x, v, wanted, until = 0.0, 0.0, 0.0, 0
-    begin, lasts, target = 0.0, 1, 0.0
+    begin, lasts, target, since = 0.0, 1, 0.0, 0
     force, position = np.empty(n_steps), np.empty(n_steps)
     for t in range(n_steps):
         if t >= until:  # another place, reached on a smooth way; then a pause

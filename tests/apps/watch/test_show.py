@@ -40,7 +40,7 @@ def test_the_page_names_the_alarm_and_shows_names_as_they_are(database, tmp_path
     assert "of the reading 1 before" in text  # which past it came from
     neighbour = last_alarms(database)[-1]["explanation"]["neighbour"]
     assert 0 <= neighbour < 600
-    assert f"The most similar moment was at {write_time(60.0 * neighbour, dates=False)};" in text
+    assert f"The most similar moment was at {write_time(60.0 * neighbour, dates=False)}." in text
     assert 'id="alarm-' in text
     assert 'id="weights-' in text
 

@@ -266,7 +266,7 @@ def _similar(database: sqlite3.Connection, alarm: dict[str, Any], dates: bool) -
     then = _neighbour(database, alarm)
     at = then[then[:, 0] == alarm["explanation"].get("neighbour")]
     when = "" if not len(at) else shown(_when(float(at[0, 1]), dates=dates))
-    return when and f"The most similar moment was at {when}; the dashed line is how it went on."
+    return when and f"The most similar moment was at {when}."
 
 
 def _weights(weights: list[float]) -> Any:

@@ -185,7 +185,7 @@ class RandomCutForest:
 
     def __init__(self, columns: int) -> None:
         try:
-            from rrcf import RCTree
+            from rrcf import RCTree  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             raise ImportError("the random cut forest needs rrcf: pip install rrcf 'setuptools<81'.") from error
         self.windows = _Windows(CUT_WINDOW)

@@ -162,7 +162,7 @@ def _alarm_rate(family: str, readings: int) -> dict[str, Any]:
 def assemble(config: Config, finished: list[Finished]) -> Result:
     """Means over kinds, by detector and half; differences between ours and each peer, with intervals by stream."""
     rates = {one.unit["family"]: one.result["alarms_per_1000"] for one in finished if one.unit["half"] == "rate"}
-    scored: dict[str, dict[str, dict[str, dict[str, list[Any]]]]] = defaultdict(lambda: defaultdict(dict))
+    scored: dict[str, dict[str, dict[str, list[Any]]]] = defaultdict(lambda: defaultdict(dict))
     for one in finished:
         if one.unit["half"] != "rate":
             part = "tables" if one.unit["family"] == TABLES else "streams"
