@@ -10,6 +10,7 @@ import pytest
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.apps.watch.run import Settings, Watch
 from hippozoo.apps.watch.show import last_alarms, write_page
+from hippozoo.monitor import write_time
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,9 @@ def test_the_page_names_the_alarm_and_shows_names_as_they_are(database, tmp_path
     assert len(text) < 3_000_000
     assert "It most likely began with this reading." in text
     assert "of the reading 1 before" in text  # which past it came from
+    neighbour = last_alarms(database)[-1]["explanation"]["neighbour"]
+    assert 0 <= neighbour < 600
+    assert f"The most similar moment was at {write_time(60.0 * neighbour, dates=False)}." in text
     assert 'id="alarm-' in text
     assert 'id="weights-' in text
 

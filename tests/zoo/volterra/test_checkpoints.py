@@ -21,6 +21,7 @@ from hippozoo.zoo.volterra import (
     FeedbackWeights,
     RidgeRLS,
     VolterraModel,
+    _system_search,
     fit_system,
     system_fit,
 )
@@ -68,7 +69,7 @@ def simple():
 
 def candidates():
     """One of every form that `fit_system` may choose."""
-    search = system_fit._Search([tank()], 10, 2, system_fit.FORMS, 8_000, system_fit._say_nothing)
+    search = _system_search.Search([tank()], 10, 2, _system_search.FORMS, 8_000, system_fit._say_nothing)
     memories = [Memory(LegS(4, 4.0))]
     found = [
         *search._linear_readouts(),
@@ -76,6 +77,7 @@ def candidates():
         *search._cascades(memories),
         *search._lines(),
         *search._loops(memories),
+        *search._integrators(),
     ]
     return {one.form: one for one in found}
 
@@ -86,7 +88,9 @@ def test_every_form_has_a_checkpoint_below():
         "polynomial readout of degree 2",
         "polynomial readout of degree 3",
         "cascade",
-        *system_fit.LOOPS,
+        *_system_search.LOOPS,
+        "integrator",
+        "integrator with dry friction",
     }
 
 

@@ -8,7 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from hippozoo.memory import Memory
 from hippozoo.systems import LegS, LegT
+from hippozoo.tasks.plants import converter, position_drive
 from hippozoo.zoo.volterra import BoundedLoop, FeedbackLoop, FeedbackWeights, fit_system
+from hippozoo.zoo.volterra._system_forms import _Looped
+from hippozoo.zoo.volterra._system_search import excess
+from hippozoo.zoo.volterra.integrator import Integrator
 from short_series import small_tank
 
 CUBE = ((0, 1), (1, 0), (2, 0), (3, 0))
@@ -179,3 +183,69 @@ def loop():
 def test_no_known_output_is_none(loop):
     u, y = small_tank()
     assert_array_equal(loop.simulate(u, y[:0]), loop.simulate(u))
+
+
+def root_mean_square(values):
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def test_slopes_of_an_integrator_are_those_of_its_simulation(rng):
+    cart = Integrator(np.array([0.7, 0.2]), np.array([0.1, 0.05]), 0.01, 0.04)
+    signal, known = np.repeat(rng.normal(size=12), 6), np.array([0.0, 0.1, 0.2])
+    outputs, slopes = cart.run(signal, known)
+    moves = np.diff(outputs[2:])
+    assert (moves == 0).any()  # it sticks, and
+    assert (moves != 0).any()
+    for place in range(len(cart.parameters)):
+        step = np.zeros(len(cart.parameters))
+        step[place] = 1e-7
+        ahead, behind = (
+            cart.with_parameters(cart.parameters + sign * step).simulate(signal, known) for sign in (1, -1)
+        )
+        assert_allclose(slopes[:, place], (ahead - behind) / 2e-7, atol=1e-4)
+
+
+def test_a_drive_is_found_to_be_an_integrator_with_dry_friction():
+    force, position = position_drive(3_000, np.random.default_rng(0))
+    new_force, new_position = position_drive(3_000, np.random.default_rng(1))
+    found = fit_system(force, position, forms=("linear", "integrator"))
+    assert found.form == "integrator with dry friction"
+    simulated = found.simulate(new_force, known=new_position[:10])
+    assert root_mean_square(simulated - new_position) < 0.02 * new_position.std()
+    # Where nothing drives it, it stays.
+    assert_allclose(found.simulate(np.zeros(50), known=np.full(10, 0.1))[10:], 0.1, atol=1e-9)
+
+
+def test_a_loop_with_a_false_cycle_is_refused_though_held_out_blocks_never_visit_it():
+    duty, voltage = converter(600, np.random.default_rng(0))
+    found = fit_system(duty, voltage, forms=("loop",))
+    assert found.tried[0].error < found.error  # another form errs less on held-out blocks,
+    assert found.tried[0].excess > 1.0  # and leaves the range of voltages elsewhere
+    assert "leave the range of outputs by" in found.summary()
+    room = 0.5 * np.ptp(voltage)
+    for seed in range(1, 8):
+        new_duty, new_voltage = converter(1_000, np.random.default_rng(seed))
+        simulated = found.simulate(new_duty, known=new_voltage[:10])
+        assert voltage.min() - room < simulated.min()
+        assert simulated.max() < voltage.max() + room
+        assert root_mean_square(simulated - new_voltage) < 0.6 * new_voltage.std()
+
+
+@pytest.mark.parametrize(("kept", "leaves"), [(0.5, False), (1.2, True)])
+def test_trial_runs_tell_a_loop_that_settles_from_one_that_does_not(rng, kept, leaves):
+    loop = BoundedLoop(Memory(LegT(order=1, timescale=1.0)), ((0, 1), (1, 0)), -3.0, 3.0)
+    signal = np.repeat(rng.normal(size=40), 10)
+    seen = loop.simulate(np.array([0.0, 0.5, 0.5]), signal)
+    found = excess(_Looped(loop, np.array([0.0, 0.5, kept]), -np.inf, np.inf), [(signal, seen)], 10)
+    assert (found > 0.1) is leaves
+
+
+def test_one_error_of_one_definition_whatever_the_length():
+    u, y = overflowing_tank(960, 0)
+    for rows in (8_000, 300):
+        found = fit_system(u, y, blocks=3, forms=("linear",), most_rows=rows)
+        left = np.concatenate([(measured - told)[10:] for _, measured, told in found.held_out])
+        assert found.error == pytest.approx(root_mean_square(left))
+        assert sum(len(measured) for _, measured, _ in found.held_out) == 960  # whole blocks of all that was given
+        assert (found.stretch is None) is (rows == 8_000)
+        assert ("on a stretch of 300 samples" in found.summary()) is (rows == 300)

@@ -125,7 +125,7 @@ def write_page(path: Path, out: Path) -> Path:
         with reading(path) as database:
             for place, one in enumerate(reversed(alarms[-_TOLD_ALARMS:])):
                 head = f"{shown(one['time'])}, {shown(one['column'])}: {shown(one['explanation']['kind'])}"
-                why = f"<p>{_explained(one, dates=layout['dates'])}</p>"
+                why = f"<p>{_explained(one, dates=layout['dates'])} {_similar(database, one, layout['dates'])}</p>"
                 if place >= _DRAWN_ALARMS:
                     page.add(f"<details><summary>{head}</summary>{why}</details>")
                     continue
@@ -235,12 +235,44 @@ def _close_up(database: sqlite3.Connection, alarm: dict[str, Any], zone: float |
             fill_alpha=0.2, line_color=None, legend_label="strange",
         )  # fmt: skip
     figure.line(drawn.time * unit, drawn.low, line_color=colour("ink"), legend_label="seen")
+    then = _neighbour(database, alarm)
+    if len(then):  # what went before the most similar moment, and how it went on, laid over the present
+        near = {
+            number: (moment, value) for number, moment, value in zip(table[:, 6], drawn.time, drawn.low, strict=True)
+        }
+        ahead = alarm["number"] - alarm["explanation"]["neighbour"]
+        shifted = np.array([(near[number + ahead][0], value) for number, _, value in then if number + ahead in near])
+        if len(shifted):
+            figure.line(
+                shifted[:, 0] * unit, shifted[:, 1], line_color=colour("C2"), line_dash="dashed",
+                legend_label="the most similar moment",
+            )  # fmt: skip
     at = table[:, 6] == alarm["number"]
     figure.scatter(
         drawn.time[at] * unit, np.where(np.isnan(drawn.low[at]), drawn.expected[at], drawn.low[at]), size=11,
         marker="triangle", fill_color=colour("C1"), line_color=colour("C1"), legend_label="alarm",
     )  # fmt: skip
     return _with_legend(figure)
+
+
+def _neighbour(database: sqlite3.Connection, alarm: dict[str, Any]) -> np.ndarray:
+    """Numbers, times and values about the reading whose past is the most similar; none if it is no longer kept."""
+    number = alarm["explanation"].get("neighbour")
+    if number is None:
+        return np.empty((0, 3))
+    rows = database.execute(
+        "SELECT number, time, value FROM readings WHERE channel = ? AND number BETWEEN ? AND ? ORDER BY number",
+        [alarm["channel"], number - alarm["explanation"].get("readings", 1), number + _AFTER],
+    ).fetchall()
+    return _floats(rows).reshape(-1, 3)
+
+
+def _similar(database: sqlite3.Connection, alarm: dict[str, Any], dates: bool) -> str:
+    """When the most similar moment was, in a sentence."""
+    then = _neighbour(database, alarm)
+    at = then[then[:, 0] == alarm["explanation"].get("neighbour")]
+    when = "" if not len(at) else shown(_when(float(at[0, 1]), dates=dates))
+    return when and f"The most similar moment was at {when}."
 
 
 def _weights(weights: list[float]) -> Any:

@@ -555,3 +555,45 @@ def spread_through_bounded_loop(slopes, outputs, fed, taps, exponents, factors, 
             earlier = slopes[t - j]
             for p in range(count):
                 row[p] += gain * earlier[p]
+
+
+@compiled()
+@no_type_check
+def run_integrator(signal, known, velocity, kept, gains, offset, friction):
+    """Positions of an `Integrator`, and how each of its parameters changes them, (time, parameters)."""
+    n, m, length, begin = len(kept), len(gains), len(signal), len(known)
+    count = n + m + 2
+    outputs, slopes = np.empty(length), np.zeros((length, count))
+    outputs[:begin] = known[: min(begin, length)]
+    last, moved = np.full(n, velocity), np.zeros((n, count))  # velocities, newest first, and their slopes
+    row = np.empty(count)
+    for t in range(begin, length):
+        total = offset
+        for i in range(n):
+            total += kept[i] * last[i]
+        for k in range(m):
+            total += gains[k] * signal[max(t - k, 0)]
+        slips = abs(total) > friction
+        for p in range(count):
+            row[p] = 0.0
+            if slips:
+                for i in range(n):
+                    row[p] += kept[i] * moved[i, p]
+        if slips:
+            for i in range(n):
+                row[i] += last[i]
+            for k in range(m):
+                row[n + k] += signal[max(t - k, 0)]
+            row[n + m] += 1.0
+            row[n + m + 1] -= 1.0 if total > 0.0 else -1.0
+        now = 0.0
+        if slips:
+            now = total - friction if total > 0.0 else total + friction
+        for i in range(n - 1, 0, -1):
+            last[i] = last[i - 1]
+            moved[i] = moved[i - 1]
+        last[0] = now
+        moved[0] = row
+        outputs[t] = outputs[t - 1] + now
+        slopes[t] = slopes[t - 1] + row
+    return outputs, slopes

@@ -179,13 +179,13 @@ class OutlierFactor:
 
 
 class RandomCutForest:
-    """A robust random cut forest (rrcf): 20 trees of the last 256 windows of four readings each."""
+    """A robust random cut forest (rrcf): ten trees of the last 256 windows of four readings each."""
 
-    trees, size = 20, 256
+    trees, size = 10, 256
 
     def __init__(self, columns: int) -> None:
         try:
-            from rrcf import RCTree
+            from rrcf import RCTree  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             raise ImportError("the random cut forest needs rrcf: pip install rrcf 'setuptools<81'.") from error
         self.windows = _Windows(CUT_WINDOW)

@@ -1,4 +1,4 @@
-"""Unnamed systems: `fit_system` finds the form by itself, on simulated tanks and real circuits (beyond the paper).
+"""Unnamed systems: `fit_system` finds the form by itself, on simulated plants and real circuits (beyond the paper).
 
 Nothing is told about the systems. What the experiment ``system-identification`` reaches with the structure named by
 hand stands beside the two circuits.
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hippozoo.tasks.plants import converter, position_drive
 from hippozoo.tasks.system_identification import load_benchmark
 from hippozoo.tasks.two_tanks import two_tanks
 from hippozoo.zoo.volterra import fit_system
@@ -24,6 +25,10 @@ MODEL = "system"
 ASSEMBLES_PARTS = True
 #: Mean and swing of the pump's voltage: tanks that overflow often, and now and then.
 TANKS = {"tanks, often full": (3.3, 1.6), "tanks, seldom full": (2.9, 1.0)}
+#: A drive that integrates force to position, and a converter in which polynomial loops fall into false cycles: how a
+#: record is made, and from metres or volts to the unit of the table. Errors are the worst of several other records.
+PLANTS = {"drive": (position_drive, 4_000, 1000.0, "mm"), "converter": (converter, 600, 1.0, "V")}
+_OTHERS = 7
 #: Test errors with the structure named by hand, in mV (`hippozoo reproduce system-identification`).
 NAMED = {
     "wiener-hammerstein": {"test": 0.278},
@@ -35,9 +40,9 @@ NAMED = {
 class Config:
     """Everything that may change the outcome."""
 
-    systems: tuple[str, ...] = (*TANKS, *NAMED)
+    systems: tuple[str, ...] = (*TANKS, *PLANTS, *NAMED)
     rows: int = 1_024
-    forms: tuple[str, ...] = ("linear", "polynomial", "cascade", "loop")
+    forms: tuple[str, ...] = ("linear", "polynomial", "cascade", "loop", "integrator")
     blocks: int = 4
 
 
@@ -55,24 +60,31 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
     if name in TANKS:
         level, swing = TANKS[name]
         (u, y), test = (two_tanks(config.rows, np.random.default_rng([5, part]), level, swing) for part in (0, 1))
-        tests, known, factor = {"test": test}, 10, 1.0
+        tests, known, factor, unit_of = {"test": test}, 10, 1.0, "V"
+    elif name in PLANTS:
+        make, rows, factor, unit_of = PLANTS[name]
+        u, y = make(rows, np.random.default_rng(0))
+        tests = {f"record {seed}": make(rows, np.random.default_rng(seed)) for seed in range(1, 1 + _OTHERS)}
+        known = 10
     else:
         benchmark = load_benchmark(name, context.data)
         u, y = benchmark.signal[benchmark.train], benchmark.target[benchmark.train]
         tests = {key: (benchmark.signal[rows], benchmark.target[rows]) for key, rows in benchmark.tests.items()}
-        known, factor = benchmark.known, 1000.0
+        known, factor, unit_of = benchmark.known, 1000.0, "mV"
     found = fit_system(u, y, known=known, blocks=config.blocks, forms=config.forms, progress=context.progress)
     errors = {}
     for key, (signal, target) in tests.items():
         left = (found.simulate(signal, known=target[:known]) - target)[known:]
         errors[key] = factor * float(np.sqrt(np.mean(left**2)))
+    if name in PLANTS:
+        errors = {f"worst of {_OTHERS}": max(errors.values()), "median": float(np.median(list(errors.values())))}
     best: dict[str, float] = {}
     for one in found.tried:
         if one.error is not None:
             best.setdefault(one.form, factor * one.error)
     _, measured, simulated = found.held_out[-1]
     return {
-        "unit": "V" if name in TANKS else "mV",
+        "unit": unit_of,
         "error": errors,
         "held_out_error": factor * found.error,
         "form": found.form,
@@ -100,6 +112,20 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
         for name, named in NAMED.items()
         if name in found
     ]
+    if "drive" in found:
+        worst = found["drive"]["error"][f"worst of {_OTHERS}"]
+        claims.append(
+            Claim("target: a simulated drive below 10 mm", worst < 10, f"{worst:.2g} mm; {found['drive']['form']}.")
+        )
+    if "converter" in found:
+        worst, held = found["converter"]["error"][f"worst of {_OTHERS}"], found["converter"]["held_out_error"]
+        claims.append(
+            Claim(
+                "target: no false cycle of a simulated converter, on other records",
+                worst < 2 * held,
+                f"worst of {_OTHERS} records {worst:.2f} V, held-out blocks {held:.2f} V",
+            )
+        )
     return Result(metrics, claims, {"shown": {name: one["shown"] for name, one in found.items()}})
 
 
@@ -136,7 +162,7 @@ def report(result: Result, folder: Path) -> None:
         for ax, (name, (measured, simulated)) in zip(axes, shown.items(), strict=True):
             ax.plot(measured, color=ink(), linewidth=0.9, label="measured")
             ax.plot(simulated, color="C1", linewidth=1.0, label="simulated, held out")
-            ax.set(ylabel="output (V)", title=f"{name}: {result.metrics[name]['form']}")
+            ax.set(ylabel="output", title=f"{name}: {result.metrics[name]['form']}")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=8)
         axes[-1].set_xlabel("sample")
         save_figure(figure, folder, "held-out")

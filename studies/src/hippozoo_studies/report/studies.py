@@ -30,6 +30,7 @@ ORDER = (
     "forecasting",
     "long-term-forecasting",
     "m4",
+    "alarms",
     "nab",
     "digits",
     "wikitext",
