@@ -13,6 +13,7 @@ import hippozoo_studies as experiments
 from hippozoo.apps.cli import main
 from hippozoo.baselines import LSTM
 from hippozoo_studies import WrongSizeError, contest, load, reproduce
+from hippozoo_studies.framework import costs
 from hippozoo_studies.framework.check import compare
 from hippozoo_studies.framework.costs import cost_lines, there_text
 from hippozoo_studies.framework.entrants import contests
@@ -192,3 +193,14 @@ def test_a_model_is_made_for_the_shapes_of_its_study():
                 torch.zeros(1, shape.length, shape.inputs)
             )
             assert y.shape == (1, shape.length, shape.outputs)
+
+
+def test_units_that_are_missing_count_as_much_as_the_others(tmp_path, monkeypatch):
+    for name, missing in (("whole", {}), ("half", {"units_missing": 2})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "units.jsonl").write_text("{}\n{}\n")
+        document = {"name": name, "quick": False, "seconds": 60.0, **missing}
+        (tmp_path / name / "metrics.json").write_text(json.dumps(document))
+    monkeypatch.setattr(costs, "_FILE", tmp_path / "costs.json")
+    costs.write_costs(tmp_path)
+    assert json.loads((tmp_path / "costs.json").read_text()) == {"half": 120, "whole": 60}

@@ -105,13 +105,14 @@ def _measure(config: Any, finished: list[Finished], metrics: dict[str, Any], cla
     if len(short) == 2:
         ratio = {name: short[name]["code_over_noise_by_sensitivity"]["mean"] for name in short}
         steps = {name: short[name]["code_over_noise_by_measure"]["mean"] for name in short}
+        seeds = f"; seeds: {min(len(one['accuracy']['seeds']) for one in short.values())}"
         claims.append(
             Claim(
                 "ours: a code moves the state more than a noise entry does, and in salience more so than in Mamba",
                 ratio["salience"] > ratio["mamba"] > 1,
                 f"by sensitivity {ratio['salience']:.3g} times (salience) and {ratio['mamba']:.3g} times (Mamba); "
                 f"by the history measure {steps['salience']:.0f} and {steps['mamba']:.2g} times, where Mamba's time "
-                "steps do not see that its short convolution lets an entry in up to three samples late",
+                f"steps do not see that its short convolution lets an entry in up to three samples late{seeds}",
             )
         )
         fine, coarse = (f"{tasks_work.PRECISIONS[number]:g}" for number in (0, 4))
@@ -126,7 +127,8 @@ def _measure(config: Any, finished: list[Finished], metrics: dict[str, Any], cla
                     f"{TITLE[name]}: codes R² {code[name][0]:.2f} above noise {fine} and {code[name][1]:.2f} above "
                     f"{coarse}, places {place[name][0]:.2f} and {place[name][1]:.2f}"
                     for name in short
-                ),
+                )
+                + seeds,
             )
         )
 

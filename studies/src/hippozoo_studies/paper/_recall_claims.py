@@ -60,9 +60,9 @@ def of(*names: str) -> Callable[[Numbers], Numbers | None]:
                 f"; {LONG} two layers with positions have {{transformer_2_long_pe:.1f}} %, one layer with positions "
                 "{transformer_long_pe:.1f} %, and two layers without positions {transformer_2_long:.1f} % (one seed)",
             ),
-            "and_positions": evidence_of(further, tuple(POSITIONS), "with other readings of these"),
-            "and_factors": evidence_of(further, lstms, "with some of them, one layer"),
-            "and_small": evidence_of(further, small, "as small, with more data or steps"),
+            "and_positions": evidence_of(further, tuple(POSITIONS), "of other readings, at best"),
+            "and_factors": evidence_of(further, lstms, "with some of them, one layer, at best"),
+            "and_small": evidence_of(further, small, "as small, at best"),
             "left_the_floor": sum(value > LAST_B + LEAVES for one in rows.values() for value in one.seeds),
             "runs": sum(len(one.seeds) for one in rows.values()),
             "all_rows": "Test accuracy: " + ", ".join(f"{_named(name)} {one}" for name, one in rows.items()) + ".",

@@ -48,17 +48,22 @@ def summarise(config: Protocol, finished: Sequence[Finished], rows: Sequence[str
 
 
 def evidence_of(further: Mapping[str, Any], names: Sequence[str], lead: str) -> str:
-    """The accuracies of these rows, to end a sentence with, or nothing where none is there."""
+    """The best of these rows and the range of the others, to end a sentence with; nothing where none is there."""
     rows = FACTORS | POSITIONS
-    told = [
-        f"{rows[name].setting} ({further[name]['parameters']:,} parameters) {percent(further[name]['accuracy'])} %"
-        for name in names
-        if name in further
-    ]
-    if not told:
+    best, *others = sorted(
+        (name for name in names if name in further), key=lambda name: -further[name]["accuracy"]["mean"]
+    ) or [None]
+    if best is None:
         return ""
-    seeds = min(len(further[name]["accuracy"]["seeds"]) for name in names if name in further)
-    return f"; {lead} ({'one seed' if seeds == 1 else f'{seeds} seeds'}): {', '.join(told)}"
+    seeds = min(len(further[name]["accuracy"]["seeds"]) for name in (best, *others))
+    found = (
+        f"; {lead} ({'one seed' if seeds == 1 else f'{seeds} seeds'}) {rows[best].setting} "
+        f"({further[best]['parameters']:,} parameters) {percent(further[best]['accuracy'])} %"
+    )
+    if others:
+        low, high = (further[name]["accuracy"]["mean"] for name in (others[-1], others[0]))
+        found += f", {len(others)} other{'s' * (len(others) > 1)} {low:.1f} to {high:.1f} %"
+    return found
 
 
 def further_lines(further: Mapping[str, Any]) -> list[str]:
