@@ -213,7 +213,7 @@ class EnsembleForecast(Forecast):
         limit = np.minimum(self._farthest(tail), self._room[side])
         found = sign * np.minimum(self._calibration.reach(tail)[:, :, side], limit)
         for c in np.flatnonzero(self.doubted):
-            found[c] = (self._of_both(c, share) - self.cells[c]) / self.sizes[c]
+            found[c] = (self._of_both(int(c), share) - self.cells[c]) / self.sizes[c]
         return found
 
     @cached_property
