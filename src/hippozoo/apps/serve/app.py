@@ -21,7 +21,7 @@ from starlette.routing import Route
 from hippozoo._internal.files import CannotWriteError
 from hippozoo.apps.pages.look import style
 from hippozoo.apps.serve.data import describe, list_alarms, read_day
-from hippozoo.apps.watch.database import FullDiskError, progress_of, settings_of
+from hippozoo.apps.watch.database import FullDiskError
 from hippozoo.apps.watch.metrics import write_metrics
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.apps.watch.requests import ask, mute_until
@@ -210,7 +210,7 @@ def _request(given: Any, path: Path) -> dict[str, Any]:
         case {"acknowledge": int(alarm), **rest} if not rest and not isinstance(alarm, bool):
             return {"acknowledge": alarm}
         case {"mute": str(column), "until": str() | None as until, **rest} if not rest:
-            end = mute_until(until, path, settings_of(path), progress_of(path).time)
+            end = mute_until(until, path)
             return {"mute": column, "until": end}
         case {"unmute": str(column), **rest} if not rest:
             return {"unmute": column}
