@@ -26,7 +26,7 @@ from hippozoo.apps.watch.run import Settings, Watch
 __all__ = ["growth"]
 
 # Sensors and readings of each.
-SIZES = ((1, 20_000), (10, 4_000), (100, 1_000), (500, 1_000), (1_000, 300), (10_000, 40))
+SIZES = ((1, 20_000), (10, 4_000), (100, 1_000), (500, 1_000), (1_000, 40), (10_000, 10))
 WIDE = (500, 600)
 
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.known_inputs [--every 6]
 
-writes results/known-inputs/metrics.json, table.md and kernels.png:
+writes results/known-inputs/metrics.json and table.md, and docs/images/known-inputs.png:
 
 - a shuffled input beside every so many of M4's weekly and hourly training series (test values are never read);
 - an hourly load that temperature and holidays move, seeds 1 to 5, with the true kernels drawn beside ours (the window
@@ -129,7 +129,7 @@ def draw_kernels(result: Any, truths: dict[str, np.ndarray]) -> None:
         ax.plot(gain.lags, known, "--", label="true")
         ax.set(title=name, xlabel="hours from the input to the load", ylabel="load per unit")
         ax.legend()
-    figure.savefig(OUT / "kernels.png", dpi=130)
+    figure.savefig(Path("docs/images") / "known-inputs.png", dpi=130)
     plt.close(figure)
 
 
@@ -154,7 +154,7 @@ def main() -> None:
     found = {
         "load_better_by": spread(loads),
         "counts_better_by": spread(sold),
-        "ett_past_better_by": gain_of(table[:8640], 24, "oil", past=names)[0],
+        "ett_past_better_by": gain_of(table.head(8640), 24, "oil", past=names)[0],
         "ett_known_better_by": gain_of(
             table.assign(oil=table["oil"].where(table.index < 8640)), 24, "oil", known=names
         )[0],

@@ -114,11 +114,11 @@ def how_a_forecast_is_made() -> Figure:
     boxes = {
         "readings": (0.0, 3, "readings.py", "is it a number,\nis it in time?", "C0"),
         "stream": (2.1, 3, "stream.py", "how long did it\nhold? cells of dt", "C0"),
-        "cleaner": (4.2, 3, "cleaner.py", "gap, outlier,\nlevel shift?", "C0"),
+        "cleaner": (4.2, 3, "cleaner.py", "gap, outlier, shift?\nbeginning.py", "C0"),
         "scores": (6.3, 3, "scores.py", "regret by expert\nand lead", "C2"),
         "experts": (4.2, 1.5, "experts/", "each forecasts\nevery lead", "C1"),
         "ridge": (2.1, 1.5, "pairs.py, ridge.py", "learn maps from\npast to future", "C1"),
-        "brake": (6.3, 1.5, "brake.py", "fall back to\nthe last value?", "C2"),
+        "brake": (6.3, 1.5, "brake.py, doubt.py", "last value instead?\noutlier or shift?", "C2"),
         "scale": (6.3, 0.0, "scale.py", "expected size\nof an error", "C4"),
         "calibration": (4.2, 0.0, "calibration.py", "its distribution:\nquantiles, tails", "C4"),
         "forecast": (2.1, 0.0, "forecast.py", "mean, band, paths\nat any lead", "C3"),

@@ -310,6 +310,20 @@ def damped_trend(values, gain, trend_gain, damping, horizon):
     return np.array([level + trend * sum(damping**j for j in range(1, k + 2)) for k in range(horizon)])
 
 
+def seasonal_trend(values, period, smoothing, horizon):
+    """Holt and Winters' additive smoothing: the first season gives level and pattern, then the error corrects them."""
+    gain, trend_gain, damping, seasonal_gain = smoothing
+    level, trend = values[:period].mean(), 0.0
+    season = values[:period] - level
+    for t in range(period, len(values)):
+        error = values[t] - (level + damping * trend + season[t % period])
+        level = level + damping * trend + gain * error
+        trend = damping * trend + gain * trend_gain * error
+        season[t % period] += max(seasonal_gain, 1 / (t // period + 1)) * (1 - gain) * error
+    reach = np.cumsum(damping ** np.arange(1, horizon + 1))
+    return level + trend * reach + season[np.arange(len(values), len(values) + horizon) % period]
+
+
 def expert_weights(mean_errors, late):
     """(experts, leads) from mean absolute errors: the sixth power of one over the error, half of it over all leads."""
     average = mean_errors.mean(axis=1, keepdims=True)

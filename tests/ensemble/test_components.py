@@ -13,7 +13,7 @@ import oracles
 from hippozoo.ensemble import brake, calibration, cleaner, forecaster_for, ridge, scale, scores
 from hippozoo.ensemble.advance import Sample, Work
 from hippozoo.ensemble.channel import open_channel, open_channels
-from hippozoo.ensemble.experts import TABLE, damped_trend, seasonal
+from hippozoo.ensemble.experts import TABLE, damped_trend, seasonal, seasonal_trend
 from hippozoo.ensemble.plan import CELL, DUE, LEAD, ROW, UNDER_WAY, Past, Pending
 
 
@@ -102,6 +102,21 @@ def own_after_updates(values: np.ndarray, plan: Any) -> np.ndarray:
     past = Past(log_of(values), len(values) - 1, np.zeros(1, cleaner.CLEANER), float(values[-1]), np.zeros((0, 5)))
     _updates(numba.njit(damped_trend.update.py_func), own, values, past, plan, np.zeros(1))
     return own
+
+
+def test_a_seasonal_trend_is_its_recursion(rng):
+    values = rng.normal(size=53).cumsum()
+    forecaster = forecaster_for(7, season=4)
+    state = forecaster.learn(forecaster.initial_state(), values)
+    names = np.array(forecaster.mixer.names)
+    found = forecaster.forecast(state).issued.experts[0][:, names == "trend and mean of seasons 4"]
+    for d, smoothing in enumerate(seasonal_trend.SMOOTHING):
+        assert_allclose(found[:, d], oracles.seasonal_trend(values.copy(), 4, smoothing, 7), rtol=1e-9)
+    weights = seasonal_trend.lag_weights(forecaster.mixer.known(state.mixture), 0, 53)
+    for d, smoothing in enumerate(seasonal_trend.SMOOTHING):
+        ahead = [oracles.seasonal_trend(np.where(np.arange(900) == 899 - lag, 1.0, 0.0), 4, smoothing, 1)[0]
+                 for lag in range(53)]  # fmt: skip
+        assert_allclose(weights[d], ahead, atol=1e-9)
 
 
 def test_a_season_is_the_value_one_season_ago(rng):

@@ -5,7 +5,16 @@ import pytest
 
 from hippozoo.ensemble import forecaster_for
 from hippozoo.ensemble.beginning import early_outliers
-from troubled_streams import HORIZON, early_outlier, filling_disk, last_is_incomplete, last_is_outlier, last_is_step
+from troubled_streams import (
+    HORIZON,
+    WEEK,
+    closed_on_sundays,
+    early_outlier,
+    filling_disk,
+    last_is_incomplete,
+    last_is_outlier,
+    last_is_step,
+)
 
 SEEDS = range(20, 24)  # beside those that the library was chosen on
 
@@ -152,3 +161,17 @@ def test_no_band_reaches_further_than_the_signal_has_ever_moved():
             fall = np.array([(past[:-k] - past[k:]).max() for k in range(1, HORIZON + 1)])
             assert (upper <= np.maximum(past.max(), forecast.samples()) + rise + 1e-9).all()
             assert (lower >= np.minimum(past.min(), forecast.samples()) - fall - 1e-9).all()
+
+
+# -- days without sales ------------------------------------------------------------------------------------------------
+
+
+def test_a_shop_that_is_closed_on_sundays_is_forecast_no_worse_than_by_last_week():
+    ours, last = 0.0, 0.0
+    for seed in SEEDS:
+        values = closed_on_sundays(seed)
+        past, future = values[:-WEEK], values[-WEEK:]
+        forecast = forecast_of(past, WEEK, horizon=WEEK).samples()
+        ours, last = ours + np.abs(forecast - future).mean(), last + np.abs(past[-WEEK:] - future).mean()
+        assert np.abs(forecast[future == 0]).mean() < 0.1 * past[past > 0].mean()
+    assert ours < last

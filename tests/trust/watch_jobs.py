@@ -102,7 +102,8 @@ def watched(folder: Path) -> Any:
     # The path of the source is that of the folder, and a file that was written again is another one.
     found["settings"] = [row for row in found["settings"] if row[0] not in ("path", "source")]
     found["progress"] = [row[1].split('"inode"')[0] for row in found["progress"]]
-    found["states"] = database.execute("SELECT sensor, number FROM states ORDER BY 1").fetchall()
+    # A sensor that sent nothing after the last stop keeps the state of before it; the readings since then are there.
+    found["states"] = database.execute("SELECT sensor FROM states ORDER BY 1").fetchall()
     assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     database.close()
     return found, sorted(set((folder / "told.jsonl").read_text().splitlines()))

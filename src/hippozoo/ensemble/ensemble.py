@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from hippozoo._internal.arguments import real_array, whole_number
 from hippozoo.ensemble.comparison import read_next
-from hippozoo.ensemble.configuration import Configuration
 from hippozoo.ensemble.forecast import EnsembleForecast
-from hippozoo.ensemble.inputs import InputState, checked_rows
-from hippozoo.ensemble.mixture import Mixture, Rolled
+from hippozoo.ensemble.mixture import Rolled
 from hippozoo.ensemble.sizes import LARGEST, SMALLEST, check_size, checked_row
 from hippozoo.ensemble.state import EnsembleState
+from hippozoo.ensemble.taking_in import SEEN, TakesIn, counts_so_far
 from hippozoo.forecasts.leads import checked_leads
 from hippozoo.forecasts.signal_check import checked_signal, row_of
 
@@ -27,11 +25,10 @@ Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
 
 # Bands are measured once every lead was compared with what came this often.
 _COMPARISONS = 32
-_SEEN = np.ones((1, 1), bool)
 
 
 @dataclass(frozen=True, eq=False)
-class EnsembleForecaster(Configuration):
+class EnsembleForecaster(TakesIn):
     r"""Learns in one pass to forecast a stream over a horizon; pure: the state goes in and comes out.
 
     Simple forecasts (last value, mean, drift, damped trend, a season repeated) run side by side with ridge maps of
@@ -97,10 +94,8 @@ class EnsembleForecaster(Configuration):
         3
         """
         count = 1 if channels is None else whole_number("channels", channels)
-        inputs = self.mixer.inputs
-        return EnsembleState(
-            channels is None, 0.0, 0.0, self.mixer.begin(count), None if inputs is None else inputs.begin()
-        )
+        inputs = None if self.mixer.inputs is None else self.mixer.inputs.begin()
+        return EnsembleState(channels is None, 0.0, 0.0, self.mixer.begin(count), inputs)
 
     def learn(
         self,
@@ -182,11 +177,7 @@ class EnsembleForecaster(Configuration):
         >>> bool(np.abs(forecaster.forecast(state).samples() - 3.0 * price[300:]).max() < 1.0)
         True
         """
-        inputs = self.mixer.inputs
-        rows = [checked_rows("known", known, self.known), checked_rows("past", past, self.past)]
-        if inputs is None or state.inputs is None:
-            return state
-        return replace(state, inputs=inputs.tell(state.inputs, *rows))
+        return self._told(state, known, past)
 
     def learn_one(
         self, state: EnsembleState, value: float | Float[np.ndarray, " channels"] | None, dt: float | None = None
@@ -209,7 +200,7 @@ class EnsembleForecaster(Configuration):
             row, mask = row_of(state, value)
             return self.learn(state, row, dt, mask)
         if type(value) is float and state.single and SMALLEST <= abs(value) <= LARGEST:
-            return self._after_cells(state, np.array([[value]]), _SEEN)
+            return self._after_cells(state, np.array([[value]]), SEEN)
         return self._after_cells(state, *checked_row(state, value))
 
     def roll(
@@ -239,7 +230,7 @@ class EnsembleForecaster(Configuration):
         >>> for state, rolled in forecaster.roll(forecaster.initial_state(), signal):
         ...     error = np.abs(rolled.mean[0, :-4, 0] - signal[rolled.origins[:-4]])  # one step ahead
         >>> len(rolled.origins), bool(error[-50:].max() < 0.1)
-        (44, True)
+        (236, True)
         """
         values, steps, observed = checked_signal(state, signal, None, mask, self.dt)
         check_size(state, values)
@@ -283,24 +274,21 @@ class EnsembleForecaster(Configuration):
         (True, 300.0)
         """
         seen = ~np.isnan(rows)
-        if state.inputs is not None:
-            steps = []
-            for row in rows:
-                one = None if state.single and np.isnan(row[0]) else float(row[0]) if state.single else row
-                state = self.learn_one(state, one)
-                steps.append(self.expect(state))
-            return state, np.stack(steps) if steps else np.empty((0, 2, state.channels))
+        if len(rows) == 1 and state.inputs is not None:
+            one = rows[0] if not state.single else float(rows[0, 0]) if seen[0, 0] else None
+            after = self.learn_one(state, one)
+            return after, self.expect(after)[None]
         if len(rows) == 1:
             after = self._after_cells(state, rows if seen.all() else np.where(seen, rows, 0.0), seen)
             return after, self.expect(after)[None]
-        if not self._expects_every_cell(state) or not seen.any(axis=1).all():
-            steps = []
+        if state.inputs is not None or not self._expects_every_cell(state) or not seen.any(axis=1).all():
+            steps = [np.empty((0, 2, state.channels))]
             for place in range(len(rows)):
                 state, expected = self.advance(state, rows[place : place + 1])
                 steps.append(expected)
-            return state, np.concatenate(steps) if steps else np.empty((0, 2, state.channels))
+            return state, np.concatenate(steps)
         expected = np.empty((len(rows), 2, state.channels))
-        counts = _counts_so_far(state.mixture, rows)
+        counts = counts_so_far(state.mixture, rows)
         after = self._after_cells(state, np.where(seen, rows, 0.0), seen, expected)
         expected[:, 0] = self._bounded(expected[:, 0], counts)
         return after, expected
@@ -319,14 +307,13 @@ class EnsembleForecaster(Configuration):
         >>> forecaster.merge(one, two).pairs == one.pairs + two.pairs
         True
         """
-        if any(mine.shape != theirs.shape for mine, theirs in zip(_sized(state), _sized(other), strict=True)):
+        mine, theirs = ([one.mixture.yx.shape, one.mixture.live.shape] for one in (state, other))
+        if mine != theirs:
             raise ValueError(
                 f"states of {state.channels} and {other.channels} channels, or of different forecasters, do not merge; "
                 f"learn both with the same forecaster and the same channels."
             )
         return replace(state, mixture=self.mixer.merge(state.mixture, other.mixture))
-
-    # -- forecasting ------------------------------------------------------------------------------------------------
 
     def forecast(self, state: EnsembleState) -> EnsembleForecast:
         """What the state expects of the horizon that begins now.
@@ -373,9 +360,7 @@ class EnsembleForecaster(Configuration):
         values, _, _ = checked_signal(state, signal, None, None, self.dt)
         check_size(state, values)
         if self.mixer.inputs is not None:
-            raise ValueError(
-                "replay takes no inputs; roll the signal with its inputs, or make a forecaster without them."
-            )
+            raise ValueError("replay takes no inputs; roll the signal, or make a forecaster without inputs.")
         mixer, known, leads = self.mixer, state.mixture, real_array("lead", lead)
         checked_leads(self.horizon, leads)
         mixture = mixer.with_learnt(mixer.begin(state.channels), known)
@@ -413,97 +398,3 @@ class EnsembleForecaster(Configuration):
     def silence(self, state: EnsembleState) -> Float[np.ndarray, " channels"]:
         """How long ago the last sample of each channel ended."""
         return state.mixture.cleaner["silent"] * self.dt
-
-    # -- parts ------------------------------------------------------------------------------------------------------
-
-    def _features(
-        self, state: EnsembleState, cells: int, known: np.ndarray | None, past: np.ndarray | None
-    ) -> tuple[np.ndarray | None, InputState | None]:
-        """What inputs say after each of the next cells, and what is told of them after that; checked."""
-        inputs, told = self.mixer.inputs, self.tell(state, known, past).inputs
-        if inputs is None or told is None:
-            return None, None
-        for name, missing in zip(("known", "past"), inputs.missing(told, cells), strict=True):
-            if missing:
-                ahead = f" and {self.mixer.horizon} more, up to the horizon" if name == "known" else ""
-                raise ValueError(
-                    f"{missing} rows of the inputs {name}= are missing: they are told for as many rows as the signal "
-                    f"has{ahead}; pass them with the signal."
-                )
-        return inputs.take(told, cells)
-
-    def _taken_in(
-        self,
-        state: EnsembleState,
-        signal: Any,
-        dt: Any,
-        mask: Any,
-        *,
-        learning: bool,
-        known: np.ndarray | None = None,
-        past: np.ndarray | None = None,
-    ) -> EnsembleState:
-        values, steps, observed = checked_signal(state, signal, dt, mask, self.dt)
-        check_size(state, values)
-        before, usual, seen = state.mixture, self.dt, observed > 0
-        offset = before.offset
-        if self.mixer.inputs is not None and (offset or not (steps == usual).all()):
-            raise ValueError("inputs are rows beside the samples: pass samples that are dt apart.")
-        features, told = self._features(state, len(values), known, past)
-        if offset or not (steps == usual).all():
-            # A cell holds the value that its middle falls into.
-            passed = offset + np.cumsum(steps)
-            ends = np.floor(passed / usual + 0.5 + 1e-9).astype(int)
-            counts = np.diff(ends, prepend=0)
-            values, seen = np.repeat(values, counts, axis=0), np.repeat(seen, counts, axis=0)
-            offset = float(passed[-1] - ends[-1] * usual) if len(passed) else offset
-            offset = 0.0 if abs(offset) < 1e-9 * usual else offset
-        mixture = self.mixer.advance(before, np.ascontiguousarray(values), seen, learning=learning, features=features)
-        if mixture.offset != offset:
-            mixture = replace(mixture, offset=offset)
-        heard = float((steps * observed.any(axis=1)).sum())
-        return EnsembleState(state.single, state.time + float(steps.sum()), state.seen + heard, mixture, told)
-
-    def _after_cells(
-        self, state: EnsembleState, values: np.ndarray, seen: np.ndarray, expected: np.ndarray | None = None
-    ) -> EnsembleState:
-        """The state after cells of one step each; `expected` takes what is expected after each."""
-        time, heard, step = state.time, state.seen, float(self.dt)
-        if len(values) == 1:
-            any_seen = seen is _SEEN or bool(seen.any())
-            mixture = self.mixer.advance(state.mixture, values, seen)
-            return EnsembleState(state.single, time + step, heard + step if any_seen else heard, mixture)
-        mixture = self.mixer.advance(state.mixture, values, seen, expected=expected)
-        for _ in range(len(values)):  # added up as one by one, rounding included
-            time, heard = time + step, heard + step
-        return EnsembleState(state.single, time, heard, mixture)
-
-    def _expects_every_cell(self, state: EnsembleState) -> bool:
-        """Whether every cell is followed by a forecast whose errors have a known size."""
-        known = state.mixture.live[:, self.mixer.known_place] > 0
-        return self.mixer.stride == 1 and not state.mixture.offset and bool(known.all())
-
-    def _bounded(self, mean: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """The mean, not below what can be; `counts` are channels that hold whole-number counts so far."""
-        above = (
-            np.maximum(mean, self.lower) if self.lower is not None else np.where(counts, np.maximum(mean, 0.0), mean)
-        )
-        return above if self.upper is None else np.minimum(above, self.upper)
-
-    def _forecast(self, mixture: Mixture, *, single: bool, calibrated: bool) -> EnsembleForecast:
-        issued = self.mixer.issue(mixture)
-        return EnsembleForecast(
-            self.mixer, mixture, issued, float(self.horizon), single, calibrated, self.lower, self.upper
-        )
-
-
-def _sized(state: EnsembleState) -> tuple[np.ndarray, ...]:
-    """Arrays whose shapes two states must share to hold the same statistics."""
-    return state.mixture.yx, state.mixture.live
-
-
-def _counts_so_far(mixture: Mixture, rows: Float[np.ndarray, "cells channels"]) -> Bool[np.ndarray, "cells channels"]:
-    """Whether all readings of a channel before each of these, and it too, are whole numbers from zero on."""
-    so_far = (mixture.cleaner["is_begun"] > 0) & (mixture.cleaner["is_whole"] > 0)
-    whole = np.isnan(rows) | ((rows == np.floor(rows)) & (rows >= 0))
-    return np.logical_and.accumulate(whole, axis=0) & so_far

@@ -212,7 +212,7 @@ class EnsembleForecast(Forecast):
         side, sign, tail = (0, 1.0, 1 - share) if share > 0.5 else (1, -1.0, share)
         limit = np.minimum(self._farthest(tail), self._room[side])
         found = sign * np.minimum(self._calibration.reach(tail)[:, :, side], limit)
-        for c in np.flatnonzero(self.doubted):
+        for c in np.flatnonzero(self.doubted).tolist():
             found[c] = (self._of_both(c, share) - self.cells[c]) / self.sizes[c]
         return found
 

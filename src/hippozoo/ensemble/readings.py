@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -12,12 +12,49 @@ from jaxtyping import Bool, Float
 from hippozoo._internal.arguments import real_array, shorten
 from hippozoo.ensemble.sizes import LARGEST, SMALLEST
 
-__all__ = ["SAME", "checked_time", "checked_times", "checked_value", "checked_values", "in_time", "whole_cells"]
+__all__ = [
+    "SAME",
+    "Late",
+    "check_alike",
+    "check_options",
+    "checked_time",
+    "checked_times",
+    "checked_value",
+    "checked_values",
+    "in_time",
+    "too_late",
+    "whole_cells",
+]
+
+Late = Literal["refuse", "skip"]
 
 
 # Two steps that differ by no more than this share of the usual one are the same.
 SAME = 1e-9
 Held = Callable[[], Float[np.ndarray, " channels"]]
+
+
+def check_options(coverage: Any, late: Any) -> None:
+    """Refuse arguments of a stream that mean nothing."""
+    if not isinstance(coverage, float) or not 0 < coverage < 1:
+        raise ValueError(f"coverage={shorten(coverage)}; pass a number between 0 and 1, for example 0.95.")
+    if late not in get_args(Late):
+        raise ValueError(f"late={shorten(late)}; pass one of {get_args(Late)}.")
+
+
+def check_alike(timed: bool | None, is_timed: bool) -> None:
+    """Readings come with a time, or without one: all of them alike."""
+    if timed is not None and timed != is_timed:
+        before = "with a time" if timed else "without a time"
+        raise ValueError(f"readings came {before} so far; push all of them alike.")
+
+
+def too_late(time: float | None, before: float | None) -> ValueError:
+    """What is said of a reading that came too late."""
+    return ValueError(
+        f"time={time} is not after {before}, the time of the reading before; time only runs forwards: sort the "
+        f"readings, or build the stream with late='skip'."
+    )
 
 
 def checked_value(value: Any, channels: int | None, held: Held) -> Float[np.ndarray, "one channels"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -24,7 +24,6 @@ from hippozoo.ensemble.state import EnsembleState
 
 __all__ = ["ForecastStream"]
 
-Late = Literal["refuse", "skip"]
 Value = float | int | Float[np.ndarray, " channels"] | Int[np.ndarray, " channels"] | list | tuple | None
 
 # A reading holds for so many usual steps at most; then readings are missing.
@@ -78,15 +77,12 @@ class ForecastStream:
         channels: int | None = None,
         rate: float = 1.0,
         coverage: float = 0.95,
-        late: Late = "refuse",
+        late: door.Late = "refuse",
         detector: Detector | None = None,
     ) -> None:
         if not isinstance(forecaster, EnsembleForecaster):
             raise TypeError(f"forecaster={shorten(forecaster)}; pass one made by forecaster_for(horizon).")
-        if not isinstance(coverage, float) or not 0 < coverage < 1:
-            raise ValueError(f"coverage={shorten(coverage)}; pass a number between 0 and 1, for example 0.95.")
-        if late not in get_args(Late):
-            raise ValueError(f"late={shorten(late)}; pass one of {get_args(Late)}.")
+        door.check_options(coverage, late)
         self.forecaster = forecaster
         self.channels = None if channels is None else whole_number("channels", channels)
         self.detector = Detector(rate=rate) if detector is None else detector
@@ -150,10 +146,7 @@ class ForecastStream:
             if self.late == "skip":
                 self.skipped += 1
                 return None
-            raise ValueError(
-                f"time={time} is not after {self._time}, the time of the reading before; time only runs forwards: "
-                f"sort the readings, or build the stream with late='skip'."
-            )
+            raise door.too_late(time, self._time)
         judged = self._judge(row, elapsed, self._watched)
         alarms = self._take_in(row, None if moment is None else np.array([moment]), judged)
         return self._pushed(judged, alarms)
@@ -184,7 +177,7 @@ class ForecastStream:
         ((500,), 500, True)
         """
         given = door.checked_values(values, self.channels, self._held)
-        self._demand_alike(times is not None)
+        door.check_alike(self._timed, times is not None)
         moments = None if times is None else door.checked_times(times, len(given))
         begin = -math.inf if self._time is None else self._time
         if not self._pending:  # nothing came before that time; at that time something may
@@ -242,8 +235,7 @@ class ForecastStream:
             raise ValueError(f"time={time} is before {self._time}; time only runs forwards.")
         if elapsed == 0:
             return
-        step = self.forecaster.dt
-        learnt, left = self._learnt, elapsed
+        step, learnt, left = self.forecaster.dt, self._learnt, elapsed
         if self._pending:
             learnt = self._learn(learnt, self._newest, min(elapsed, step))
             left -= min(elapsed, step)
@@ -293,16 +285,9 @@ class ForecastStream:
         """The stream that `save` wrote; it goes on where it stood."""
         return checkpoint.load(path, expected=cls)
 
-    # -- the clock ----------------------------------------------------------------------------------------------------
-
     def _checked_time(self, time: Any) -> float | None:
-        self._demand_alike(time is not None)
+        door.check_alike(self._timed, time is not None)
         return None if time is None else door.checked_time(time)
-
-    def _demand_alike(self, timed: bool) -> None:
-        if self._timed is not None and self._timed != timed:
-            before = "with a time" if self._timed else "without a time"
-            raise ValueError(f"readings came {before} so far; push all of them alike.")
 
     def _elapsed(self, time: float | None) -> float | None:
         """Time since the newest reading; None for the first."""
@@ -314,8 +299,7 @@ class ForecastStream:
         return elapsed < 0 or (elapsed == 0 and self._pending)
 
     def _is_usual(self, elapsed: float) -> bool:
-        usual = float(self.forecaster.dt)
-        return abs(elapsed - usual) <= door.SAME * usual
+        return abs(elapsed - float(self.forecaster.dt)) <= door.SAME * float(self.forecaster.dt)
 
     def _missed(self, elapsed: float) -> int:
         """How many readings should have come in a time that has passed."""
@@ -347,8 +331,6 @@ class ForecastStream:
         step = None if dt is None or self._is_usual(dt) else dt
         given: Any = value if self.channels is not None else (None if math.isnan(value[0]) else float(value[0]))
         return self.forecaster.learn_one(state, given, step)
-
-    # -- readings -----------------------------------------------------------------------------------------------------
 
     def _held(self) -> np.ndarray:
         """The last reading of each channel that was seen."""
@@ -413,7 +395,6 @@ class ForecastStream:
         end = min(at + MOST_AT_ONCE, at + until_renewal(self.readings), len(rows))
         # What is learnt are the newest reading and all rows but the last one.
         cells = np.concatenate([self._newest[None], rows[at : end - 1]])
-        steps = (
-            None if clock is None else np.diff(clock[at:end], prepend=math.nan if self._time is None else self._time)
-        )
+        newest = math.nan if self._time is None else self._time
+        steps = None if clock is None else np.diff(clock[at:end], prepend=newest)
         return door.whole_cells(cells, steps, float(self.forecaster.dt))

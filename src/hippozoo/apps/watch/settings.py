@@ -26,8 +26,9 @@ __all__ = [
 _SIZES = ((24, ORDER), (12, ORDER), (6, ORDER), (6, 12), (3, 8), (1, 8))
 # States of all sensors together, or of each, that make nothing smaller necessary.
 _FREE_BYTES, _FREE_EACH = 50_000_000, 100_000
-# States of all sensors that are held in memory, beside some 240 MB of the program; others wait in the database.
-MOST_BYTES = 750_000_000
+# States of all sensors that are held in memory; others wait in the database. With the program (205 MB), the objects
+# around each state (10 kB) and a batch, 10,000 sensors take 1 GB.
+MOST_BYTES = 650_000_000
 # SQLite holds no more than a gigabyte in one piece.
 _LARGEST_STATE = 500_000_000
 # Steps of a season times columns: some 1.7 kB each while it works, measured at a season of 1,000,000, so 170 MB.
@@ -153,7 +154,7 @@ def adapt_size(asked: Settings, channels: int, sensors: int) -> tuple[int, int]:
     --------
     >>> asked = Settings("long.csv")
     >>> adapt_size(asked, 1, 1), adapt_size(asked, 1, 500), adapt_size(asked, 1, 10_000)
-    ((24, 48), (6, 12), (3, 8))
+    ((24, 48), (6, 12), (1, 8))
     >>> adapt_size(Settings("long.csv", horizon=24), 1, 10_000)
     (24, 48)
     """

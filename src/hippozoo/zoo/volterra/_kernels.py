@@ -573,7 +573,7 @@ def run_integrator(signal, known, velocity, kept, gains, offset, friction):
             total += kept[i] * last[i]
         for k in range(m):
             total += gains[k] * signal[max(t - k, 0)]
-        slips = abs(total) > friction
+        slips = abs(total) > friction or friction == 0.0
         for p in range(count):
             row[p] = 0.0
             if slips:

@@ -49,6 +49,8 @@ def minimise(
         if not (np.isfinite(normal).all() and np.isfinite(gradient).all()):
             break
         scale = np.diag(normal)
+        if not scale.max() > 0:  # nothing has any effect any more, as where friction holds everything
+            break
         # Parameters without any effect would have no damping and wander off.
         scale = np.maximum(scale, 1e-12 * scale.max())
         for _ in range(15):

@@ -50,11 +50,10 @@ def summarise(config: Protocol, finished: Sequence[Finished], rows: Sequence[str
 def evidence_of(further: Mapping[str, Any], names: Sequence[str], lead: str) -> str:
     """The best of these rows and the range of the others, to end a sentence with; nothing where none is there."""
     rows = FACTORS | POSITIONS
-    best, *others = sorted(
-        (name for name in names if name in further), key=lambda name: -further[name]["accuracy"]["mean"]
-    ) or [None]
-    if best is None:
+    there = sorted((name for name in names if name in further), key=lambda name: -further[name]["accuracy"]["mean"])
+    if not there:
         return ""
+    best, *others = there
     seeds = min(len(further[name]["accuracy"]["seeds"]) for name in (best, *others))
     found = (
         f"; {lead} ({'one seed' if seeds == 1 else f'{seeds} seeds'}) {rows[best].setting} "
