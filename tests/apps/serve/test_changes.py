@@ -51,9 +51,12 @@ def test_without_a_watch_requests_are_done_at_once_and_recorded(pump):
     before = time.time()
     with serving(pump) as ask:
         assert ask.change("pump.db", {"acknowledge": 0}) == "event 0 is acknowledged"
-        assert ask.change("pump.db", {"mute": "flow", "until": "2h"}) == "flow is muted"
+        assert ask.change("pump.db", {"mute": "flow", "until": "2h"}).startswith("flow is muted until")
         assert ask.change("pump.db", {"rate": 0.25}) == "the rate is 0.25 per 1,000 readings"
-        assert ask.change("pump.db", {"mute": "no such", "until": None}) == "not done: there is no column 'no such'"
+        wrong = {"mute": "no such", "until": None}
+        answer = ask("/requests?database=pump.db", wrong, Authorization=f"Bearer {TOKEN}")
+        assert answer.status == 409
+        assert "there is no column 'no such'" in answer.text
         [found] = ask.json("/streams.json")["databases"]
         [alarm] = ask.json("/alarms.json")["alarms"]
     assert found["rate"] == 0.25

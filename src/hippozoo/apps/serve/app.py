@@ -179,7 +179,10 @@ def make_app(databases: dict[str, Path], access: Access) -> Any:
             asked = _request(json.loads(body), path)
         except (ValueError, RecursionError, TypeError, KeyError) as error:  # WatchError is a ValueError
             raise HTTPException(400, str(error)) from None
-        return _json({"outcome": await run_in_threadpool(ask, path, asked)})
+        try:
+            return _json({"outcome": await run_in_threadpool(ask, path, asked)})
+        except WatchError as error:  # it is recorded, with why it could not be done
+            raise HTTPException(409, str(error)) from None
 
     async def failed(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 503

@@ -271,7 +271,7 @@ def _similar(database: sqlite3.Connection, alarm: dict[str, Any], dates: bool) -
     """When the most similar moment was, in a sentence."""
     then = _neighbour(database, alarm)
     at = then[then[:, 0] == alarm["explanation"].get("neighbour")]
-    when = "" if not len(at) else shown(_when(float(at[0, 1]), dates=dates))
+    when = "" if not len(at) else shown(write_time(float(at[0, 1]), alarm.get("offset"), dates=dates))
     return when and f"The most similar moment was at {when}."
 
 
