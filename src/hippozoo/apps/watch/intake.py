@@ -81,7 +81,7 @@ class Intake:
             found = self.clocks[sensor] = Clock()
         return found
 
-    def take(self, lines: Sequence[Line], progress: Progress, until: float = math.inf) -> Taken:
+    def take(self, lines: Sequence[Line], progress: Progress, until: int | None = None) -> Taken:
         """Read lines that come next, up to the one with which there are `until` readings; clocks go on."""
         rows: dict[str, list[Row]] = {}
         troubles: list[Trouble] = []
@@ -93,7 +93,7 @@ class Intake:
         count = 0
         sent_again = self.sent_again() if self._catching_up else 0
         for line in lines:
-            if readings >= until:
+            if until is not None and readings >= until:
                 break
             if 0 < sent_again < line.number:
                 self._catching_up.clear()

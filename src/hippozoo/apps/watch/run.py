@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import signal
 import time as clock
 from collections import Counter
@@ -277,7 +276,7 @@ class _Run:
         while piece:
             before = self.progress
             tick = _tick(len(self.sensors))
-            until = before.readings // tick * tick + tick if self.schema.series else math.inf
+            until = before.readings // tick * tick + tick if self.schema.series else None
             taken = self.intake.take(piece, before, until)
             some, piece = piece[: taken.lines], piece[taken.lines :]
             for trouble in taken.troubles:
