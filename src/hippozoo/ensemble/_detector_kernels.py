@@ -9,6 +9,7 @@ from typing import no_type_check
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
+from hippozoo.ensemble._past_states import BINS, COEFFICIENTS, NUMBER, keep, look_up, median, move, rank
 
 __all__ = [
     "BINS",
@@ -44,11 +45,7 @@ CHANNEL = np.dtype(
 )
 _NUMBERS = CHANNEL.itemsize // 8
 ERRORS, SHAPE, LEVEL, SPREAD, CYCLE, TOGETHER = range(6)  # the memories, in the order of `detector.KINDS`
-COEFFICIENTS = 4  # of a state, at the most
-_OWN, _NUMBER = COEFFICIENTS, COEFFICIENTS + 1  # further columns of a store
 LONGEST = 300  # readings that are kept, so the longest cycle that can be found
-# Histograms of distances: bins of equal ratio, eight to an octave.
-_PER_OCTAVE, _LOWEST, BINS = 8.0, -8.0, 96
 # Levels of the combined strangeness at which alarms are counted.
 LEVEL_STEP, LEVELS = 0.1, 100
 _LARGEST_UNIT, _SMALLEST = 1e6, 1e-30
@@ -87,87 +84,6 @@ def _scaled(own, value):
 
 @compiled(inner=True)
 @no_type_check
-def _move(state, j, value, settings, fresh):
-    """One step of memory j; a fresh one has seen the same value for ever."""
-    size = settings.sizes[j]
-    if fresh:
-        state[:] = 0.0
-        state[0] = value
-        return
-    first, second, third, fourth = state[0], state[1], state[2], state[3]
-    A, b = settings.transitions[j], settings.inputs[j]
-    for i in range(size):
-        state[i] = A[i, 0] * first + A[i, 1] * second + A[i, 2] * third + A[i, 3] * fourth + b[i] * value
-
-
-@compiled(inner=True)
-@no_type_check
-def _look_up(store, state, newest):
-    """Squared distance and place of the nearest state that is not newer than `newest`, and of the nearest of all."""
-    nearest, place, among_all, beside = np.float32(1e30), -1, np.float32(1e30), -1
-    s0, s1, s2, s3 = np.float32(state[0]), np.float32(state[1]), np.float32(state[2]), np.float32(state[3])
-    for i in range(len(store)):
-        if store[i, _NUMBER] < 0.0:
-            break
-        d0, d1, d2, d3 = store[i, 0] - s0, store[i, 1] - s1, store[i, 2] - s2, store[i, 3] - s3
-        distance = d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
-        if distance < among_all:
-            among_all, beside = distance, i
-        if distance < nearest and store[i, _NUMBER] <= newest:
-            nearest, place = distance, i
-    return math.sqrt(nearest), place, math.sqrt(among_all), beside
-
-
-@compiled(inner=True)
-@no_type_check
-def _keep(store, state, number, distance, beside):
-    """Keep a state if it is farther from all others than the two nearest of them are: these are thinned out."""
-    lowest, at = np.float32(1e30), 0
-    for i in range(len(store)):
-        if store[i, _NUMBER] < 0.0:
-            lowest, at = np.float32(-1.0), i
-            break
-        if store[i, _OWN] < lowest:
-            lowest, at = store[i, _OWN], i
-    if distance <= lowest:
-        return
-    for k in range(COEFFICIENTS):
-        store[at, k] = state[k]
-    store[at, _OWN], store[at, _NUMBER] = distance, number
-    if beside >= 0 and beside != at and distance < store[beside, _OWN]:
-        store[beside, _OWN] = distance
-
-
-@compiled(inner=True)
-@no_type_check
-def _rank(histogram, distance, unit):
-    """-log10 of the share of past distances that are as large; then count it."""
-    place = min(max(int((math.log2(max(distance, 1e-9)) - _LOWEST) * _PER_OCTAVE), 0), BINS - 1)
-    above, total = 0.5 * histogram[place], 0.0
-    for i in range(BINS):
-        total += histogram[i]
-        if i > place:
-            above += histogram[i]
-    histogram[place] += unit
-    return -math.log10((above + unit) / (total + unit))
-
-
-@compiled(inner=True)
-@no_type_check
-def _median(histogram):
-    """The median of the distances that were counted."""
-    total, above = 0.0, 0.0
-    for i in range(BINS):
-        total += histogram[i]
-    for i in range(BINS - 1, -1, -1):
-        above += histogram[i]
-        if above >= 0.5 * total:
-            return 2.0 ** (_LOWEST + (i + 0.5) / _PER_OCTAVE)
-    return 1.0
-
-
-@compiled(inner=True)
-@no_type_check
 def _scale_anew(own, ring, states, stores, settings, work):
     """Centre and spread of the readings that are kept, if they were off; then the memories of values begin anew."""
     count = int(min(own.seen, LONGEST))
@@ -187,14 +103,14 @@ def _scale_anew(own, ring, states, stores, settings, work):
         return
     own.centre, own.spread = centre, spread
     for j in (SHAPE, LEVEL):
-        stores[j, :, _NUMBER] = -1.0
+        stores[j, :, NUMBER] = -1.0
         for i in range(count):
             back = count - 1 - i
             value = _scaled(own, ring[int(own.clock - 1 - back) % LONGEST])
-            _move(states[j], j, value, settings, i == 0)
+            move(states[j], j, value, settings, i == 0)
             if i >= settings.lengths[j]:
-                _, _, distance, beside = _look_up(stores[j], states[j], -1.0)
-                _keep(stores[j], states[j], own.clock - 1 - back, distance, beside)
+                _, _, distance, beside = look_up(stores[j], states[j], -1.0)
+                keep(stores[j], states[j], own.clock - 1 - back, distance, beside)
 
 
 @compiled(inner=True)
@@ -236,7 +152,7 @@ def _renew_season(own, ring, lags, profile, states, stores):
         return
     own.season = found
     states[CYCLE] = 0.0
-    stores[CYCLE, :, _NUMBER] = -1.0
+    stores[CYCLE, :, NUMBER] = -1.0
     for back in range(found, 0, -1):
         number = int(own.clock) - back
         profile[(number + int(own.skipped)) % found] = ring[number % LONGEST]
@@ -257,12 +173,12 @@ def _cycle(own, lags, profile, value):
 @no_type_check
 def _judge_memory(own, j, state, store, histogram, settings):
     """How strange the state of a memory is, its distance from the nearest past one, and which that is; then keep it."""
-    distance, place, among_all, beside = _look_up(store, state, own.clock - settings.lengths[j])
+    distance, place, among_all, beside = look_up(store, state, own.clock - settings.lengths[j])
     strange, number, ahead = 0.0, -1.0, 0.0
     if place >= 0:
-        strange = _rank(histogram, distance, own.unit)
-        number, ahead = store[place, _NUMBER], state[0] - store[place, 0]
-    _keep(store, state, own.clock, among_all, beside)
+        strange = rank(histogram, distance, own.unit)
+        number, ahead = store[place, NUMBER], state[0] - store[place, 0]
+    keep(store, state, own.clock, among_all, beside)
     return strange, distance, number, ahead
 
 
@@ -329,7 +245,7 @@ def _add(c, t, j, own, channels, settings, said):
     said.p[t, c] += strange**settings.power
     if strange > own.strangest + _MARGIN:
         own.strangest, said.kind[t, c], said.neighbour[t, c] = strange, j, int(number)
-        said.size[t, c] = distance / _median(histogram)
+        said.size[t, c] = distance / median(histogram)
         said.direction[t, c] = 1 if ahead > 0.0 else -1 if ahead < 0.0 else 0
 
 
@@ -343,7 +259,7 @@ def _take_in(c, t, own, value, error, channels, settings, given, said):
     _inputs(own, lags, profile, value, error, given)
     for j in range(TOGETHER):
         if not math.isnan(given[j]):
-            _move(states[j], j, given[j], settings, own.unbroken == (1.0 if j == SPREAD else 0.0))
+            move(states[j], j, given[j], settings, own.unbroken == (1.0 if j == SPREAD else 0.0))
             if own.unbroken >= settings.lengths[j]:
                 _add(c, t, j, own, channels, settings, said)
     own.last, own.missing = value, 0.0
@@ -374,7 +290,7 @@ def _compare_columns(t, values, channels, settings, work, said):
     for c in range(count):
         own = channels.numbers[c, :_NUMBERS].view(CHANNEL)[0]
         if not math.isnan(values[t, c]):
-            _move(
+            move(
                 channels.states[c, TOGETHER], TOGETHER, math.asinh(weighed[c] / math.sqrt(precision[c, c])),
                 settings, own.unbroken == 1.0,
             )  # fmt: skip

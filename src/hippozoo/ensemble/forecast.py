@@ -224,9 +224,7 @@ class EnsembleForecast(Forecast):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where((self.sizes > 0) & np.isfinite(self.sizes), room / self.sizes, np.inf)
 
-    def _limits(
-        self, channel: int | slice, lead: int | slice, mean: Float[np.ndarray, "*leads"] | float
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _limits(self, channel: int | slice, lead: int | slice, mean: np.ndarray | float) -> tuple[np.ndarray, ...]:
         """The lowest and the highest value that a band may hold.
 
         Beyond all that was seen, and beyond the mean where that drifts further, it reaches no further than the signal
