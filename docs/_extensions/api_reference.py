@@ -56,7 +56,10 @@ def page(package: str) -> str:
                 else [f".. py:data:: {package}.{name}", ""]
             )
             continue
-        lines += [f".. auto{kind}:: {package}.{name}", ""]
+        # A name that two packages offer is indexed where it is at home.
+        home = thing.__module__.rpartition(".")[0]
+        away = home != package and name in getattr(importlib.import_module(home), "__all__", ()) if home else False
+        lines += [f".. auto{kind}:: {package}.{name}", *["   :no-index:"] * away, ""]
     return "\n".join(lines)
 
 
