@@ -62,14 +62,9 @@ class BackTest:
 
     Parameters
     ----------
-    horizon
-        Steps ahead.
-    names
-        What the experts are called, as in `hippozoo.ensemble.Mixer.names`.
-    seasons
-        Periods whose repetition is a rival.
-    coverages
-        Bands that are judged.
+    horizon, names, seasons, coverages
+        Steps ahead, names of the experts (`hippozoo.ensemble.Mixer.names`), periods whose repetition is a rival, and
+        bands that are judged.
     seen, largest
         How many values each column has had, and its largest absolute value.
     recent, counted
@@ -85,19 +80,6 @@ class BackTest:
         Bands, about how many steps apart, after how many steps with a value the next are due, and how many were made.
     past
         The last forecasts that do not overlap, for a picture.
-
-    Examples
-    --------
-    >>> from hippozoo.ensemble import forecaster_for
-    >>> forecaster = forecaster_for(4)
-    >>> wave = np.sin(np.arange(300) / 3)[:, None]
-    >>> test, begin = BackTest.begin(4, forecaster.mixer.names, (), channels=1), 0
-    >>> for state, rolled in forecaster.roll(forecaster.initial_state(1), wave):
-    ...     test.take_in(wave[begin : int(state.time)], rolled)
-    ...     begin = int(state.time)
-    >>> found = test.compare(0)
-    >>> found.origins, bool(found.mean("forecast") < found.mean("last value") / 4)
-    (285, True)
     """
 
     horizon: int

@@ -25,8 +25,6 @@ BLOCK = 4096
 class InputNames:
     """Columns that are not forecast but help: `known` over the horizon, or up to now (`past`); and holidays.
 
-    Examples
-    --------
     >>> names = InputNames(known=("price",), past=("wind",), country="DE")
     >>> names.labels, names.ahead
     (('price', 'holidays of DE', 'wind'), 2)
@@ -72,20 +70,10 @@ class InputNames:
 
 @dataclass
 class Beside:
-    """What is known of inputs.
+    """What is known of inputs, which stand in each row after the `targets`, the columns to forecast.
 
-    Parameters
-    ----------
-    names
-        Of the inputs.
-    targets
-        How many columns are forecast; inputs stand after them in each row.
-    future
-        Rows after the last value of these.
-    waiting
-        Steps that are not learnt yet, since their inputs are not known far enough.
-    steps
-        Steps so far.
+    `future` are rows after the last value of these, and `waiting` steps that are not learnt yet, since their inputs are
+    not known far enough.
     """
 
     names: InputNames

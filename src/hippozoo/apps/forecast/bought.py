@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -28,11 +29,6 @@ class InputGain:
     lags, kernel
         Steps from the value of the input to the value that is forecast (below zero the input comes later), and what one
         unit of it adds there.
-
-    Examples
-    --------
-    >>> InputGain(0.21, 0.03, 4.0, np.array([0]), np.array([2.5])).sentence
-    'error 21 % ± 3 smaller than without'
     """
 
     better_by: float | None
@@ -53,13 +49,18 @@ class InputGain:
             f"error {abs(100 * self.better_by):.0f} %{bar} {'smaller' if self.better_by > 0 else 'larger'} than without"
         )
 
+    def as_numbers(self) -> dict[str, Any]:
+        """All of it as a summary holds it."""
+        arrays = {"lags": self.lags.tolist(), "kernel": self.kernel.tolist()}
+        return {"sentence": self.sentence} | vars(self) | arrays
+
 
 def gains_of(learner: Learner) -> list[dict[str, InputGain]]:
     """For each column what all inputs buy (under ""), and each of them by its name; empty without inputs."""
     inputs = learner.choices.inputs
     if not inputs:
         return [{} for _ in learner.columns]
-    found = []
+    found, nothing = [], (None, np.empty(0, np.int64), np.empty(0))
     others = {label: one.by_column() for label, one in learner.without.items()}
     for column, (group, place) in enumerate(learner.by_column()):
         forecaster, state = group.forecaster, group.state
@@ -67,20 +68,16 @@ def gains_of(learner: Learner) -> list[dict[str, InputGain]]:
         assert isinstance(state, EnsembleState)
         effects = input_effects(forecaster.mixer, state.mixture)
         ours, here = group.test.compare(place), {}
-        for number, label in enumerate(("", *inputs.labels)):
+        for number, label in enumerate(("", *inputs.labels), start=-1):
             # Without the only input is without all.
             beside = others.get("" if len(inputs.labels) == 1 else label)
             gain = Difference(None, None, 0)
             if beside is not None:
                 gain = _difference(ours, beside[column][0].test.compare(beside[column][1]))
-            size, lags, kernel = None, np.empty(0, np.int64), np.empty(0)
-            if number and effects is not None:
-                size, lags, kernel = (
-                    float(effects.sizes[place, number - 1]),
-                    effects.lags,
-                    effects.kernels[place, number - 1],
-                )
-            here[label] = InputGain(gain.share, gain.deviation, size, lags, kernel)
+            shape = nothing
+            if number >= 0 and effects is not None:
+                shape = float(effects.sizes[place, number]), effects.lags, effects.kernels[place, number]
+            here[label] = InputGain(gain.share, gain.deviation, *shape)
         found.append(here)
     return found
 

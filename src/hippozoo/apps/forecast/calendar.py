@@ -18,21 +18,10 @@ _FOLLOWING = 0.8
 
 @dataclass(frozen=True)
 class Months:
-    """Steps of so many calendar months, each at the same day and time of its month, or at its end where it is shorter.
+    """Steps of `each` calendar months from month `start` (since January 1970), at the same `day` and `clock` (seconds).
 
-    Parameters
-    ----------
-    start
-        The month of step 0, in months since January 1970.
-    each
-        Months per step.
-    day
-        Day of the month, from 1.
-    clock
-        Seconds into the day.
+    In shorter months it is the last day.
 
-    Examples
-    --------
     >>> month_ends = Months(start=0, each=1, day=31, clock=0.0)
     >>> month_ends.time(np.arange(3)).astype("datetime64[s]").astype("datetime64[D]").astype(str).tolist()
     ['1970-01-31', '1970-02-28', '1970-03-31']
@@ -59,20 +48,11 @@ class Months:
 
 
 def months_for(times: np.ndarray) -> Months | None:
-    """The calendar months on which all times lie, if they lie on such; quarters and years are months too.
+    """The calendar months (also quarters and years) on which all local times lie, in seconds since 1970; None if none.
 
-    Parameters
-    ----------
-    times
-        Local times, in seconds since 1970, rising.
-
-    Examples
-    --------
     >>> quarters = np.array(["2024-01-15", "2024-04-15", "2024-07-15"], "datetime64[s]").astype(float)
-    >>> months_for(quarters).each
-    3
-    >>> months_for(quarters + np.array([0.0, 0.0, 86_400.0])) is None
-    True
+    >>> months_for(quarters).each, months_for(quarters + np.array([0.0, 0.0, 86_400.0]))
+    (3, None)
     """
     month, day, clock = _parts(times)
     ahead = np.diff(month)
@@ -100,22 +80,9 @@ def _length(month: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Weekdays:
-    """One step for each day that falls on one of these days of the week, at the same time of day by the local clock.
+    """Steps of days from day `start` (since 1970) on these `days` of the week (Monday is 0), at `clock` seconds.
 
-    Parameters
-    ----------
-    start
-        The day of step 0, in days since 1970.
-    days
-        Days of the week, Monday being 0, rising.
-    clock
-        Seconds into the day.
-
-    Examples
-    --------
-    From a Thursday on:
-
-    >>> business = Weekdays(start=0, days=(0, 1, 2, 3, 4), clock=0.0)
+    >>> business = Weekdays(start=0, days=(0, 1, 2, 3, 4), clock=0.0)  # from a Thursday on
     >>> business.time(np.arange(3)).astype("datetime64[s]").astype("datetime64[D]").astype(str).tolist()
     ['1970-01-01', '1970-01-02', '1970-01-05']
     >>> str(business)
@@ -149,26 +116,16 @@ class Weekdays:
 
 
 def weekdays_for(times: np.ndarray, offsets: np.ndarray | None = None) -> Weekdays | None:
-    """The days of the week on which all times lie, if they leave others out; gaps and holidays are no matter.
+    """The days of the week on which all local times lie, if they leave others out; gaps and holidays are no matter.
 
-    Where times name their zone, days and weeks are days of the week too: summer time makes some of them shorter.
+    Where times have `offsets` from UTC, days and weeks are days of the week too: summer time makes some of them
+    shorter.
 
-    Parameters
-    ----------
-    times
-        Local times, in seconds since 1970, rising.
-    offsets
-        How many seconds they are ahead of UTC; None where nobody knows.
-
-    Examples
-    --------
     >>> daily = 86_400.0 * np.arange(30)
-    >>> weekdays_for(daily) is None
-    True
+    >>> weekdays_for(daily) is None, str(weekdays_for(daily, offsets=np.zeros(30)))
+    (True, 'one day')
     >>> weekdays_for(daily[np.arange(30) % 7 < 5]).days  # from a Thursday to a Monday
     (0, 3, 4, 5, 6)
-    >>> str(weekdays_for(daily, offsets=np.zeros(30)))
-    'one day'
     """
     day = np.floor(times / _DAY).astype("int64")
     clock = times - day * _DAY

@@ -40,22 +40,14 @@ class Comparison:
         errors these are.
     by_lead
         For each method the mean absolute error at each step ahead, NaN where nothing ever came.
-    width, horizon
-        Steps of a stretch, and steps ahead.
-    origins
-        How many forecasts were judged.
+    width, horizon, origins
+        Steps of a stretch, steps ahead, and how many forecasts were judged.
     largest
         The largest absolute value that came, which says what is rounding.
     left_out
         Rivals that could not be compared, and why.
     columns
         Of columns that were pooled: each of them.
-
-    Examples
-    --------
-    >>> errors = {"forecast": np.ones(8), "last value": np.full(8, 2.0)}
-    >>> Comparison(errors, np.ones(8), {}, width=4, horizon=2).better_by("last value")
-    Difference(share=0.5, deviation=0.0, stretches=8)
     """
 
     errors: Mapping[str, np.ndarray]
@@ -90,6 +82,10 @@ class Comparison:
         Forecasts from one stretch reach into the next: with errors that are independent from step to step, stretches of
         L steps correlate by (H / 6) / (L - H / 3), and the error grows by that. The standard error of pooled columns is
         no smaller than a jackknife over the columns says.
+
+        >>> errors = {"forecast": np.ones(8), "last value": np.full(8, 2.0)}
+        >>> Comparison(errors, np.ones(8), {}, width=4, horizon=2).better_by("last value")
+        Difference(share=0.5, deviation=0.0, stretches=8)
         """
         ours, theirs = self.errors[FORECAST], self.errors[rival]
         if not theirs.sum():
@@ -115,12 +111,6 @@ class Comparison:
 
         It does where the simple one is clearly better in the whole back-test **and** in its later half, since forecasts
         improve while they learn: from 1.5 standard errors on, fully at 2.5 (ADR 0025).
-
-        Examples
-        --------
-        >>> clear = Comparison({"forecast": np.linspace(1.9, 2.1, 48), "mean": np.ones(48)}, np.ones(48), {}, 4, 2)
-        >>> clear.lean()
-        ('mean', 1.0)
         """
         rivals = [name for name in self.errors if name != FORECAST]
         if not rivals or not self.counts.sum():
@@ -168,14 +158,6 @@ def pool(columns: Sequence[Comparison | None]) -> Comparison | None:
 
     A column without a season is compared with its last value where others repeat theirs, and columns whose last value
     makes no error say nothing.
-
-    Examples
-    --------
-    >>> one = Comparison({"forecast": np.ones(8), "last value": np.full(8, 2.0)}, np.ones(8), {}, 4, 2)
-    >>> pool([one, one, one, one]).better_by("last value").share
-    0.5
-    >>> pool([one]) is None
-    True
     """
     usable = [one for one in columns if one is not None and one.counts.sum() and one.mean("last value") > 0]
     if len(usable) < 2:

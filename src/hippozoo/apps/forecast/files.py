@@ -31,13 +31,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def is_file(out: Path) -> bool:
-    """Whether the output is one file, by its ending, and not a folder.
-
-    Examples
-    --------
-    >>> is_file(Path("next.parquet")), is_file(Path("forecast"))
-    (True, False)
-    """
+    """Whether the output is one file, by its ending, and not a folder."""
     return out.suffix.lower() in _ENDINGS and not out.is_dir()
 
 

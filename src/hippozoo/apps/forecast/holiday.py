@@ -18,27 +18,13 @@ _LONG = 1.5
 
 
 def check_country(country: str) -> None:
-    """Refuse a country that the package ``holidays`` does not know.
-
-    Examples
-    --------
-    >>> check_country("DE-BY")  # a country, or a country and a part of it
-    """
+    """Refuse a country, or a part of one, that the package ``holidays`` does not know."""
     _calendar(country)
 
 
 def holidays_in(country: str, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Whether each step falls on a holiday, 0 or 1; for steps longer than a day, how many holidays fall into it.
+    """Whether each step, in seconds of the local clock, falls on a holiday; of longer steps, how many fall into it.
 
-    Parameters
-    ----------
-    country
-        Two letters such as ``DE``, or with a part of the country, ``DE-BY``.
-    begins, ends
-        Of the steps, in seconds since 1970 by the local clock.
-
-    Examples
-    --------
     >>> noon = np.array([np.datetime64("2024-12-25T12:00", "s").astype(float)])
     >>> holidays_in("DE", noon, noon + 3600.0).tolist(), holidays_in("DE", noon, noon + 9 * 86400.0).tolist()
     ([1.0], [2.0])

@@ -34,19 +34,16 @@ _MOST_LEFT_OUT = 6
 
 @dataclass(frozen=True)
 class Choices:
-    """What was asked for.
+    """What was asked for; see `hippozoo.forecast`.
 
     Parameters
     ----------
-    horizon
-        Steps, or a length of time such as ``"2 days"``; None for the usual number.
-    every
-        Length of a step, in seconds (dates) or in the unit of the times, or as ``"1 hour"``; None for the usual
-        distance of two rows.
+    horizon, every
+        Steps, or a length of time such as ``"2 days"``; and the length of a step. None for the usual ones.
     season
         Periods in steps; None to find those of each column; 1 for none.
     coverages
-        Shares of values inside the bands.
+        Shares of values inside the bands, sorted.
     lower, upper
         Bounds that values cannot cross.
     together
@@ -55,11 +52,6 @@ class Choices:
         Columns that help and are not forecast.
     has_bands
         Whether bands are judged too.
-
-    Examples
-    --------
-    >>> Choices(horizon=24, coverages=(0.95, 0.8, 0.8)).coverages
-    (0.8, 0.95)
     """
 
     horizon: int | str | Any = None
@@ -91,13 +83,7 @@ class Choices:
 
 
 def usual_horizon(steps: int) -> int:
-    """What nobody asked for otherwise: short enough to be learnt and judged.
-
-    Examples
-    --------
-    >>> usual_horizon(80), usual_horizon(100_000)
-    (10, 96)
-    """
+    """What nobody asked for otherwise: short enough to be learnt and judged."""
     return max(1, min(USUAL_HORIZON, steps // _HORIZONS))
 
 
@@ -105,16 +91,7 @@ def usual_horizon(steps: int) -> int:
 class Group:
     """Columns that share a forecaster and whose values have come, and were missing, at the same steps so far.
 
-    Parameters
-    ----------
-    columns
-        Their places in the table.
-    forecaster, state
-        What has learnt them, and what was learnt.
-    test
-        How forecasts did on the way.
-    beside, beside_state
-        Where the forecaster has no simple experts: an ensemble that has, for the rivals of the back-test.
+    Where the forecaster has no simple experts, `beside` is an ensemble that has, for the rivals of the back-test.
     """
 
     columns: tuple[int, ...]
@@ -202,14 +179,8 @@ class Learner:
     ----------
     columns, dates, source
         Names of the columns, whether times are dates, and where the rows come from, for messages.
-    choices
-        What was asked for.
-    grid
-        Steps from rows.
-    horizon
-        Steps ahead.
-    groups
-        Columns by how they are learnt.
+    choices, grid, horizon, groups
+        What was asked for, steps from rows, steps ahead, and columns by how they are learnt.
     rows, missing, lowest, highest, learnt, recent
         Rows so far, values missing among the steps, ranges of the columns, whether anything could be learnt, and the
         last steps for pictures.
@@ -371,8 +342,12 @@ class Learner:
 
     def _shown(self) -> int:
         """Steps of the past that pictures may need: ten forecasts, or two seasons."""
-        longest = max((1, *(season for group in self.groups for season in group.test.seasons)))
-        return min(max(11 * self.horizon, 2 * longest, 48), _MOST_SHOWN)
+        return min(max(11 * self.horizon, 2 * max(self.seasons, default=1), 48), _MOST_SHOWN)
+
+    @property
+    def seasons(self) -> tuple[int, ...]:
+        """The periods that were found or given in any column, in steps."""
+        return tuple(sorted({season for group in self.groups for season in group.test.seasons}))
 
     def by_column(self) -> list[tuple[Group, int]]:
         """For each column its group, and its place in it."""

@@ -38,9 +38,8 @@ def page_data(run: ForecastRun) -> dict[str, Any]:
         leads = np.unique(np.linspace(0, horizon - 1, _AHEAD).round().astype(int))
     numbers, words = _times(run)
     order = [*range(recent - past, recent), *(recent + leads).tolist()]
-    middle = run.forecast.leads()
-    mean = run.forecast.mean(middle)
-    bands = [run.forecast.band(middle, share) for share in run.coverages]
+    mean = run.forecast.samples()
+    bands = [run.forecast.band(share) for share in run.coverages]
     at = np.unique(np.linspace(0, horizon - 1, min(horizon, _ERRORS if many else horizon)).round().astype(int))
     back = min(recent, (_FORECASTS + 1) * horizon)
     thin = max(1, math.ceil(back / _PAST)) if many else 1

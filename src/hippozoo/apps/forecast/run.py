@@ -17,19 +17,13 @@ from hippozoo.apps.forecast.notes import notes_on, too_few, until_validated
 from hippozoo.apps.forecast.table_forecast import TableForecast
 from hippozoo.apps.forecast.times import say_last
 from hippozoo.apps.forecast.verdict import Verdict, judge
-from hippozoo.apps.forecast.words import say_expert
+from hippozoo.apps.forecast.words import RIVALS, say_expert
 from hippozoo.tables import Place, TableError, Trouble
 
 __all__ = ["ForecastRun", "Verdicts", "forecast_columns"]
 
-# A smaller share of an error is none; a smaller share of a forecast is not said.
-_NOTHING, _SAID = 0.005, 0.02
-_SIMPLE = {
-    "last value": "the last value",
-    "mean": "the mean",
-    "drift": "the drift",
-    "damped trend": "the damped trend",
-}
+# A smaller share of an error is none; a smaller share of a forecast is not named.
+_NOTHING, _NAMED = 0.005, 0.02
 
 
 class Verdicts(Mapping[str, Verdict]):
@@ -68,14 +62,10 @@ class ForecastRun:
     ----------
     learner
         What was learnt, its last step included; refused where that is nothing.
-    name
-        What the table is called.
-    time
-        The column of times; None if rows are steps.
-    left_out
-        The columns that nobody named and that hold no numbers, and why.
-    said
-        What the reader has to say of the table.
+    name, time
+        What the table and its column of times are called; None if rows are steps.
+    left_out, said
+        The columns that nobody named and that hold no numbers, and why; and what the reader noted of the table.
     """
 
     learner: Learner
@@ -96,12 +86,7 @@ class ForecastRun:
     @cached_property
     def forecast(self) -> TableForecast:
         """What comes next."""
-        return TableForecast.of(self.learner)
-
-    @cached_property
-    def until_validated(self) -> dict[str, int]:
-        """How many more rows each column needs until its bands are measured, of those that need some."""
-        return until_validated(self.learner)
+        return TableForecast(self.learner)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -135,26 +120,21 @@ class ForecastRun:
 
     @property
     def positions(self) -> np.ndarray | None:
-        """The times of the `recent` steps and of those that are forecast, as numbers; None without times.
+        """The times of the `recent` steps and of those that are forecast, in seconds of the local clock or as numbers.
 
-        Dates are seconds since 1970 by the local clock.
+        None without times.
         """
         return self.learner.grid.positions(len(self.recent), self.horizon)
 
     @property
     def seasons(self) -> tuple[int, ...]:
         """The periods that were found or given in any column, in steps."""
-        return tuple(sorted({season for group in self.learner.groups for season in group.test.seasons}))
-
-    @property
-    def season_names(self) -> tuple[str, ...]:
-        """What stands one period back, in words ("last week")."""
-        return tuple(say_last(one, self.learner.grid.duration(one)) for one in self.seasons)
+        return self.learner.seasons
 
     @property
     def rows_until_validated(self) -> int:
         """How many more rows are needed until all bands are measured; 0 if they are."""
-        return max(self.until_validated.values(), default=0)
+        return max(until_validated(self.learner).values(), default=0)
 
     @cached_property
     def comparisons(self) -> list[Comparison | None]:
@@ -163,21 +143,21 @@ class ForecastRun:
 
     @cached_property
     def rival_names(self) -> dict[str, str]:
-        """What to call each simple forecast."""
-        seasons = zip(self.seasons, self.season_names, strict=True)
-        return _SIMPLE | {season_rival(one): name for one, name in seasons}
+        """What to call each simple forecast: a season by what stands one period back ("last week")."""
+        grid = self.learner.grid
+        return RIVALS | {season_rival(one): say_last(one, grid.duration(one)) for one in self.seasons}
 
-    @cached_property
+    @property
     def by(self) -> list[dict[str, float]]:
         """What the forecast of each column is made of, and the share of each, largest first."""
-        return list(self.forecast.by)
+        return self.forecast.by
 
     @cached_property
     def made_of(self) -> list[list[str]]:
         """The same in words."""
         grid = self.learner.grid
         return [
-            [f"{say_expert(one, grid)}: {share:.0%}" for one, share in by.items() if share >= _SAID] for by in self.by
+            [f"{say_expert(one, grid)}: {share:.0%}" for one, share in by.items() if share >= _NAMED] for by in self.by
         ]
 
     @cached_property
@@ -256,18 +236,7 @@ class ForecastRun:
             "mean_absolute_error": {name: _errors(self.comparisons[c]) for c, name in named},
             "coverage": {name: places[c][0].test.coverage(places[c][1]) for c, name in named},
             "inputs": {
-                name: {
-                    label or "all": {
-                        "sentence": gain.sentence,
-                        "better_by": gain.better_by,
-                        "standard_error": gain.standard_error,
-                        "size": gain.size,
-                        "lags": gain.lags.tolist(),
-                        "kernel": gain.kernel.tolist(),
-                    }
-                    for label, gain in self.gains[c].items()
-                }
-                for c, name in named
+                name: {label or "all": gain.as_numbers() for label, gain in self.gains[c].items()} for c, name in named
             }
             if self.learner.choices.inputs
             else {},
@@ -285,19 +254,19 @@ def forecast_columns(run: ForecastRun, quantiles: Sequence[float] = ()) -> dict[
     ``quantile_90`` and so on for each quantile. ``simple`` is there where a simple forecast did better in the back-test
     of some column, with its numbers for these columns.
     """
-    leads, count = run.forecast.leads(), run.horizon
+    count = run.horizon
     columns: dict[str, Any] = {
         "column": [name for name in run.columns for _ in range(count)],
         "step": np.tile(np.arange(1, count + 1), len(run.columns)),
     }
     if run.times is not None:
         columns["time"] = list(run.times) * len(run.columns)
-    columns["mean"] = run.forecast.mean(leads).ravel()
+    columns["mean"] = run.forecast.samples().ravel()
     for share in run.coverages:
-        lower, upper = run.forecast.band(leads, share)
+        lower, upper = run.forecast.band(share)
         columns |= {f"lower_{share * 100:g}": lower.ravel(), f"upper_{share * 100:g}": upper.ravel()}
     for share in quantiles:
-        columns[f"quantile_{share * 100:g}"] = run.forecast.quantile(leads, share).ravel()
+        columns[f"quantile_{share * 100:g}"] = run.forecast.quantile(share).ravel()
     if run.simple:
         nothing = np.full(count, np.nan)
         columns["simple"] = np.concatenate([run.simple.get(c, nothing) for c in range(len(run.columns))])

@@ -31,15 +31,8 @@ class Verdict:
         ``"better"``, ``"no better"``, ``"worse"`` or ``"not judged"``.
     sentence
         The same in words, without the column's name.
-    rival
-        The best rival.
-    better_by, standard_error
-        By which share of the rival's error the forecast is better, and how sure that is.
-
-    Examples
-    --------
-    >>> Verdict("better", "better than the last value by 31 % ± 4", "last value", 0.31, 0.04).kind
-    'better'
+    rival, better_by, standard_error
+        The best rival, by which share of its error the forecast is better, and how sure that is.
     """
 
     kind: str
@@ -50,26 +43,14 @@ class Verdict:
 
 
 def judge(comparison: Comparison | None, names: Mapping[str, str], by: Mapping[str, float]) -> Verdict:
-    """The verdict on one column, or on all of them together.
+    """The verdict on one column, or on all together: a difference is clear if its 95 % interval leaves out zero.
 
-    A difference is clear where its 95 % interval leaves out zero (Student's t, with one degree of freedom less than
-    there are stretches).
+    The interval is Student's t, with one degree of freedom less than there are stretches. `names` says what to call
+    each rival, and `by` what the forecast is made of, with the share of each.
 
-    Parameters
-    ----------
-    comparison
-        Errors of all methods on the same origins, if there are any.
-    names
-        What to call each rival.
-    by
-        What the forecast is made of, and the share of each.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> errors = {"forecast": np.full(8, 0.7), "last value": np.ones(8)}
-    >>> found = judge(Comparison(errors, np.ones(8), {}, width=4, horizon=2), {"last value": "the last value"}, {})
-    >>> found.sentence
+    >>> judge(Comparison(errors, np.ones(8), {}, width=4, horizon=2), {"last value": "the last value"}, {}).sentence
     'better than the last value by 30 % ± 0'
     """
     if comparison is None:
