@@ -82,25 +82,17 @@ def infer(
     find_time: bool = True,
     series: Sequence[str] = (),
 ) -> Inferred:
-    """The schema that fits the first rows.
+    """The schema that fits the first rows, which are given by column and were cut as `form` says.
 
     Parameters
     ----------
-    cells
-        The first rows, by column; of many, the first few say most, and all of them where those leave a doubt.
-    form
-        How they were cut.
-    source
-        For messages.
     columns
         Which to read; all that hold numbers, and do not only count, if none is named.
-    time
-        The column of times; found if left out.
+    time, find_time
+        The column of times, and whether to look for one where none is named.
     stream
         Whether rows that are wrong are left out later: then a column may hold some words, or be empty so far. Else
         it is left out.
-    find_time
-        Whether to look for a column of times where none is named.
     series
         The columns that name the series of each row.
     """

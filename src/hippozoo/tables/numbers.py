@@ -67,15 +67,8 @@ def read_number(cell: Any) -> float | None:
 def read_value(cell: Any, marks: str = ".") -> tuple[float, str]:
     """The number, and the kind of trouble with it, if any; NaN where it is missing or wrong.
 
-    Parameters
-    ----------
-    cell
-        Text, or a value of JSON.
-    marks
-        The decimal marks that numbers may have.
+    `marks` are the decimal marks that numbers may have.
 
-    Examples
-    --------
     >>> read_value("1.5"), read_value("1,5", ","), read_value("true"), read_value("1.5", ",")[1]
     ((1.5, ''), (1.5, ''), (1.0, ''), 'other mark')
     """
@@ -118,8 +111,6 @@ def bounds(kind: str, cell: Any) -> tuple[Any, ...]:
 def read_column(cells: Cells, marks: str = ".") -> tuple[np.ndarray, list[tuple[int, str]]]:
     """As `read_value` of every cell, and faster; the places of troubles with their kinds.
 
-    Examples
-    --------
     >>> values, troubles = read_column(["1", "", "x", "2.5"])
     >>> values.tolist(), troubles
     ([1.0, nan, nan, 2.5], [(2, 'not a number')])
@@ -167,8 +158,6 @@ def decimal_marks(cells: Iterable[str], separator: str) -> tuple[str, str]:
     The mark of the first number that has one is that of all. Tables with semicolons come from where the comma is
     decimal; with tabs a comma may separate thousands.
 
-    Examples
-    --------
     >>> decimal_marks(["5", "1,5"], ";"), decimal_marks(["5"], ";"), decimal_marks(["1,500", "2,250"], "\t")
     ((',', ''), (',.', ''), ('.', '1,500'))
     """

@@ -45,39 +45,24 @@ class Schema:
 
     Parameters
     ----------
-    kind
-        ``"csv"``, ``"json"`` or ``"parquet"``.
-    names
-        All column names of a CSV file, in order; empty for JSON.
-    columns
-        The columns of numbers.
-    time
-        The column that holds times, or None: then every row is one step. All names where several hold them.
-    dates
-        Whether times are dates (seconds since 1970, read as UTC where no zone is given) or plain numbers.
-    separator
-        Of a CSV file.
-    written
-        How dates are written, as of `hippozoo.tables.dates.time_reader`.
-    marks
-        The decimal marks that numbers may have.
-    header
-        Whether the first line holds the names.
-    parts
-        The columns that make a time together, if they are several.
-    zoned
-        Whether times name their zone; None where that is not asked.
+    kind, names, separator, header
+        ``"csv"``, ``"json"`` or ``"parquet"``; of CSV all column names in order, their separator, and whether the first
+        line holds them.
+    columns, marks
+        The columns of numbers, and the decimal marks that these may have.
+    time, parts
+        The column that holds times, or None: then every row is one step. All names where several hold them, as `parts`.
+    dates, written, zoned
+        Whether times are dates (seconds since 1970, read as UTC where no zone is given) or plain numbers; how dates are
+        written, as of `hippozoo.tables.dates.time_reader`; and whether they name their zone, None where that is not
+        asked.
     series
         The columns that name the series of each row, in a table that stacks several.
 
-    Examples
-    --------
     >>> from hippozoo.tables.infer import infer_from_lines
     >>> schema = infer_from_lines([Line(1, "time,flow"), Line(2, "2024-01-31 12:00,3.5")], "pump.csv").schema
-    >>> schema.time, schema.columns
-    ('time', ('flow',))
-    >>> schema.read(Line(3, "2024-01-31 12:05,high")).troubles[0].kind
-    'not a number'
+    >>> schema.time, schema.columns, schema.read(Line(3, "2024-01-31 12:05,high")).troubles[0].kind
+    ('time', ('flow',), 'not a number')
     """
 
     kind: str

@@ -49,8 +49,7 @@ class Rows:
 
     Examples
     --------
-    >>> rows = Rows(1, np.array([0.0, 60.0]), np.array([[5.0], [np.nan]]))
-    >>> rows.values.shape
+    >>> Rows(1, np.array([0.0, 60.0]), np.array([[5.0], [np.nan]])).values.shape
     (2, 1)
     """
 
@@ -59,6 +58,23 @@ class Rows:
     values: Float[np.ndarray, "rows columns"]
     offsets: Float[np.ndarray, " rows"] | None = None
 
+    def part(self, begin: int, end: int | None = None) -> Rows:
+        """Those from one place to another."""
+        times, offsets = (None if one is None else one[begin:end] for one in (self.times, self.offsets))
+        return Rows(self.first + begin, times, self.values[begin:end], offsets)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """The rows of all parts, one after the other."""
+        times = [one.times for one in parts if one.times is not None]
+        offsets = [one.offsets for one in parts if one.offsets is not None]
+        return cls(
+            parts[0].first,
+            np.concatenate(times) if len(times) == len(parts) else None,
+            np.concatenate([one.values for one in parts]),
+            np.concatenate(offsets) if len(offsets) == len(parts) else None,
+        )
+
 
 @dataclass(frozen=True)
 class Table:
@@ -66,18 +82,12 @@ class Table:
 
     Parameters
     ----------
-    columns
-        Its columns of numbers.
-    dates
-        Whether times are dates.
-    size
-        Bytes of the file.
+    columns, dates, size
+        Its columns of numbers, whether times are dates, and bytes of the file.
     chunks
         Its rows, chunk by chunk, each with the bytes read so far.
-    left_out
-        The columns that nobody named and that hold no numbers, and why they are left out.
-    time
-        The column of times, if there is one.
+    left_out, time
+        The columns that nobody named and that hold no numbers, and why; and the column of times, if there is one.
     notes
         What was skipped, and what looks wrong, lost times first; complete once all chunks were read.
 
@@ -200,18 +210,7 @@ def _together(pieces: Sequence[Mapping[str, Cells]]) -> Mapping[str, Cells]:
 def read_rows(schema: Schema, cells: Mapping[str, Cells], row: int, source: str, *, named: bool = True) -> Rows:
     """A piece of a table as numbers; the first cell that is wrong is refused with its row.
 
-    Parameters
-    ----------
-    schema
-        How it is read.
-    cells
-        The piece.
-    row
-        The number of its first row.
-    source
-        For messages.
-    named
-        Whether the columns were named; else that is part of the advice.
+    `row` is the number of its first row; where the columns were not `named`, that is part of the advice.
     """
     times, offsets = _times(schema, cells, row, source)
     values = np.empty((_length(cells), len(schema.columns)))

@@ -15,7 +15,7 @@ from hippozoo.apps.forecast.holiday import check_country, holidays_in
 from hippozoo.apps.forecast.times import write_dates, write_numbers
 from hippozoo.tables import Place, Rows, TableError, Trouble
 
-__all__ = ["Beside", "InputNames", "join_rows"]
+__all__ = ["Beside", "InputNames"]
 
 # Rows that are told at once: features of more would fill the memory.
 BLOCK = 4096
@@ -90,33 +90,33 @@ class Beside:
         """The rows up to the last one with a value to forecast; those after it are kept for later."""
         if not self.names.known:
             return rows
-        whole = rows if self.future is None else join_rows(self.future, rows)
+        whole = rows if self.future is None else Rows.joined([self.future, rows])
         seen = np.flatnonzero(np.isfinite(whole.values[:, : self.targets]).any(axis=1))
         if not len(seen) and self.steps == 0 and self.future is None:
             return rows  # there is nothing to forecast, which is said elsewhere
         end = int(seen[-1]) + 1 if len(seen) else 0
-        self.future = some_rows(whole, end, None) if end < len(whole.values) else None
-        return some_rows(whole, 0, end)
+        self.future = whole.part(end) if end < len(whole.values) else None
+        return whole.part(0, end)
 
     def add_future(self, rows: Rows, last: float) -> None:
         """Rows with inputs alone, as far as they are after the `last` time; they replace what was known."""
         if rows.times is not None:
-            rows = some_rows(rows, int(np.searchsorted(rows.times, last, side="right")), None)
+            rows = rows.part(int(np.searchsorted(rows.times, last, side="right")))
         if not len(rows.values):
             return
         if self.future is None:
             self.future = rows
         elif rows.times is None or self.future.times is None:
-            self.future = join_rows(self.future, rows)
+            self.future = Rows.joined([self.future, rows])
         else:
             before = int(np.searchsorted(self.future.times, rows.times[0]))
-            self.future = join_rows(some_rows(self.future, 0, before), rows)
+            self.future = Rows.joined([self.future.part(0, before), rows])
 
     def take_future(self, rows: int) -> Rows | None:
         """What is known of the future, for one who brings so many rows of the present; it is known no longer here."""
         found, self.future = self.future, None
         if found is not None and found.times is None:
-            found = some_rows(found, rows, None)
+            found = found.part(rows)
         return found
 
     def told(self, values: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
@@ -184,18 +184,3 @@ def _when(grid: Grid, step: int) -> str:
         return f"in row {step + 1} after the last"
     moment = grid.times_of(np.array([grid.last_step + 1 + step]))
     return f"at {(write_dates(moment, None) if grid.dates else write_numbers(moment))[0]}"
-
-
-def join_rows(first: Rows, second: Rows) -> Rows:
-    """The rows of both, one after the other."""
-    times, offsets = (
-        None if one is None or other is None else np.concatenate([one, other])
-        for one, other in ((first.times, second.times), (first.offsets, second.offsets))
-    )
-    return Rows(first.first, times, np.concatenate([first.values, second.values]), offsets)
-
-
-def some_rows(rows: Rows, begin: int, end: int | None) -> Rows:
-    """A part of them."""
-    times, offsets = (None if one is None else one[begin:end] for one in (rows.times, rows.offsets))
-    return Rows(rows.first + begin, times, rows.values[begin:end], offsets)

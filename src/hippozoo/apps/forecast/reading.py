@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from hippozoo._internal.arguments import shorten
-from hippozoo.apps.forecast.beside import InputNames, join_rows
+from hippozoo.apps.forecast.beside import InputNames
 from hippozoo.apps.forecast.learner import Choices, Learner
 from hippozoo.apps.forecast.run import ForecastRun
 from hippozoo.ensemble.frames import is_frame, read_frame
@@ -130,7 +129,7 @@ def future_rows(data: Any, reading: Reading, inputs: InputNames, targets: int) -
     if isinstance(data, (str, os.PathLike)):
         find_time = not reading.rows_are_steps
         table = read_table(Path(data), inputs.known, reading.time, reading.chunk_rows, find_time=find_time)
-        rows = reduce(join_rows, (one for one, _ in _chunks(table, inputs)))
+        rows = Rows.joined([one for one, _ in _chunks(table, inputs)])
     elif is_frame(data):
         has_time = reading.time is not None and reading.time in list(map(str, getattr(data, "columns", ())))
         rows = read_frame(data, inputs.known, reading.time if has_time else None).rows
