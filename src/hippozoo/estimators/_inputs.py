@@ -34,8 +34,6 @@ def take_in(
 ) -> tuple[Any, Waiting]:
     """The state after more samples with their inputs, and what waits then: the last ones, a horizon of them.
 
-    Examples
-    --------
     >>> from hippozoo.ensemble import forecaster_for
     >>> forecaster, price = forecaster_for(4, known=1), np.random.default_rng(0).normal(size=(304, 1))
     >>> signal = 3.0 * price[:300]

@@ -12,9 +12,9 @@ from river.time_series.base import Forecaster as RiverForecaster
 from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.ensemble import EnsembleForecaster, EnsembleState, forecaster_for
 from hippozoo.estimators._inputs import Waiting, take_in, up_to_now
-from hippozoo.estimators._settings import LARGEST
+from hippozoo.tables.numbers import LARGEST
 
-__all__ = ["HippoForecaster", "RiverHippoForecaster"]
+__all__ = ["RiverHippoForecaster"]
 
 
 class RiverHippoForecaster(RiverForecaster):
@@ -184,6 +184,3 @@ def _features(x: dict | None, names: tuple[str, ...]) -> np.ndarray:
                 f"example by river.preprocessing.OneHotEncoder."
             ) from None
     return row
-
-
-HippoForecaster = RiverHippoForecaster

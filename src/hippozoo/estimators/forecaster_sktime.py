@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, no_type_check
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import block_diag
 from sktime.forecasting.base import BaseForecaster
 
 from hippozoo._internal.arguments import positive_number, shorten, whole_number
@@ -182,8 +182,7 @@ class HippoForecaster(BaseForecaster):
     ) -> pd.DataFrame:
         # Given here, because sktime would otherwise ask for a further package to hold a normal distribution.
         rows, forecasts = self._steps(fh) - 1, self._forecasts(fh, X)
-        names = self._get_varnames()
-        values = {}
+        names, values = self._get_varnames(), {}
         for a in alpha:
             pieces, before = [], 0.0
             for forecast in forecasts:
@@ -208,11 +207,8 @@ class HippoForecaster(BaseForecaster):
             block = forecast.sample_covariance()
             # What a forecast from forecasts does not know adds to what the one before it did not.
             blocks.append(block + blocks[-1][:, -1:, -1:] if blocks else block)
-        steps = len(blocks[0][0])
-        whole = np.zeros((len(blocks[0]), steps * len(blocks), steps * len(blocks)))
-        for number, block in enumerate(blocks):
-            whole[:, number * steps : (number + 1) * steps, number * steps : (number + 1) * steps] = block
         rows = self._steps(fh) - 1
+        whole = np.stack([block_diag(*one) for one in zip(*blocks, strict=True)])
         chosen = whole[:, rows][:, :, rows]
         if cov:
             tables = [pd.DataFrame(one, index=index, columns=index) for one in chosen]
@@ -254,16 +250,13 @@ class HippoForecaster(BaseForecaster):
         # sktime keeps books of what it was fitted to: a few rows of that kind fill them in.
         rows = few_rows(cutoff, spacing)
         values = np.zeros((len(rows), len(known["columns"])))
-        kinds: dict[str, Callable[[], Any]] = {
-            "pd.Series": lambda: pd.Series(values[:, 0], index=rows, name=known["name"]),
-            "pd.DataFrame": lambda: pd.DataFrame(values, index=rows, columns=known["columns"]),
-            "np.ndarray": lambda: values,
-        }
+        frame = pd.DataFrame(values, index=rows, columns=known["columns"])
+        kinds = {"np.ndarray": values, "pd.DataFrame": frame, "pd.Series": frame.iloc[:, 0].rename(known["name"])}
         if known["kind"] not in kinds:
             raise CheckpointError(f"rows of kind {shorten(known['kind'])} are not known; one of {sorted(kinds)} is.")
         names = known["inputs"]
         given = None if names is None else pd.DataFrame(np.zeros((len(rows), len(names))), index=rows, columns=names)
-        self.fit(kinds[known["kind"]](), given, fh=known["fh"])
+        self.fit(kinds[known["kind"]], given, fh=known["fh"])
         self.forecaster_, self.state_ = known["forecaster"], known["state"]
         self._seen_until, self._spacing, self._waiting = seen, spacing, Waiting(*known["waiting"])
         self._set_cutoff(cutoff)
