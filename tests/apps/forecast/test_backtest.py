@@ -6,9 +6,8 @@ import pytest
 
 from forecast_files import forecast_table
 from hippozoo.apps.forecast.backtest import BackTest
-from hippozoo.apps.forecast.comparison import Comparison, pool
+from hippozoo.apps.forecast.comparison import Comparison, judge, pool
 from hippozoo.apps.forecast.run import forecast_columns
-from hippozoo.apps.forecast.verdict import judge
 from hippozoo.ensemble import forecaster_for
 
 NAMES = {"last value": "the last value", "season 7": "last week"}

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from hippozoo.apps.forecast.calendar import check_country, holidays_in
 from hippozoo.apps.forecast.grid import Grid
-from hippozoo.apps.forecast.holiday import check_country, holidays_in
 from hippozoo.apps.forecast.times import write_dates, write_numbers
 from hippozoo.tables import Place, Rows, TableError, Trouble
 

@@ -17,25 +17,13 @@ __all__ = ["InputGain", "gains_of"]
 
 @dataclass(frozen=True, eq=False)
 class InputGain:
-    """What an input, or all together, buys for a column.
+    """What an input, or all together, buys for a column; None where it was not asked."""
 
-    Parameters
-    ----------
-    better_by, standard_error
-        By which share the mean absolute error of the back-test is smaller than without it, and how sure that is; None
-        where it was not asked.
-    size
-        By how much it moves the forecast: a standard deviation, in the unit of the column.
-    lags, kernel
-        Steps from the value of the input to the value that is forecast (below zero the input comes later), and what one
-        unit of it adds there.
-    """
-
-    better_by: float | None
+    better_by: float | None  # by which share the mean absolute error of the back-test is smaller than without it
     standard_error: float | None
-    size: float | None
-    lags: Int[np.ndarray, " lags"]
-    kernel: Float[np.ndarray, " lags"]
+    size: float | None  # by how much it moves the forecast: a standard deviation, in the unit of the column
+    lags: Int[np.ndarray, " lags"]  # steps from the input to the value that is forecast; below zero it comes later
+    kernel: Float[np.ndarray, " lags"]  # what one unit of it adds there
 
     @property
     def sentence(self) -> str:

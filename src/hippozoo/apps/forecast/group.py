@@ -26,35 +26,17 @@ _AT_ONCE = 48
 
 @dataclass(frozen=True)
 class Choices:
-    """What was asked for; see `hippozoo.forecast`.
+    """What was asked for; see `hippozoo.forecast`."""
 
-    Parameters
-    ----------
-    horizon, every
-        Steps, or a length of time such as ``"2 days"``; and the length of a step. None for the usual ones.
-    season
-        Periods in steps; None to find those of each column; 1 for none.
-    coverages
-        Shares of values inside the bands, sorted.
-    lower, upper
-        Bounds that values cannot cross.
-    together
-        ``"independent"``, ``"joint"`` or ``"panel"``.
-    inputs
-        Columns that help and are not forecast.
-    has_bands
-        Whether bands are judged too.
-    """
-
-    horizon: int | str | Any = None
-    every: float | int | str | None = None
-    season: int | Sequence[int] | None = None
+    horizon: int | str | Any = None  # steps, or a length of time such as "2 days"; None for the usual one
+    every: float | int | str | None = None  # length of a step
+    season: int | Sequence[int] | None = None  # periods in steps; None to find those of each column; 1 for none
     coverages: Sequence[float | int] = COVERAGES
     lower: float | int | None = None
     upper: float | int | None = None
     together: Together = "independent"
     inputs: InputNames = field(default_factory=InputNames)
-    has_bands: bool = True
+    has_bands: bool = True  # whether bands are judged too
 
     def __post_init__(self) -> None:
         if isinstance(self.horizon, int):

@@ -33,37 +33,23 @@ def usual_horizon(steps: int) -> int:
 
 @dataclass
 class Learner:
-    """Takes rows in and learns them; `groups` hold what was learnt.
-
-    Parameters
-    ----------
-    columns, dates, source
-        Names of the columns, whether times are dates, and where the rows come from, for messages.
-    choices, grid, horizon, groups
-        What was asked for, steps from rows, steps ahead, and columns by how they are learnt.
-    rows, missing, lowest, highest, learnt, recent
-        Rows so far, values missing among the steps, ranges of the columns, whether anything could be learnt, and the
-        last steps for pictures.
-    beside
-        What is known of inputs; None without any.
-    without
-        Learners of the same rows without all inputs (under "") and, of several, without each: what inputs buy.
-    """
+    """Takes rows in and learns them; `groups` hold what was learnt."""
 
     columns: tuple[str, ...]
     dates: bool
-    source: str
+    source: str  # for messages
     choices: Choices
     grid: Grid
     horizon: int
     groups: list[Group]
     lowest: np.ndarray
     highest: np.ndarray
-    recent: np.ndarray
+    recent: np.ndarray  # the last steps, for pictures
     rows: int = 0
-    missing: int = 0
-    learnt: bool = False
+    missing: int = 0  # values among the steps
+    learnt: bool = False  # whether anything could be
     beside: Beside | None = None
+    # The same rows without all inputs (under "") and, of several, without each: what inputs buy.
     without: dict[str, Learner] = field(default_factory=dict)
 
     @classmethod

@@ -11,12 +11,11 @@ import numpy as np
 
 from hippozoo.apps.forecast.backtest import season_rival
 from hippozoo.apps.forecast.bought import InputGain, gains_of
-from hippozoo.apps.forecast.comparison import Comparison, pool
+from hippozoo.apps.forecast.comparison import Comparison, Verdict, judge, pool
 from hippozoo.apps.forecast.learner import Learner
 from hippozoo.apps.forecast.notes import notes_on, too_few, until_validated
 from hippozoo.apps.forecast.table_forecast import TableForecast
 from hippozoo.apps.forecast.times import say_last
-from hippozoo.apps.forecast.verdict import Verdict, judge
 from hippozoo.apps.forecast.words import RIVALS, say_expert
 from hippozoo.tables import Place, TableError, Trouble
 
@@ -56,23 +55,13 @@ class Verdicts(Mapping[str, Verdict]):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ForecastRun:
-    """Everything that was found out about a table.
+    """Everything that was found out about a table."""
 
-    Parameters
-    ----------
-    learner
-        What was learnt, its last step included; refused where that is nothing.
-    name, time
-        What the table and its column of times are called; None if rows are steps.
-    left_out, said
-        The columns that nobody named and that hold no numbers, and why; and what the reader noted of the table.
-    """
-
-    learner: Learner
+    learner: Learner  # its last step included
     name: str
-    time: str | None
-    left_out: Mapping[str, str]
-    said: Sequence[str] = ()
+    time: str | None  # column of the times
+    left_out: Mapping[str, str]  # columns that nobody named and that hold no numbers, and why
+    said: Sequence[str] = ()  # what the reader noted of the table
 
     def __post_init__(self) -> None:
         learner = self.learner
