@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["KINDS", "Place", "TableError", "Trouble", "list_reasons", "list_some", "reason", "word"]
+__all__ = ["KINDS", "Place", "TableError", "Trouble", "list_reasons", "list_some", "reason", "unusable", "word"]
 
 
 class Place(NamedTuple):
@@ -285,3 +285,8 @@ class TableError(ValueError):
     def __init__(self, what: Trouble | str) -> None:
         super().__init__(what if isinstance(what, str) else word(what))
         self.trouble = None if isinstance(what, str) else what
+
+
+def unusable(source: str, why: str) -> TableError:
+    """The error of a table that was read well and cannot be used."""
+    return TableError(Trouble("unusable", Place(source), why))

@@ -285,16 +285,8 @@ class BackTest:
                 continue
             errors[name] = sums[:, place]
             by_lead[name] = np.where(lead_counts > 0, leads[:, place] / np.maximum(lead_counts, 1), np.nan)
-        return Comparison(
-            errors,
-            counts,
-            by_lead,
-            self.width,
-            self.horizon,
-            int(since[seasons]),
-            float(self.largest[channel]),
-            left_out,
-        )
+        origins, largest = int(since[seasons]), float(self.largest[channel])
+        return Comparison(errors, counts, by_lead, self.width, self.horizon, origins, largest, left_out)
 
     def copy(self) -> BackTest:
         """Another one that goes on by itself."""

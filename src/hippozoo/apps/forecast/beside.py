@@ -13,7 +13,8 @@ import numpy as np
 from hippozoo.apps.forecast.calendar import check_country, holidays_in
 from hippozoo.apps.forecast.grid import Grid
 from hippozoo.apps.forecast.times import write_dates, write_numbers
-from hippozoo.tables import Place, Rows, TableError, Trouble
+from hippozoo.tables import Rows
+from hippozoo.tables.trouble import unusable
 
 __all__ = ["Beside", "InputNames"]
 
@@ -150,7 +151,7 @@ class Beside:
                     f"column {self.names.known[column]!r} has no value {_when(grid, step)}, and the forecast needs it; "
                     f"fill it in, or name the column with --with (past=), as one that is known up to now"
                 )
-                raise TableError(Trouble("unusable", Place(source), said))
+                raise unusable(source, said)
             if len(found) < horizon:
                 shorter = f", or forecast {len(found)} steps" if len(found) else ""
                 said = (
@@ -159,7 +160,7 @@ class Beside:
                     f"{_when(grid, horizon - 1).removeprefix('at ')} with the columns to forecast left empty, or pass "
                     f"them with --future (future=){shorter}"
                 )
-                raise TableError(Trouble("unusable", Place(source), said))
+                raise unusable(source, said)
         if self.names.country:
             steps = grid.last_step + 1 + np.arange(horizon)
             free = self._holidays(steps, grid)

@@ -61,6 +61,10 @@ class Comparison:
         """That of all methods."""
         return {name: self.mean(name) for name in self.errors}
 
+    def finite_means(self) -> dict[str, float | None]:
+        """The same, None where no value came."""
+        return {name: error if np.isfinite(error) else None for name, error in self.means().items()}
+
     def is_exact(self, method: str) -> bool:
         """Whether the errors of a method are none, or rounding: beside its rivals, or beside the values."""
         simple = max((self.mean(name) for name in self.errors if name != FORECAST), default=0.0)

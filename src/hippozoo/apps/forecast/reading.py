@@ -15,8 +15,8 @@ from hippozoo.apps.forecast.beside import InputNames
 from hippozoo.apps.forecast.learner import Choices, Learner
 from hippozoo.apps.forecast.run import ForecastRun
 from hippozoo.ensemble.frames import is_frame, read_frame
-from hippozoo.tables import CHUNK_ROWS, Place, Rows, Table, TableError, Trouble, read_panel, read_table, reason, word
-from hippozoo.tables.trouble import KINDS
+from hippozoo.tables import CHUNK_ROWS, Rows, Table, TableError, read_panel, read_table, reason, word
+from hippozoo.tables.trouble import KINDS, unusable
 
 __all__ = ["Reading", "future_rows", "learn_table", "run_of_table", "say_notes"]
 
@@ -53,7 +53,7 @@ class Reading:
             left_out = {name: why for name, why in looked.left_out.items() if name not in self.inputs}
             if not columns:
                 said = f"all its columns of numbers are inputs ({', '.join(self.inputs)}); leave one to forecast"
-                raise TableError(Trouble("unusable", Place(str(path)), said))
+                raise unusable(str(path), said)
         both = [name for name in columns if name in self.inputs]
         if both:
             raise ValueError(f"column {both[0]!r} is to be forecast and an input too; name it once.")

@@ -210,8 +210,9 @@ class ForecastResult:
     @cached_property
     def verdict(self) -> Verdicts:
         """How good the forecast of each column is, beside simple ones; ``verdict.pooled`` of all together."""
-        found = dict(zip(self.run.columns, self.run.verdicts, strict=True))
-        return Verdicts(found, self.run.pooled)
+        found = Verdicts(zip(self.run.columns, self.run.verdicts, strict=True))
+        found.pooled = self.run.pooled
+        return found
 
     @cached_property
     def inputs(self) -> dict[str, dict[str, InputGain]]:

@@ -17,7 +17,7 @@ from hippozoo.apps.forecast.notes import notes_on, too_few, until_validated
 from hippozoo.apps.forecast.table_forecast import TableForecast
 from hippozoo.apps.forecast.times import say_last
 from hippozoo.apps.forecast.words import RIVALS, say_expert
-from hippozoo.tables import Place, TableError, Trouble
+from hippozoo.tables.trouble import unusable
 
 __all__ = ["ForecastRun", "Verdicts", "forecast_columns"]
 
@@ -25,29 +25,13 @@ __all__ = ["ForecastRun", "Verdicts", "forecast_columns"]
 _NOTHING, _NAMED = 0.005, 0.02
 
 
-class Verdicts(Mapping[str, Verdict]):
-    """The verdict on each column, by its name; `pooled` is that on all of them together.
+class Verdicts(dict[str, Verdict]):
+    """The verdict on each column, by its name; `pooled` is that on all of them together."""
 
-    Examples
-    --------
-    >>> print(Verdicts({"load": Verdict("better", "better than last week by 31 % ± 4")}))
-    load: better than last week by 31 % ± 4
-    """
-
-    def __init__(self, found: Mapping[str, Verdict], pooled: Verdict | None = None) -> None:
-        self._found, self.pooled = dict(found), pooled
-
-    def __getitem__(self, column: str) -> Verdict:
-        return self._found[column]
-
-    def __iter__(self) -> Any:
-        return iter(self._found)
-
-    def __len__(self) -> int:
-        return len(self._found)
+    pooled: Verdict | None = None
 
     def __repr__(self) -> str:
-        lines = [f"{name}: {one.sentence}" for name, one in self._found.items()]
+        lines = [f"{name}: {one.sentence}" for name, one in self.items()]
         if self.pooled is not None:
             lines.append(f"all {len(self)} columns together: {self.pooled.sentence}")
         return "\n".join(lines)
@@ -68,9 +52,9 @@ class ForecastRun:
         begun = [bool(group.state.begun[place]) for group, place in learner.by_column()]
         empty = ", ".join(repr(one) for one, some in zip(learner.columns, begun, strict=True) if not some)
         if empty:
-            raise TableError(Trouble("unusable", Place(learner.source), f"column {empty} contains no number; omit it"))
+            raise unusable(learner.source, f"column {empty} contains no number; omit it")
         if not learner.learnt:
-            raise TableError(Trouble("unusable", Place(learner.source), too_few(self.steps, learner.horizon)))
+            raise unusable(learner.source, too_few(self.steps, learner.horizon))
 
     @cached_property
     def forecast(self) -> TableForecast:
@@ -222,7 +206,9 @@ class ForecastRun:
             "origins": self.origins,
             "verdict": {name: asdict(self.verdicts[c]) for c, name in named},
             "pooled_verdict": None if self.pooled is None else asdict(self.pooled),
-            "mean_absolute_error": {name: _errors(self.comparisons[c]) for c, name in named},
+            "mean_absolute_error": {
+                name: {} if (found := self.comparisons[c]) is None else found.finite_means() for c, name in named
+            },
             "coverage": {name: places[c][0].test.coverage(places[c][1]) for c, name in named},
             "inputs": {
                 name: {label or "all": gain.as_numbers() for label, gain in self.gains[c].items()} for c, name in named
@@ -260,9 +246,3 @@ def forecast_columns(run: ForecastRun, quantiles: Sequence[float] = ()) -> dict[
         nothing = np.full(count, np.nan)
         columns["simple"] = np.concatenate([run.simple.get(c, nothing) for c in range(len(run.columns))])
     return columns
-
-
-def _errors(comparison: Comparison | None) -> dict[str, float | None]:
-    if comparison is None:
-        return {}
-    return {name: error if np.isfinite(error) else None for name, error in comparison.means().items()}
