@@ -139,6 +139,11 @@ def _chosen(systems: Sequence[type[HippoSystem]], care: Care) -> dict[type[Hippo
     return {kind: known[kind] for kind in systems}
 
 
+def _allowed(kind: type[HippoSystem], order: int) -> int:
+    """The order itself, or the next lower one that a Fourier memory has."""
+    return order - 1 + order % 2 if kind is FouT and order > 1 else order
+
+
 def _tried(
     question: Question, kind: type[HippoSystem], factors: Sequence[float], wanted: float | None, budget: int | None
 ) -> list[Trial]:
@@ -155,11 +160,6 @@ def _tried(
         if wanted is not None and found[-1].error <= 0.7 * wanted:
             break
     return found
-
-
-def _allowed(kind: type[HippoSystem], order: int) -> int:
-    """The order itself, or the next lower one that a Fourier memory has."""
-    return order - 1 + order % 2 if kind is FouT and order > 1 else order
 
 
 def _best(trials: Sequence[Trial], wanted: float | None) -> Trial:

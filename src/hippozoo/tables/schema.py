@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from hippozoo._internal.arguments import shorten
 from hippozoo.tables.date_parts import join_parts
-from hippozoo.tables.dates import Moment
-from hippozoo.tables.numbers import ABSENT, bounds, is_missing, read_value
+from hippozoo.tables.dates import Moment, time_reader
+from hippozoo.tables.numbers import ABSENT, LARGEST, SMALLEST, is_missing, read_number, read_value
 from hippozoo.tables.records import LONGEST, Line, named_columns, read_object, split, surplus
 from hippozoo.tables.times import Times
 from hippozoo.tables.trouble import Place, Trouble
@@ -171,7 +171,7 @@ class Schema:
 
     @cached_property
     def _read_time(self) -> Callable[[Any], Moment | None]:
-        return Times("", self.dates, self.written).reader()
+        return time_reader(self.dates, self.written)
 
     @cached_property
     def _place_of(self) -> dict[str, int]:
@@ -188,8 +188,11 @@ _LATER = {"written": "", "marks": ".", "header": True, "parts": (), "zoned": Non
 
 def cell_trouble(kind: str, place: Place, cell: Any) -> Trouble:
     """What is wrong with the cell of a number."""
+    more: dict[str, Any] = {"too large": LARGEST, "too small": SMALLEST}
+    if kind == "digits":
+        more[kind] = int(read_number(cell) or 0)
     given = "" if cell is ABSENT else shorten(cell)
-    return Trouble(kind, place, given, more=bounds(kind, cell))
+    return Trouble(kind, place, given, more=(more[kind],) if kind in more else ())
 
 
 def time_trouble(schema: Schema, cell: Any, moment: Moment | None, place: Place) -> Trouble | None:

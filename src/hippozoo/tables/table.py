@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from hippozoo._internal.arguments import shorten
-from hippozoo.tables.date_parts import join_parts
 from hippozoo.tables.infer import LOOKED_AT, Inferred, infer
 from hippozoo.tables.numbers import Cells, read_column
 from hippozoo.tables.order import order_problem
@@ -230,9 +228,8 @@ def _times(
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     if schema.times is None:
         return None, None
-    written: Sequence[Any] = _time_cells(schema, cells)
-    read = schema.times.reader()
-    moments = [read(cell) for cell in written]
+    written = schema.times.cells(cells)
+    moments = list(map(schema.times.reader(), written))
     for at, (cell, moment) in enumerate(zip(written, moments, strict=True)):
         trouble = time_trouble(schema, cell, moment, Place(source, row=row + at))
         if trouble is not None:
@@ -245,13 +242,6 @@ def _times(
             at, kind = troubles[0]
             raise TableError(cell_trouble(kind, Place(source, row=row + at, column=schema.time or ""), written[at]))
     return times, np.array([moment[1] for moment in known], float) if schema.zoned else None
-
-
-def _time_cells(schema: Schema, cells: Mapping[str, Cells]) -> Sequence[Any]:
-    """What stands for the time of each row."""
-    if not schema.parts:
-        return list(cells[schema.time or ""])
-    return [join_parts(schema.parts, one) for one in zip(*(cells[name] for name in schema.parts), strict=True)]
 
 
 def _chunks(
@@ -276,13 +266,14 @@ def _chunks(
 
 def _demand_order(rows: Rows, before: np.ndarray, schema: Schema, cells: Mapping[str, Cells], source: str) -> None:
     assert rows.times is not None
+    assert schema.times is not None
     wall_clock = schema.dates and rows.offsets is None
     problem = order_problem(rows.times, before, wall_clock=wall_clock)
     if problem is None:
         return
     # What else may tell the rows apart is looked for only where it is needed.
-    names = [name for name in cells if name not in (schema.time, *schema.parts)]
+    names = [name for name in cells if name not in schema.times.columns]
     series = stacked_series(rows.times.tolist(), cells, names)
     at, kind, advice = order_problem(rows.times, before, wall_clock=wall_clock, series=series) or problem
-    given = shorten(str(_time_cells(schema, cells)[at]))
+    given = shorten(str(schema.times.cells(cells)[at]))
     raise TableError(Trouble(kind, Place(source, row=rows.first + at, column=schema.time or ""), given, advice))

@@ -50,6 +50,12 @@ class Times:
         """The columns that are read for it."""
         return self.parts or (self.column,)
 
+    def cells(self, cells: Mapping[str, Cells]) -> list[Any]:
+        """What stands for the time of each row; several parts are joined."""
+        if not self.parts:
+            return list(cells[self.column])
+        return [join_parts(self.parts, row) for row in zip(*(cells[name] for name in self.parts), strict=True)]
+
     def reader(self) -> Callable[[Any], Moment | None]:
         """A function from a cell, or from a joined one, to its time."""
         return time_reader(self.dates, self.written)
@@ -64,11 +70,7 @@ class Found(NamedTuple):
 
 def moments_of(times: Times, cells: Mapping[str, Cells]) -> list[Moment | None]:
     """The time of each row; None where there is none."""
-    read = times.reader()
-    if not times.parts:
-        return [read(cell) for cell in cells[times.column]]
-    rows = zip(*(cells[name] for name in times.parts), strict=True)
-    return [read(join_parts(times.parts, row)) for row in rows]
+    return list(map(times.reader(), times.cells(cells)))
 
 
 def find_times(
