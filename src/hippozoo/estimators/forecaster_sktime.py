@@ -208,7 +208,7 @@ class HippoForecaster(BaseForecaster):
             # What a forecast from forecasts does not know adds to what the one before it did not.
             blocks.append(block + blocks[-1][:, -1:, -1:] if blocks else block)
         rows = self._steps(fh) - 1
-        whole = np.stack([block_diag(*one) for one in zip(*blocks, strict=True)])
+        whole = np.stack([np.asarray(block_diag(*one)) for one in zip(*blocks, strict=True)])
         chosen = whole[:, rows][:, :, rows]
         if cov:
             tables = [pd.DataFrame(one, index=index, columns=index) for one in chosen]

@@ -146,7 +146,7 @@ def groups_for(choices: Choices, horizon: int, opening: np.ndarray, grid: Grid) 
         seasons = [tuple(sorted(found))] * count
     else:
         usual = grid.usual_periods()
-        known = {} if usual is None else {"usual": usual}
+        known: dict[str, Any] = {} if usual is None else {"usual": usual}
         looked_at = [opening[:, c] for c in range(count)] if alone else [opening]
         seasons = [find_seasons(values, **known) for values in looked_at] * (1 if alone else count)
     alike: dict[tuple[int, ...], list[int]] = {}

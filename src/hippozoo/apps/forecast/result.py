@@ -320,7 +320,7 @@ class ForecastResult:
         reading = self.reading
         wanted = reading.columns or (() if reading.panel else self.run.columns)
         if isinstance(more, (str, os.PathLike)):
-            table = replace(reading, columns=wanted).open(more)
+            table = replace(reading, columns=wanted).open(Path(more))
             return [self._ordered(one, table.columns) for one, _ in table.chunks]
         if isinstance(more, np.ndarray) or not hasattr(more, "columns"):
             # A series, or an array: its place says which column it is.
