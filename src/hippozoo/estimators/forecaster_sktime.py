@@ -12,7 +12,7 @@ from sktime.forecasting.base import BaseForecaster
 from hippozoo._internal.arguments import positive_number, shorten, whole_number
 from hippozoo.checkpoint import CheckpointError
 from hippozoo.ensemble import forecaster_for
-from hippozoo.estimators._inputs import Waiting, take_in, up_to_now
+from hippozoo.estimators._inputs import Waiting, forecasts_until, take_in, up_to_now
 from hippozoo.estimators._missing_rows import check_rows, spacing_of, with_missing_rows
 from hippozoo.estimators._saved_rows import described_rows, few_rows, restored_rows
 from hippozoo.zoo.forecasting import Forecast, ForecasterLike, StateLike, forecaster_with_candidates
@@ -335,26 +335,15 @@ class HippoForecaster(BaseForecaster):
         except (TypeError, ValueError):
             raise TypeError("X holds something that is no number; make a column of 0 and 1 for each word.") from None
 
-    def _present(self, fh: Any, X: Any) -> StateLike:
-        """The state after all rows that were seen; inputs are told as far as forecasts go, the last ones held."""
-        if self._inputs is None:
-            return self.state_
-        furthest, steps = int(self._steps(fh).max()), self.forecaster_.mixer.horizon  # pyright: ignore[reportAttributeAccessIssue]
-        every = type(fh)(list(range(1, furthest + 1)), is_relative=True).to_absolute_index(self.cutoff)
-        known = self._rows_of_inputs(X, every, self._index(fh))
-        assert known is not None
-        known = np.concatenate([known, np.full((-furthest % steps + steps, len(self._inputs)), np.nan)])
-        return up_to_now(self.forecaster_, self.state_, self._waiting, known)
-
     def _forecasts(self, fh: Any, X: Any = None) -> list[Forecast]:
-        """One after the other, each from the forecasts before it, until the furthest step is reached."""
-        state, forecasts, covered = self._present(fh, X), [], 0
-        while covered < self._steps(fh).max():
-            forecasts.append(self.forecaster_.forecast(state))
-            samples = forecasts[-1].samples()
-            covered += samples.shape[1]
-            state = self.forecaster_.follow(state, samples.T)
-        return forecasts
+        """From the state after all rows that were seen; inputs are told as far as forecasts go, the last ones held."""
+        state, furthest = self.state_, int(self._steps(fh).max())
+        if self._inputs is not None:
+            every = type(fh)(list(range(1, furthest + 1)), is_relative=True).to_absolute_index(self.cutoff)
+            known = self._rows_of_inputs(X, every, self._index(fh))
+            assert known is not None
+            state = up_to_now(self.forecaster_, state, self._waiting, known)
+        return forecasts_until(self.forecaster_, state, furthest)
 
     def _steps(self, fh: Any) -> np.ndarray:
         return np.asarray(fh.to_relative(self.cutoff).to_numpy(), dtype=int)
