@@ -336,7 +336,7 @@ class HippoForecaster(BaseForecaster):
             raise TypeError("X holds something that is no number; make a column of 0 and 1 for each word.") from None
 
     def _forecasts(self, fh: Any, X: Any = None) -> list[Forecast]:
-        """From the state after all rows that were seen; inputs are told as far as forecasts go, the last ones held."""
+        """From the state after all rows that were seen; inputs are given as far as forecasts go, the last ones held."""
         state, furthest = self.state_, int(self._steps(fh).max())
         if self._inputs is not None:
             every = type(fh)(list(range(1, furthest + 1)), is_relative=True).to_absolute_index(self.cutoff)

@@ -33,7 +33,7 @@ class Reading(NamedTuple):
 
 
 class Header(NamedTuple):
-    """A header: its names, by which the rows after it are read, and what is odd about it, but for the first one."""
+    """A header: its names, by which the rows after it are read, and the trouble with it, but for the first one."""
 
     names: tuple[str, ...]
     trouble: Trouble | None

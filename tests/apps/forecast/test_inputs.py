@@ -11,7 +11,7 @@ import pytest
 import hippozoo
 from forecast_files import forecast_table
 from hippozoo.apps.cli import main
-from hippozoo.apps.forecast.beside import InputNames
+from hippozoo.apps.forecast.inputs import InputNames
 
 H, N = 6, 400
 

@@ -85,8 +85,8 @@ def forecast(
     """
     use_one_thread()
     from hippozoo.apps.forecast.backtest import COVERAGES
-    from hippozoo.apps.forecast.beside import InputNames
     from hippozoo.apps.forecast.files import is_file
+    from hippozoo.apps.forecast.inputs import InputNames
     from hippozoo.apps.forecast.learner import Choices
     from hippozoo.apps.forecast.reading import Reading
 

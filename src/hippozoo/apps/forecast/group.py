@@ -11,8 +11,8 @@ import numpy as np
 
 from hippozoo._internal.arguments import whole_number
 from hippozoo.apps.forecast.backtest import COVERAGES, BackTest
-from hippozoo.apps.forecast.beside import InputNames
 from hippozoo.apps.forecast.grid import Grid
+from hippozoo.apps.forecast.inputs import InputNames
 from hippozoo.ensemble import EnsembleForecaster, EnsembleState, find_seasons, forecaster_for
 from hippozoo.ensemble.mixture import Rolled
 from hippozoo.zoo.forecasting import Forecast, ForecasterLike, StateLike, forecaster_with_candidates

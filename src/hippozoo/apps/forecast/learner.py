@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 
 from hippozoo._internal.arguments import shorten, whole_number
-from hippozoo.apps.forecast.beside import BLOCK, Beside, InputNames
 from hippozoo.apps.forecast.grid import Grid, grid_for
 from hippozoo.apps.forecast.group import Choices, Group, Together, groups_for
+from hippozoo.apps.forecast.inputs import BLOCK, Beside, InputNames
 from hippozoo.apps.forecast.times import seconds_of
 from hippozoo.ensemble import EnsembleForecaster, EnsembleState
 from hippozoo.tables import Rows
@@ -150,7 +150,7 @@ class Learner:
 
     def _learn_block(self, values: np.ndarray) -> None:
         if self.beside is not None:
-            self._tell(*self.beside.told(values, self.grid))
+            self._tell(*self.beside.inputs_of(values, self.grid))
             values = values[:, : len(self.columns)]
         self.missing += int(np.isnan(values).sum())
         self.lowest = np.fmin(self.lowest, np.fmin.reduce(values, axis=0, initial=np.inf))

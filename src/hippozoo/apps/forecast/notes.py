@@ -18,8 +18,8 @@ _FEW = 4
 _JUDGED = WARM_UP + 1
 # Columns that a note names.
 _NAMED = 5
-# A last value so many usual errors from what was expected is odd; below this share of it the distance is rounding.
-_ODD, _ROUNDING = 10.0, 1e-6
+# A last value so many usual errors from what was expected is an outlier; a smaller share of it is rounding.
+_FAR, _ROUNDING = 10.0, 1e-6
 
 
 def notes_on(learner: Learner) -> Iterator[str]:
@@ -32,7 +32,7 @@ def notes_on(learner: Learner) -> Iterator[str]:
             "shifts, and with Gaussian bands; compare its verdict with the default"
         )
     yield from _long_gap(learner.grid, learner.rows)
-    yield from _odd_last_row(learner)
+    yield from _outlier_at_the_end(learner)
     for one in learner.seasons:
         if steps < 2 * one:
             yield f"the season of {one:,} steps has no effect yet: it needs {2 * one:,}, and the table has {steps:,}"
@@ -94,23 +94,23 @@ def _long_gap(grid: Grid, rows: int) -> Iterator[str]:
         )
 
 
-def _odd_last_row(learner: Learner) -> Iterator[str]:
+def _outlier_at_the_end(learner: Learner) -> Iterator[str]:
     """A last value far from what was expected: the hour, or the month, may not be over."""
-    odd = []
+    outliers = []
     for name, (group, place) in zip(learner.columns, learner.by_column(), strict=True):
         found = group.test.last_surprise(place)
         if found is None:
             continue
         value, expected, usual = found
         away = abs(value - expected)
-        if away > _ODD * usual and away > _ROUNDING * abs(expected):
+        if away > _FAR * usual and away > _ROUNDING * abs(expected):
             size = f"{away / usual:,.0f} usual errors" if usual > 0 else "far"
-            odd.append(
+            outliers.append(
                 f"{name!r}, {value:g}, is {size} {'below' if value < expected else 'above'} the {expected:.4g} expected"
             )
-    if odd:
-        more = f", and so are {len(odd) - _NAMED} more columns" if len(odd) > _NAMED else ""
-        yield (f"the last value of {', of '.join(odd[:_NAMED])}{more}; if that row is not complete, delete it")
+    if outliers:
+        more = f", and so are {len(outliers) - _NAMED} more columns" if len(outliers) > _NAMED else ""
+        yield (f"the last value of {', of '.join(outliers[:_NAMED])}{more}; if that row is not complete, delete it")
 
 
 def _not_validated(learner: Learner) -> Iterator[str]:

@@ -97,14 +97,14 @@ def _times(run: ForecastRun) -> tuple[np.ndarray, list[str]]:
 
 
 def _held(coverage: dict[str, float | None]) -> str:
-    told = [f"{band.replace('%', ' %')} band: {share:.1%}" for band, share in coverage.items() if share is not None]
-    return f"Values inside the bands of past forecasts: {'; '.join(told)}." if told else ""
+    held = [f"{band.replace('%', ' %')} band: {share:.1%}" for band, share in coverage.items() if share is not None]
+    return f"Values inside the bands of past forecasts: {'; '.join(held)}." if held else ""
 
 
-def _by(told: list[str], count: int) -> str:
+def _by(made_of: list[str], count: int) -> str:
     """What it is made of, the largest shares first."""
-    more = "; and others with less" if count > len(told) or len(told) > 4 else ""
-    return f"Made of {'; '.join(told[:4])}{more}." if told else ""
+    more = "; and others with less" if count > len(made_of) or len(made_of) > 4 else ""
+    return f"Made of {'; '.join(made_of[:4])}{more}." if made_of else ""
 
 
 def _text(value: float | None) -> str:

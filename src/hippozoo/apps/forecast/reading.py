@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from hippozoo._internal.arguments import shorten
-from hippozoo.apps.forecast.beside import InputNames
+from hippozoo.apps.forecast.inputs import InputNames
 from hippozoo.apps.forecast.learner import Choices, Learner
 from hippozoo.apps.forecast.run import ForecastRun
 from hippozoo.ensemble.frames import is_frame, read_frame

@@ -17,11 +17,11 @@ from hippozoo import checkpoint
 from hippozoo._internal.arguments import shorten
 from hippozoo._internal.extras import is_installed
 from hippozoo.apps.forecast.backtest import COVERAGES, BackTest, Bands
-from hippozoo.apps.forecast.beside import Beside, InputNames
-from hippozoo.apps.forecast.bought import InputGain
 from hippozoo.apps.forecast.calendar import Months, Weekdays
 from hippozoo.apps.forecast.files import forecast_frame
 from hippozoo.apps.forecast.grid import Grid
+from hippozoo.apps.forecast.input_gains import InputGain
+from hippozoo.apps.forecast.inputs import Beside, InputNames
 from hippozoo.apps.forecast.learner import Choices, Group, Learner, Together
 from hippozoo.apps.forecast.reading import Reading, future_rows, learn_table, say_notes
 from hippozoo.apps.forecast.run import ForecastRun, Verdicts

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from hippozoo.apps.forecast.backtest import season_rival
-from hippozoo.apps.forecast.bought import InputGain, gains_of
 from hippozoo.apps.forecast.comparison import Comparison, Verdict, judge, pool
+from hippozoo.apps.forecast.input_gains import InputGain, gains_of
 from hippozoo.apps.forecast.learner import Learner
 from hippozoo.apps.forecast.notes import notes_on, too_few, until_validated
 from hippozoo.apps.forecast.table_forecast import TableForecast

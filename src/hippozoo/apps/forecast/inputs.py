@@ -18,7 +18,7 @@ from hippozoo.tables.trouble import unusable
 
 __all__ = ["Beside", "InputNames"]
 
-# Rows that are told at once: features of more would fill the memory.
+# Rows whose inputs are learnt at once: features of more would fill the memory.
 BLOCK = 4096
 
 
@@ -120,7 +120,7 @@ class Beside:
             found = found.part(rows)
         return found
 
-    def told(self, values: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+    def inputs_of(self, values: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
         """Inputs of the next steps: those known over the horizon, and those known up to now."""
         end = self.targets + len(self.names.known)
         known, past = values[:, self.targets : end], values[:, end:]
