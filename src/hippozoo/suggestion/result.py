@@ -15,8 +15,6 @@ from hippozoo.zoo.multiscale import MultiscaleMemory, smallest_memory
 
 __all__ = ["Suggestion", "Trial"]
 
-_NAMES = {"LegT": "Leg-T", "LegS": "Leg-S", "LagT": "Lag-T", "FouT": "Fou-T"}
-
 
 @dataclass(frozen=True)
 class Trial:
@@ -79,7 +77,7 @@ class Suggestion(Immutable):
 
     def report(self) -> str:
         """The answer and its reasons, in sentences."""
-        question, name = self.question, _NAMES.get(type(self.system).__name__, type(self.system).__name__)
+        question, kinds = self.question, dict.fromkeys(type(one.system) for one in self.trials)
         samples = question.horizon / question.dt
         lines = [
             f"Take {self.system!r}: {self.system.order} numbers for the last {question.horizon:g} "
@@ -97,21 +95,18 @@ class Suggestion(Immutable):
             f"95 % of the signal's variance lies below {fine:.3g} cycles per unit of time: "
             f"{fine * question.horizon:.1f} waves in the horizon. A window needs about three numbers for each."
         )
-        others = ", ".join(
-            f"{_NAMES.get(kind, kind)} {self._smallest(kind)}"
-            for kind in dict.fromkeys(type(one.system).__name__ for one in self.trials)
-            if _NAMES.get(kind) != name
-        )
+        others = [self._smallest(kind) for kind in kinds if kind is not type(self.system)]
         if others:
-            lines.append(f"The others: {others}.")
+            lines.append(f"The others: {', '.join(others)}.")
         return "\n".join(lines)
 
-    def _smallest(self, kind: str) -> str:
-        """The smallest order of a kind that is accurate enough, or its best error."""
-        mine = [one for one in self.trials if type(one.system).__name__ == kind]
+    def _smallest(self, kind: type[HippoSystem]) -> str:
+        """The smallest order of a kind that is accurate enough, or its best error: "Leg-S needs 12"."""
+        name = f"{kind.__name__[:3]}-{kind.__name__[3:]}"
+        mine = [one for one in self.trials if type(one.system) is kind]
         good = [one.system.order for one in mine if self.wanted is not None and one.error <= self.wanted]
         best = min(mine, key=lambda one: one.error)
-        return f"needs {min(good)}" if good else f"{best.error:.2g} with {best.system.order}"
+        return f"{name} needs {min(good)}" if good else f"{name} {best.error:.2g} with {best.system.order}"
 
     def plot(self, axes: Any = None) -> Any:
         """Why: errors by order for each system, the error at each lag, and where the signal's variance lies.

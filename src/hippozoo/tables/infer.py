@@ -45,18 +45,16 @@ def infer_from_lines(
     columns: Sequence[str] = (),
     time: str | None = None,
     *,
-    stream: bool = True,
-    find_time: bool = True,
     series: Sequence[str] = (),
 ) -> Inferred:
-    """How to read a source, from its first lines; arguments as of `infer`."""
+    """How to read a stream, from its first lines; arguments as of `infer`."""
     form, records = recognise(lines, source, [*columns, *series, *([time] if time else [])])
     cells = _cells_of(form, records)
     if not records:
         raise TableError(Trouble("no rows", Place(source)))
     if not any(map(len, cells.values())):
         raise TableError(_no_numbers(cells, {}, source, form))
-    return infer(cells, form, source, columns, time, stream=stream, find_time=find_time, series=series)
+    return infer(cells, form, source, columns, time, stream=True, series=series)
 
 
 def _cells_of(form: Form, records: Sequence[Line]) -> dict[str, Cells]:
