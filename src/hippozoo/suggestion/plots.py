@@ -19,6 +19,14 @@ def plot_suggestion(found: Suggestion, axes: Any = None) -> Any:
     """Errors by order (left), the error at each lag (middle), and where the signal's variance lies (right).
 
     Draws on three `axes`, new ones by default, and returns them.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from hippozoo import suggest
+    >>> found = suggest(np.sin(np.arange(600) / 10), horizon=60.0, accuracy=0.1)
+    >>> len(plot_suggestion(found, Figure().subplots(1, 3)))
+    3
     """
     if axes is None:
         import matplotlib.pyplot as plt  # here, because it picks a display and only this path needs one

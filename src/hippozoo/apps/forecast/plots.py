@@ -20,7 +20,14 @@ _LEAST_PAST = 12
 
 
 def plot_forecast(run: ForecastRun, columns: Sequence[str] = (), figure: Figure | None = None) -> Figure:
-    """Past, forecast and bands, one axes for each column; the first six where none is named."""
+    """Past, forecast and bands, one axes for each column; the first six where none is named.
+
+    Examples
+    --------
+    >>> from hippozoo.apps.forecast import forecast
+    >>> len(plot_forecast(forecast(np.sin(np.arange(200) / 3), horizon=6).run).axes)
+    1
+    """
     from hippozoo.plotting import Figure, ink
 
     names = tuple(columns) or run.columns[:_COLUMNS]
