@@ -153,6 +153,7 @@ WITHOUT_PICTURE = {
     "add-an-expert.md": "code",
     "coming-from.md": "names side by side",
     "watch-details.md": "tables",
+    "flink.md": "commands",
 }
 
 
