@@ -154,6 +154,7 @@ WITHOUT_PICTURE = {
     "coming-from.md": "names side by side",
     "watch-details.md": "tables",
     "flink.md": "commands",
+    "trust.md": "numbers",
 }
 
 
