@@ -155,6 +155,7 @@ WITHOUT_PICTURE = {
     "watch-details.md": "tables",
     "flink.md": "commands",
     "trust.md": "numbers",
+    "microscope-numbers.md": "definitions",
 }
 
 
