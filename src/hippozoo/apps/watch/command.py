@@ -68,7 +68,7 @@ def watch(
     no_data: Annotated[
         str | None,
         typer.Option(
-            metavar="N|2h|never", help="Raise an alarm after this many steps, or this long, without data.", show_default="5"
+            metavar="N|2h|never", help="Raise an alarm after N steps, or this long, without data.", show_default="5"
         ),
     ] = None,
     keep: Annotated[
@@ -98,9 +98,7 @@ def watch(
     ] = None,
     mute: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN", help="Mute alarms of this column in --out, and exit.", show_default=False
-        ),
+        typer.Option(metavar="COLUMN", help="Mute alarms of this column in --out, and exit.", show_default=False),
     ] = None,
     until: Annotated[
         str | None, typer.Option(metavar="TIME|2h", help="End of --mute.", show_default="for good")
