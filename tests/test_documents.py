@@ -155,7 +155,6 @@ WITHOUT_PICTURE = {
     "watch-details.md": "tables",
     "flink.md": "commands",
     "trust.md": "numbers",
-    "microscope-numbers.md": "definitions",
 }
 
 
