@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from hippozoo.memory import Memory
 from hippozoo.systems import LegS, LegT
-from hippozoo.tasks.plants import converter, position_drive
 from hippozoo.zoo.volterra import BoundedLoop, FeedbackLoop, FeedbackWeights, fit_system
 from hippozoo.zoo.volterra._system_forms import _Looped
 from hippozoo.zoo.volterra._system_search import excess
 from hippozoo.zoo.volterra.integrator import Integrator
+from hippozoo_studies.data.plants import converter, position_drive
 from short_series import small_tank
 
 CUBE = ((0, 1), (1, 0), (2, 0), (3, 0))
