@@ -149,7 +149,10 @@ def table(found: dict[str, Any]) -> str:
             cells = [f"**{one[method]['ratio']:.2f}** ± {one[method]['standard_error']:.2f}" for method in methods]
             rows.append(f"| **{kind}, {one['series']} series** | | | {' | '.join(cells)} | |")
     rows += ["", f"Mean absolute errors relative to ours: above 1 we are better. Short: fewer than {SHORT} values.", ""]
-    rows += ["| method | inside 80 % | inside 95 % | width of 95 %, to ours | seconds a forecast |", "|---|---|---|---|---|"]
+    rows += [
+        "| method | inside 80 % | inside 95 % | width of 95 %, to ours | seconds a forecast |",
+        "|---|---|---|---|---|",
+    ]
     whole = told["all"]
     for method in (OURS, *RIVALS):
         one = whole[method]
