@@ -1,8 +1,7 @@
 """Which kernel directions an input has identified: the others are whatever the learner happened to leave there.
 
-A kernel along a direction that the input never excites changes no output, so no data can tell its size. For a kernel
-shape of unit length, its *strength* is the variance that it gives to the output. White noise moves all shapes alike;
-band-limited noise leaves most of them still.
+A kernel along a direction that the input never excites changes no output, so no data can tell its size. The *strength*
+of a kernel shape of unit length is the variance that it gives to the output.
 """
 
 from __future__ import annotations
@@ -119,10 +118,8 @@ def identify(
 
     Parameters
     ----------
-    memory
-        The memory whose states are read.
-    signal
-        The input, (time,).
+    memory, signal
+        The memory whose states are read, and its input, (time,).
     tensors
         Coefficient tensors of degree 1, 2, …, as `VolterraModel.tensor` gives them.
     tolerance
@@ -157,17 +154,8 @@ def leading_directions(
 ) -> Float[np.ndarray, "features count"]:
     """The directions of state space along which this input moves the state most, scaled to unit variance.
 
-    Pass them to ``VolterraModel(directions=…)``: a readout of a few directions has few coefficients, and learners
-    converge fast where all directions vary alike.
-
-    Parameters
-    ----------
-    memory
-        How the input is remembered.
-    signal
-        A stretch of the input.
-    count
-        How many directions.
+    Pass `count` of them to ``VolterraModel(directions=…)``: a readout of a few directions has few coefficients, and
+    learners converge fast where all directions vary alike. `signal` is a stretch of the input.
 
     Examples
     --------

@@ -42,12 +42,9 @@ class LearntState(NamedTuple):
 
     Examples
     --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> from hippozoo.zoo.volterra import VolterraModel
-    >>> model = VolterraModel(Memory(LegT(order=3, timescale=1.0)), degree=2)
-    >>> model.learn_one(model.initial_state(), 1.0, target=0.5)[1].learnt.seen
-    1
+    >>> _, learnt = SGD().learn(PolynomialReadout(inputs=2), np.ones((5, 2)), np.zeros(5))
+    >>> learnt.seen
+    5
     """
 
     parameters: Float[np.ndarray, " parameters"]
@@ -88,13 +85,7 @@ class Learner(ABC):
     """How the parameters of a readout follow the samples."""
 
     def initial_state(self, readout: Readout, rng: np.random.Generator | None = None) -> LearntState:
-        """Nothing learnt yet.
-
-        Examples
-        --------
-        >>> SGD().initial_state(PolynomialReadout(inputs=3)).parameters.tolist()
-        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-        """
+        """Nothing learnt yet."""
         self._check_readout(readout)
         return LearntState(
             readout.initial_parameters(rng), np.zeros(readout.groups), self._initial_covariance(readout), 0, 0.0
@@ -108,17 +99,6 @@ class Learner(ABC):
         state: LearntState | None = None,
     ) -> tuple[Float[np.ndarray, " time"], LearntState]:
         """Predict each target from its state, then learn from it; the predictions, and where learning stands then.
-
-        Parameters
-        ----------
-        readout
-            What is learnt.
-        states
-            One state per sample.
-        targets
-            What should have been read from it.
-        state
-            Where learning stood before.
 
         Examples
         --------

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hippozoo._internal.arguments import positive_number, whole_number
-from hippozoo.zoo.volterra._kernels import learn_low_rank, predict_low_rank
+from hippozoo.zoo.volterra._low_rank_kernels import learn_low_rank, predict_low_rank
 from hippozoo.zoo.volterra.readout import Parameters, Readout
 
 __all__ = ["LowRankReadout"]
@@ -107,4 +107,4 @@ class LowRankReadout(Readout):
     def _learn(
         self, states: np.ndarray, targets: np.ndarray, parameters: np.ndarray, step: Any, predictions: np.ndarray
     ) -> int:
-        return learn_low_rank(states, targets, parameters, self.degree, self.rank, predictions, *step)
+        return learn_low_rank(states, targets, parameters, self.degree, self.rank, predictions, step)

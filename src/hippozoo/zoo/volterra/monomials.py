@@ -1,9 +1,8 @@
 """Products of coefficients, each kept once: multi-indices, their multiplicity, packing and unpacking.
 
-A symmetric tensor of degree k over n inputs has n^k entries but only C(n + k - 1, k) different ones, one for each
-multi-index i1 <= i2 <= … <= ik. All products up to a degree stand in one row, the constant 1 first, then degree 1,
-2, …, each degree in lexicographic order. In this order the products that continue a *prefix* (i1, …, i(k-1)) lie side
-by side and are that prefix times a stretch of the inputs, so that loops over them need no table of indices.
+All products up to a degree stand in one row, the constant 1 first, then degree 1, 2, …, each in lexicographic order of
+i1 <= … <= ik. In this order the products that continue a *prefix* (i1, …, i(k-1)) lie side by side and are that prefix
+times a stretch of the inputs, so that loops over them need no table of indices.
 """
 
 from __future__ import annotations
@@ -23,14 +22,7 @@ __all__ = ["multi_indices", "multiplicities", "pack", "unpack"]
 
 
 def multi_indices(inputs: int, degree: int) -> Int[np.ndarray, "terms degree"]:
-    """All i1 <= … <= ik in lexicographic order, one row each.
-
-    Parameters
-    ----------
-    inputs
-        How many numbers there are to multiply, N in the paper.
-    degree
-        How many of them make a product, k in the paper.
+    """All i1 <= … <= ik (k is the degree) below the number of inputs, in lexicographic order, one row each.
 
     Examples
     --------

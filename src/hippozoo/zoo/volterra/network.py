@@ -60,8 +60,7 @@ class NetworkReadout(Readout):
     def tensor(self, parameters: Parameters, k: int) -> Float[np.ndarray, "..."]:
         """There is none: a network is no polynomial."""
         raise ValueError(
-            f"{self!r} is no polynomial and has no coefficient tensors; use PolynomialReadout or LowRankReadout "
-            f"where kernels shall be shown."
+            f"{self!r} is no polynomial and has no coefficient tensors; use PolynomialReadout or LowRankReadout."
         )
 
     def _predict(self, states: np.ndarray, parameters: np.ndarray, predictions: np.ndarray) -> None:
@@ -70,4 +69,4 @@ class NetworkReadout(Readout):
     def _learn(
         self, states: np.ndarray, targets: np.ndarray, parameters: np.ndarray, step: Any, predictions: np.ndarray
     ) -> int:
-        return learn_network(states, targets, parameters, self.hidden, predictions, *step)
+        return learn_network(states, targets, parameters, self.hidden, predictions, step)

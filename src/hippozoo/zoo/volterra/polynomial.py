@@ -24,8 +24,8 @@ class PolynomialReadout(Readout):
     r"""y = β⁽⁰⁾ + Σ β⁽¹⁾ s + Σ β⁽²⁾ s s + …, each symmetric tensor stored without repetition.
 
     The parameters are the different entries of all tensors, the constant first, then degree 1, 2, …, each in the
-    order of `multi_indices`. They *are* tensor entries: an entry of multiplicity m stands for its m copies, counts m
-    times in the output, and a learner moves it as it would move each of the copies.
+    order of `multi_indices`. An entry of multiplicity m stands for its m copies: it counts m times in the output, and
+    a learner moves it as it would move each of the copies.
 
     Parameters
     ----------
@@ -116,4 +116,4 @@ class PolynomialReadout(Readout):
     ) -> int:
         table = self.products
         ends = table.offsets[1:-1]
-        return learn_polynomial(states, targets, parameters, table.last, table.weights, ends, predictions, *step)
+        return learn_polynomial(states, targets, parameters, table.last, table.weights, ends, predictions, step)

@@ -12,15 +12,19 @@ from jaxtyping import Float
 
 from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.memory import Memory
+from hippozoo.zoo.volterra._records import checked_record, known_outputs
 from hippozoo.zoo.volterra._system_forms import Fitted
 from hippozoo.zoo.volterra._system_search import FORMS, Search
-from hippozoo.zoo.volterra.cascade import _record
 
 __all__ = ["FittedSystem", "Trial", "fit_system"]
 
 # Records are standardised first, so only their own arithmetic must hold: differences of twice this size, errors a
 # million times the output, and, at the other end, a spread with all its digits.
-LARGEST, SMALLEST = 1e290, 1e-290
+_LARGEST, _SMALLEST = 1e290, 1e-290
+_CUT_GAPS = "Cut the record there, and pass the pieces as a list of records."
+_FILL_GAPS = "Fill the gap first."
+_SEVERAL = "several records go into a list, and the systems fitted here have one input and one output"
+_ONE_SIGNAL = "several records are simulated one by one"
 
 
 class Trial(NamedTuple):
@@ -28,17 +32,13 @@ class Trial(NamedTuple):
 
     Parameters
     ----------
-    form
-        In words.
-    memory
-        Its memory, as text.
-    ridge
-        How strongly its parameters were held.
-    unknowns
-        How many numbers were fitted.
+    form, memory
+        In words, and its memory, as text.
+    ridge, unknowns
+        How strongly its parameters were held, and how many numbers were fitted.
     error
-        Root mean squared error of simulations of blocks that were held out, in the unit of the output; None if it
-        could not be fitted.
+        Root mean squared error of simulations of held-out blocks, in the unit of the output; None if it could not be
+        fitted.
     excess
         How far its simulations lead out of the range of measured outputs, in the worst of many trial runs; None where
         no trial was needed, because another form was better anyway.
@@ -101,8 +101,8 @@ class FittedSystem:
             The first measured outputs, if there are any: a simulation that knows them begins in the right state.
         """
         u0, u1, y0, y1 = self._units
-        given = _record("signal", signal, _ONE_SIGNAL, _FILL_GAPS)
-        first = np.zeros(0) if known is None or not np.size(known) else _record("known", known, "", _FILL_GAPS)
+        given = checked_record("signal", signal, _ONE_SIGNAL, _FILL_GAPS)
+        first = known_outputs(known, _FILL_GAPS)
         with np.errstate(over="ignore", invalid="ignore"):  # said in words below
             outputs = y0 + y1 * self._fitted.simulate((given - u0) / u1, (first - y0) / y1)
         if not np.isfinite(outputs).all():
@@ -117,8 +117,8 @@ class FittedSystem:
     @property
     def block_errors(self) -> Float[np.ndarray, " blocks"]:
         """Root mean squared error of each held-out block: blocks that differ much say how far to trust `error`."""
-        left = [(measured - told)[self._known :] for _, measured, told in self.held_out]
-        return np.array([_root_mean_square(one) for one in left])
+        errors = [(measured - simulated)[self._known :] for _, measured, simulated in self.held_out]
+        return np.array([_root_mean_square(error) for error in errors])
 
     @property
     def _worse_than_the_mean(self) -> str:
@@ -140,13 +140,13 @@ class FittedSystem:
         if self.stretch is not None:
             lines.append(f"  forms were compared on a stretch of {self.stretch:,} samples, the best ones then on all:")
         best: dict[str, Trial] = {}
-        for one in self.tried:
-            best.setdefault(one.form, one)
-        for one in list(best.values())[:rows]:
-            told = "could not be fitted" if one.error is None else f"{one.error:.4g}"
-            if one.excess:
-                told += f"; simulations leave the range of outputs by {one.excess:.3g}"
-            lines.append(f"  {one.form}: {told} ({one.memory}, ridge {one.ridge:g}, {one.unknowns} numbers)")
+        for trial in self.tried:
+            best.setdefault(trial.form, trial)
+        for trial in list(best.values())[:rows]:
+            error = "could not be fitted" if trial.error is None else f"{trial.error:.4g}"
+            if trial.excess:
+                error += f"; simulations leave the range of outputs by {trial.excess:.3g}"
+            lines.append(f"  {trial.form}: {error} ({trial.memory}, ridge {trial.ridge:g}, {trial.unknowns} numbers)")
         return "\n".join(lines)
 
 
@@ -214,7 +214,7 @@ def fit_system(
     if units[1] <= 1e-12 * np.abs(every_u).max():
         raise ValueError("signal does not vary, and says nothing about the system; pass an input that moves.")
     records = [((u - units[0]) / units[1], (y - units[2]) / units[3]) for u, y in given]
-    search = Search(records, known, blocks, tuple(forms), most_rows, progress or _say_nothing)
+    search = Search(records, known, blocks, tuple(forms), most_rows, progress or (lambda fraction, text: None))
     best, fitted, simulated, excesses = search.run()
     trials = [
         Trial(
@@ -243,16 +243,6 @@ def fit_system(
     return found
 
 
-def _say_nothing(fraction: float, text: str) -> None:
-    """Progress for callers that did not ask for any."""
-
-
-_CUT_GAPS = "Cut the record there, and pass the pieces as a list of records."
-_FILL_GAPS = "Fill the gap first."
-_SEVERAL = "several records go into a list, and the systems fitted here have one input and one output"
-_ONE_SIGNAL = "several records are simulated one by one"
-
-
 def _by_two(values: np.ndarray) -> tuple[np.ndarray, int]:
     """The values divided by the power of 2 above them all, which changes no digit, and its exponent."""
     exponent = int(np.frexp(np.abs(values).max())[1])
@@ -268,14 +258,14 @@ def _root_mean_square(values: np.ndarray) -> float:
 def _level_and_spread(name: str, values: np.ndarray) -> tuple[float, float]:
     """Mean and standard deviation, also of numbers whose squares a float does not hold."""
     largest = float(np.abs(values).max())
-    if largest > LARGEST:
+    if largest > _LARGEST:
         raise ValueError(
-            f"{name} reaches {largest:.3g}, and numbers beyond {LARGEST:g} leave the range of floats; divide it by a "
+            f"{name} reaches {largest:.3g}, and numbers beyond {_LARGEST:g} leave the range of floats; divide it by a "
             f"power of ten first."
         )
-    if 0 < largest < SMALLEST:
+    if 0 < largest < _SMALLEST:
         raise ValueError(
-            f"no number of {name} is above {largest:.3g}, and numbers below {SMALLEST:g} lose their digits; multiply "
+            f"no number of {name} is above {largest:.3g}, and numbers below {_SMALLEST:g} lose their digits; multiply "
             f"it by a power of ten first."
         )
     scaled, exponent = _by_two(values)
@@ -292,8 +282,8 @@ def _records(signal: Any, target: Any, known: int, blocks: int) -> list[tuple[np
     found = []
     for number, (one, other) in enumerate(zip(inputs, outputs, strict=True)):
         which = f"[{number}]" if several else ""
-        u = _record(f"signal{which}", one, _SEVERAL, _CUT_GAPS)
-        y = _record(f"target{which}", other, _SEVERAL, _CUT_GAPS)
+        u = checked_record(f"signal{which}", one, _SEVERAL, _CUT_GAPS)
+        y = checked_record(f"target{which}", other, _SEVERAL, _CUT_GAPS)
         if u.shape != y.shape:
             raise ValueError(f"signal{which} has {len(u)} samples and target{which} {len(y)}; pass as many outputs.")
         found.append((u, y))
