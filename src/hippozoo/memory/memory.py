@@ -114,14 +114,6 @@ class Memory(PureMemory):
 
         A fading memory, Leg-S or Lag-T, answers at every lag; ask it within a few timescales, because beyond them its
         weight is nearly nil and the answer says nothing about the signal. See the notes of its system.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = Memory(LegT(order=8, timescale=30.0))
-        >>> state = memory.final(np.full(90, 2.5))
-        >>> memory.reconstruct(state, np.array([0.0, 15.0, 30.0])).round(3).tolist()
-        [2.5, 2.5, 2.5]
         """
         return self.system.reconstruct(state, lags)
 
@@ -196,11 +188,7 @@ class Memory(PureMemory):
         return self._exact if self.method == "zoh" else BilinearStep(self.system)
 
     def _varying_readout(
-        self,
-        values: np.ndarray,
-        steps: np.ndarray,
-        before: np.ndarray,
-        weights: np.ndarray,
+        self, values: np.ndarray, steps: np.ndarray, before: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
         rows, single = as_channels(values)
         outputs = np.empty((*rows.shape, weights.shape[1]), self.dtype)

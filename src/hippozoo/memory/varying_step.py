@@ -1,11 +1,9 @@
 """Sequences whose every sample is held for a time of its own, without a matrix exponential per sample.
 
-*All states.* ``exp(h A)`` acts on a vector digit by digit: h is written in units that a small table of exponentials
-knows, and the little that is left is a short Taylor series, O(order) per term for structured systems.
-
-*The last state only.* It is a sum over the edges between samples of ``jump * exp(lag A) settled``: one vector
-function of the lag. Kept as Chebyshev panels, that function need not be evaluated at all: each jump is handed to the
-nodes of its panel (a few numbers, whatever the order), and one matrix product does the rest.
+*All states.* ``exp(h A)`` acts on a vector digit by digit: h is written in units of a small table of exponentials, and
+what is left is a short Taylor series. *The last state* is a sum over the edges between samples of ``jump * exp(lag A)
+settled``. That function is kept as Chebyshev panels: each jump is handed to the nodes of its panel, and one matrix
+product does the rest.
 """
 
 from __future__ import annotations
