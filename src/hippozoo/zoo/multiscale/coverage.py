@@ -1,11 +1,8 @@
 """How well every horizon can be read, expected over a reference signal and computed exactly.
 
-*The reference signal* is the paper's, stretched to the range: Ornstein-Uhlenbeck processes with time constants
-log-uniform between a fifth of the shortest and a fifth of the longest horizon, in equal parts, of variance 1 together.
-Over the range its power falls like 1/frequency, so that every horizon has something to remember.
-
-*The past* is cut into cells on which the signal is constant: one sample each near the present, and further back a
-two-hundredth of the lag. States are linear in the values of these cells, whose covariance is known, and so are errors.
+The signal is the paper's, stretched to the range: Ornstein-Uhlenbeck processes of variance 1 together, with time
+constants log-uniform between a fifth of the shortest and of the longest horizon. The past is cut into cells on which it
+is constant, and states are linear in their values, whose covariance is known.
 """
 
 from __future__ import annotations

@@ -112,12 +112,6 @@ class ScaleExpansion(Construction):
         return read_only((weights[:, None] * self.family.values(nodes))[::-1])
 
     @cached_property
-    def inverse_scale_transform(self) -> Float[np.ndarray, "degrees scales"]:
-        """Back again: the scale basis at the nodes."""
-        nodes, _ = self.family.gauss_rule()
-        return read_only(np.ascontiguousarray(self.family.values(nodes)[::-1].T))
-
-    @cached_property
     def rate_matrix(self) -> Float[np.ndarray, "degrees degrees"]:
         """Multiplication by the rate in the scale basis, G in the paper."""
         nodes, weights = self.family.gauss_rule()
