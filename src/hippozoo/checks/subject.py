@@ -159,12 +159,8 @@ class LayerSubject(Subject):
 
     def demand_channels(self) -> None:
         """Say so where a member does not tell its channels and takes another number than the one that is guessed."""
-        if (
-            self.trial.channels
-            or self.trial.inputs
-            or getattr(self.member, "channels", None)
-            or self._takes(self.channels)
-        ):
+        known = self.trial.channels or self.trial.inputs or getattr(self.member, "channels", None)
+        if known or self._takes(self.channels):
             return
         taken = next((count for count in (3, 4, 5, 6, 8, 10, 16, 32, 64, 1) if self._takes(count)), None)
         if taken is not None:  # else it is broken, and the checks will tell how

@@ -140,15 +140,7 @@ class LagLayer(SequenceLayer):
 
     @torch.no_grad()
     def shape_kernels(self, n_lags: int) -> Float[Tensor, "shapes lags"]:
-        """The lag kernels that all functionals are mixtures of, in a layer that has some.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> layer = LagLayer(LegT(6, 32.0), channels=3, taps=4, products=1, shapes=2)
-        >>> torch.allclose(layer.mixture @ layer.shape_kernels(50), layer.kernels(50), atol=1e-6)
-        True
-        """
+        """The lag kernels that all functionals are mixtures of, in a layer that has some."""
         if self.shapes is None:
             raise ValueError("shapes=None: every functional has a kernel of its own; see kernels, or pass shapes.")
         return self.shape_weight @ self._responses(n_lags).mT

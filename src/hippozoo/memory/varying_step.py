@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -50,13 +51,10 @@ class ExactStep:
         return settled(self.system)
 
     @cached_property
-    def parts(self) -> np.ndarray:
-        """The generators of A, or nothing where it has none."""
-        return generators(self.system)
-
-    @cached_property
-    def _A_T(self) -> np.ndarray:
-        return np.ascontiguousarray(self.system.A.T)
+    def tables(self) -> tuple[Any, ...]:
+        """What the compiled loops ask for."""
+        A_T = np.ascontiguousarray(self.system.A.T)
+        return self.settled, self.table_T, self.unit, self.base, A_T, generators(self.system), self.norm
 
     @cached_property
     def norm(self) -> float:
@@ -93,19 +91,8 @@ class ExactStep:
     def scan(self, signal: np.ndarray, steps: np.ndarray, state: np.ndarray) -> np.ndarray:
         """The state after every sample: (time, channels, order), float64."""
         states = np.empty((*signal.shape, self.system.order))
-        scan_exactly(
-            np.asarray(signal, np.float64),
-            np.asarray(steps, np.float64),
-            np.array(state, np.float64),
-            self.settled,
-            self.table_T,
-            self.unit,
-            self.base,
-            self._A_T,
-            self.parts,
-            self.norm,
-            states,
-        )
+        signal, steps = np.asarray(signal, np.float64), np.asarray(steps, np.float64)
+        scan_exactly(signal, steps, np.array(state, np.float64), *self.tables, states)
         return states
 
     def forget(self, state: Float[np.ndarray, "channels order"], step: float) -> Float[np.ndarray, "channels order"]:

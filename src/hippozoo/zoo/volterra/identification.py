@@ -46,8 +46,8 @@ class Identification:
     tolerance
         Strength, relative to the strongest, from which a shape counts as excited.
     held_out_error
-        Mean squared error of the model on data that it has not learnt from, in variances of their target; None where
-        none were given. Excited directions alone do not make a kernel right: this says whether it is.
+        Mean squared error on data that were not learnt from, in variances of their target; None where none were given.
+        Excited directions alone do not make a kernel right: this says whether it is.
 
     Examples
     --------

@@ -45,11 +45,6 @@ class NetworkReadout(Readout):
         """Rows of Wh, then bh, Wo and b0."""
         return self.hidden * (self.inputs + 2) + 1
 
-    @property
-    def groups(self) -> int:
-        """All in one."""
-        return 1
-
     def initial_parameters(self, rng: np.random.Generator | None = None) -> Parameters:
         """Uniform up to 1 / sqrt(fan-in), as torch starts its linear layers."""
         rng = np.random.default_rng(0) if rng is None else rng

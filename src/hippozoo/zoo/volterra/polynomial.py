@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -50,6 +50,7 @@ class PolynomialReadout(Readout):
 
     inputs: int
     degree: int = 2
+    linear_in_parameters: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         inputs = whole_number("inputs", self.inputs, why="a readout reads at least one coefficient")
@@ -76,11 +77,6 @@ class PolynomialReadout(Readout):
     def groups(self) -> int:
         """One per degree."""
         return self.degree + 1
-
-    @property
-    def linear_in_parameters(self) -> bool:
-        """Always."""
-        return True
 
     def initial_parameters(self, rng: np.random.Generator | None = None) -> Parameters:
         """All zero, as in the paper."""
