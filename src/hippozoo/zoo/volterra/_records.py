@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
 from hippozoo._internal.arguments import real_array, shorten
 from hippozoo.memory import Memory
 
-__all__ = ["checked_pair", "checked_record", "checked_weights", "demand_memory", "is_still", "known_outputs"]
+__all__ = [
+    "Known", "Record", "checked_pair", "checked_record", "checked_weights", "demand_memory", "is_still", "known_outputs"
+]  # fmt: skip
 
+Record = Float[np.ndarray, " time"]
+#: Measured outputs that begin a simulation.
+Known = Float[np.ndarray, " known"] | None
 Weights = TypeVar("Weights", bound=tuple[Any, ...])
 
 

@@ -18,7 +18,7 @@ from hippozoo._internal.arguments import real_array, shorten, whole_number
 from hippozoo.memory import Memory
 from hippozoo.zoo.volterra._least_squares import minimise
 from hippozoo.zoo.volterra._loop_kernels import run_bounded_loop, spread_through_bounded_loop
-from hippozoo.zoo.volterra._records import checked_record, demand_memory, known_outputs
+from hippozoo.zoo.volterra._records import Known, Record, checked_record, demand_memory, known_outputs
 from hippozoo.zoo.volterra.kernels import default_length, sample_responses
 
 __all__ = ["BoundedLoop", "Records", "settled"]
@@ -134,12 +134,7 @@ class BoundedLoop:
             drive[:count] += before @ left[:, :count]
         return run_bounded_loop(drive, taps, exponents, factors, known, self.low, self.high)
 
-    def simulate(
-        self,
-        parameters: Float[np.ndarray, " parameters"],
-        signal: Float[np.ndarray, " time"],
-        known: Float[np.ndarray, " known"] | None = None,
-    ) -> Float[np.ndarray, " time"]:
+    def simulate(self, parameters: Float[np.ndarray, " parameters"], signal: Record, known: Known = None) -> Record:
         """The output, from the input, the loop's own past, and the first outputs if they are known."""
         vector = self._vector("parameters", parameters)
         return self.run(vector, checked_record("signal", signal), known_outputs(known))[0]

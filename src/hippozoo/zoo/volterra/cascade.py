@@ -13,7 +13,14 @@ from jaxtyping import Float
 from hippozoo._internal.arguments import real_array, shorten, whole_number
 from hippozoo.memory import Memory
 from hippozoo.zoo.volterra._least_squares import minimise
-from hippozoo.zoo.volterra._records import checked_pair, checked_record, checked_weights, demand_memory, is_still
+from hippozoo.zoo.volterra._records import (
+    Record,
+    checked_pair,
+    checked_record,
+    checked_weights,
+    demand_memory,
+    is_still,
+)
 from hippozoo.zoo.volterra.curve import BoundedPolynomial
 from hippozoo.zoo.volterra.kernels import default_length, sample_responses
 
@@ -80,7 +87,7 @@ class Cascade:
         if not isinstance(self.curve, BoundedPolynomial):
             raise TypeError(f"curve={shorten(self.curve)}: pass BoundedPolynomial(degree, reach).")
 
-    def simulate(self, weights: CascadeWeights, signal: Float[np.ndarray, " time"]) -> Float[np.ndarray, " time"]:
+    def simulate(self, weights: CascadeWeights, signal: Record) -> Record:
         """The output for an input that was zero before its first sample."""
         weights = self._checked(weights)
         middle = self.first.readout(checked_record("signal", signal), weights.first)
@@ -88,8 +95,8 @@ class Cascade:
 
     def fit(
         self,
-        signal: Float[np.ndarray, " time"],
-        target: Float[np.ndarray, " time"],
+        signal: Record,
+        target: Record,
         warm_up: int = 0,
         starts: Sequence[float] = (0.0, 1.0),
         iterations: int = 40,

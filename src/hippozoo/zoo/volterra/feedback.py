@@ -21,7 +21,15 @@ from hippozoo.discretise import discretise
 from hippozoo.memory import Memory
 from hippozoo.zoo.volterra._least_squares import minimise
 from hippozoo.zoo.volterra._loop_kernels import run_loop, spread_through_loop
-from hippozoo.zoo.volterra._records import checked_pair, checked_record, checked_weights, demand_memory, known_outputs
+from hippozoo.zoo.volterra._records import (
+    Known,
+    Record,
+    checked_pair,
+    checked_record,
+    checked_weights,
+    demand_memory,
+    known_outputs,
+)
 from hippozoo.zoo.volterra.cascade import branch_kernel
 from hippozoo.zoo.volterra.kernels import default_length, sample_responses
 from hippozoo.zoo.volterra.learners import DivergenceError
@@ -95,12 +103,7 @@ class FeedbackLoop:
         """One constant, and a functional for the input and for each power."""
         return 1 + (1 + self.degree) * self.memory.system.order
 
-    def simulate(
-        self,
-        weights: FeedbackWeights,
-        signal: Float[np.ndarray, " time"],
-        known: Float[np.ndarray, " known"] | None = None,
-    ) -> Float[np.ndarray, " time"]:
+    def simulate(self, weights: FeedbackWeights, signal: Record, known: Known = None) -> Record:
         """The output, from the input (zero before its first sample) and the loop's own past output alone.
 
         `known` are measured outputs of the first samples, fed back in place of the simulated ones to begin in the
@@ -121,8 +124,8 @@ class FeedbackLoop:
 
     def fit(
         self,
-        signal: Float[np.ndarray, " time"],
-        target: Float[np.ndarray, " time"],
+        signal: Record,
+        target: Record,
         warm_up: int = 100,
         iterations: int = 20,
         ridge: float = 1e-7,

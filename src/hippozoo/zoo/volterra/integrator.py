@@ -14,6 +14,7 @@ from jaxtyping import Float
 from hippozoo.checkpoint import register
 from hippozoo.zoo.volterra._least_squares import minimise
 from hippozoo.zoo.volterra._loop_kernels import run_integrator
+from hippozoo.zoo.volterra._records import Record
 from hippozoo.zoo.volterra.bounded_loop import Records
 
 __all__ = ["Integrator", "fit_integrator"]
@@ -54,9 +55,7 @@ class Integrator:
     offset: float
     friction: float
 
-    def simulate(
-        self, signal: Float[np.ndarray, " time"], known: Float[np.ndarray, " known"]
-    ) -> Float[np.ndarray, " time"]:
+    def simulate(self, signal: Record, known: Float[np.ndarray, " known"]) -> Record:
         """The output: it goes on from the last known one with the velocity of the known ones, or from rest at 0."""
         return self.run(signal, known)[0]
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.memory import Memory
-from hippozoo.zoo.volterra._records import checked_record, known_outputs
+from hippozoo.zoo.volterra._records import Known, Record, checked_record, known_outputs
 from hippozoo.zoo.volterra._system_forms import Fitted
 from hippozoo.zoo.volterra._system_search import FORMS, Search
 
@@ -88,9 +88,7 @@ class FittedSystem:
     _units: tuple[float, float, float, float]
     _known: int
 
-    def simulate(
-        self, signal: Float[np.ndarray, " time"], known: Float[np.ndarray, " known"] | None = None
-    ) -> Float[np.ndarray, " time"]:
+    def simulate(self, signal: Record, known: Known = None) -> Record:
         """The output for an input, from the input alone; bounded, but for an integrator, which follows its input.
 
         Parameters
@@ -216,22 +214,19 @@ def fit_system(
     records = [((u - units[0]) / units[1], (y - units[2]) / units[3]) for u, y in given]
     search = Search(records, known, blocks, tuple(forms), most_rows, progress or (lambda fraction, text: None))
     best, fitted, simulated, excesses = search.run()
-    trials = [
-        Trial(
-            one.form, str(one.memory.system), one.ridge, one.unknowns, None if error is None else error * units[3],
-            None if (beyond := excesses.get(id(one))) is None else beyond * units[3],
-        )
-        for one, error in search.tried
-    ]  # fmt: skip
-    left = np.concatenate([(y - told)[known:] for _, y, told in simulated])
-    error = float(np.sqrt(np.mean(left**2)))
+    trials = []
+    for one, error in search.tried:
+        error, excess = (None if value is None else value * units[3] for value in (error, excesses.get(id(one))))
+        trials.append(Trial(one.form, str(one.memory.system), one.ridge, one.unknowns, error, excess))
+    residuals = np.concatenate([(y - output)[known:] for _, y, output in simulated])
+    error = float(np.sqrt(np.mean(residuals**2)))
     found = FittedSystem(
         form=best.form,
         memory=best.memory,
         unknowns=best.unknowns,
         error=error * units[3],
         tried=tuple(sorted(trials, key=lambda one: np.inf if one.error is None else one.error)),
-        held_out=tuple((begin, units[2] + units[3] * y, units[2] + units[3] * told) for begin, y, told in simulated),
+        held_out=tuple((begin, *(units[2] + units[3] * values for values in pair)) for begin, *pair in simulated),
         stretch=sum(len(u) for u, _ in search.stretch) if search.is_long else None,
         _fitted=fitted,
         _units=units,
