@@ -30,24 +30,15 @@ __all__ = ["Cascade", "CascadeWeights", "branch_kernel"]
 class CascadeWeights(NamedTuple):
     """What a cascade has learnt.
 
-    Parameters
-    ----------
-    first
-        The functional of the first memory's state: the first filter.
-    curve
-        Coefficients of the nonlinearity.
-    second
-        The functional of the second memory's state: the second filter.
-
     Examples
     --------
     >>> CascadeWeights(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([1.0, 0.0])).curve.shape
     (2,)
     """
 
-    first: Float[np.ndarray, " first_order"]
-    curve: Float[np.ndarray, " terms"]
-    second: Float[np.ndarray, " second_order"]
+    first: Float[np.ndarray, " first_order"]  #: The functional of the first memory's state: the first filter.
+    curve: Float[np.ndarray, " terms"]  #: Coefficients of the nonlinearity.
+    second: Float[np.ndarray, " second_order"]  #: The functional of the second memory's state: the second filter.
 
 
 @dataclass(frozen=True)

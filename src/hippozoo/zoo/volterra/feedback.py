@@ -45,24 +45,15 @@ _SETTLING = 10_000
 class FeedbackWeights(NamedTuple):
     """What a loop has learnt.
 
-    Parameters
-    ----------
-    constant
-        What is added at every sample.
-    drive
-        The functional of the input's memory.
-    feedback
-        For each power of the output, the functional of its memory.
-
     Examples
     --------
     >>> FeedbackWeights(0.0, np.zeros(4), np.zeros((3, 4))).feedback.shape  # degree 3, order 4
     (3, 4)
     """
 
-    constant: float
-    drive: Float[np.ndarray, " order"]
-    feedback: Float[np.ndarray, "degree order"]
+    constant: float  #: What is added at every sample.
+    drive: Float[np.ndarray, " order"]  #: The functional of the input's memory.
+    feedback: Float[np.ndarray, "degree order"]  #: For each power of the output, the functional of its memory.
 
 
 @dataclass(frozen=True)

@@ -29,25 +29,7 @@ _INDEPENDENT = 1e-12
 class Identification:
     """What an input can say about the kernels of a memory.
 
-    Parameters
-    ----------
-    memory
-        The memory.
-    strength
-        Output variance of each kernel shape of unit length, strongest first.
-    columns
-        The shapes, as directions of state space: ``sample_responses(memory, length) @ columns`` draws them over the
-        lags, where they are orthonormal.
-    count
-        How many of them count as excited.
-    share
-        Of each coefficient tensor given (degree 1, 2, …): the part of its kernel's squared norm that lies in excited
-        directions. None for a kernel of zeros.
-    tolerance
-        Strength, relative to the strongest, from which a shape counts as excited.
-    held_out_error
-        Mean squared error on data that were not learnt from, in variances of their target; None where none were given.
-        Excited directions alone do not make a kernel right: this says whether it is.
+    Excited directions alone do not make a kernel right; `held_out_error` says whether it is.
 
     Examples
     --------
@@ -60,12 +42,14 @@ class Identification:
     """
 
     memory: Memory
-    strength: Float[np.ndarray, " shapes"]
+    strength: Float[np.ndarray, " shapes"]  #: Output variance of each kernel shape of unit length, strongest first.
+    #: The shapes as directions of state space: ``sample_responses(memory, length) @ columns`` are orthonormal.
     columns: Float[np.ndarray, "order shapes"]
-    count: int
+    count: int  #: How many of them count as excited.
+    #: Of each coefficient tensor (degree 1, 2, …), the part of its kernel's squared norm in excited directions.
     share: tuple[float | None, ...]
-    tolerance: float
-    held_out_error: float | None = None
+    tolerance: float  #: Strength, relative to the strongest, from which a shape counts as excited.
+    held_out_error: float | None = None  #: Mean squared error on data not learnt from, in variances of their target.
 
     @property
     def impulses(self) -> Float[np.ndarray, " lags"]:

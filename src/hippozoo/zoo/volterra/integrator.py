@@ -30,16 +30,7 @@ _FOLLOWED = 2
 class Integrator:
     """v = soft(Σ kept v before + Σ gains u + offset, friction), and the output is the sum of all v.
 
-    Parameters
-    ----------
-    kept
-        What is kept of the last velocities, newest first; a velocity is a change of the output in one sample.
-    gains
-        What the inputs of this sample and those before add to it.
-    offset
-        What is added at any time.
-    friction
-        By how much every velocity is drawn towards 0; none moves through it.
+    A velocity is a change of the output in one sample.
 
     Examples
     --------
@@ -50,10 +41,10 @@ class Integrator:
     (True, True, True)
     """
 
-    kept: Float[np.ndarray, " kept"]
-    gains: Float[np.ndarray, " gains"]
-    offset: float
-    friction: float
+    kept: Float[np.ndarray, " kept"]  #: What is kept of the last velocities, newest first.
+    gains: Float[np.ndarray, " gains"]  #: What the inputs of this sample and those before add to it.
+    offset: float  #: What is added at any time.
+    friction: float  #: By how much every velocity is drawn towards 0; none moves through it.
 
     def simulate(self, signal: Record, known: Float[np.ndarray, " known"]) -> Record:
         """The output: it goes on from the last known one with the velocity of the known ones, or from rest at 0."""

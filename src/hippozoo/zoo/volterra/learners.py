@@ -26,19 +26,6 @@ _LIMIT = 1e6
 class LearntState(NamedTuple):
     """Where learning stands.
 
-    Parameters
-    ----------
-    parameters
-        Those of the readout.
-    power
-        Running mean square of the gradient, group by group (NLMS).
-    covariance
-        Inverse of the ridge normal matrix, lower triangle (ridge RLS; 0 by 0 otherwise).
-    seen
-        How many samples have been learnt from.
-    largest
-        The largest target so far, in absolute value.
-
     Examples
     --------
     >>> _, learnt = SGD().learn(PolynomialReadout(inputs=2), np.ones((5, 2)), np.zeros(5))
@@ -46,11 +33,13 @@ class LearntState(NamedTuple):
     5
     """
 
-    parameters: Float[np.ndarray, " parameters"]
-    power: Float[np.ndarray, " groups"]
-    covariance: Float[np.ndarray, "terms terms"]
-    seen: int
-    largest: float
+    parameters: Float[np.ndarray, " parameters"]  #: Those of the readout.
+    power: Float[np.ndarray, " groups"]  #: Running mean square of the gradient, group by group (NLMS).
+    covariance: Float[
+        np.ndarray, "terms terms"
+    ]  #: Inverse of the normal matrix, lower triangle (RidgeRLS, else empty).
+    seen: int  #: How many samples have been learnt from.
+    largest: float  #: The largest target so far, in absolute value.
 
 
 class DivergenceError(ArithmeticError):

@@ -30,13 +30,6 @@ _BLOCK = 8192
 class VolterraState(NamedTuple):
     """All that a model knows: the memory of the input, and what has been learnt.
 
-    Parameters
-    ----------
-    memory
-        The state of the memory, (order,) or (channels, order).
-    learnt
-        Where learning stands.
-
     Examples
     --------
     >>> from hippozoo.systems import LegT
@@ -45,8 +38,8 @@ class VolterraState(NamedTuple):
     ((3,), (10,))
     """
 
-    memory: State
-    learnt: LearntState
+    memory: State  #: The state of the memory, (order,) or (channels, order).
+    learnt: LearntState  #: Where learning stands.
 
 
 @dataclass(frozen=True, eq=False)

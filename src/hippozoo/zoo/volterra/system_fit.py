@@ -30,18 +30,8 @@ _ONE_SIGNAL = "several records are simulated one by one"
 class Trial(NamedTuple):
     """One form that was tried.
 
-    Parameters
-    ----------
-    form, memory
-        In words, and its memory, as text.
-    ridge, unknowns
-        How strongly its parameters were held, and how many numbers were fitted.
-    error
-        Root mean squared error of simulations of held-out blocks, in the unit of the output; None if it could not be
-        fitted.
-    excess
-        How far its simulations lead out of the range of measured outputs, in the worst of many trial runs; None where
-        no trial was needed, because another form was better anyway.
+    Without an `error` it could not be fitted; without an `excess` no trial runs were needed, because another form was
+    better anyway.
 
     Examples
     --------
@@ -49,41 +39,26 @@ class Trial(NamedTuple):
     'linear'
     """
 
-    form: str
-    memory: str
-    ridge: float
-    unknowns: int
-    error: float | None
-    excess: float | None = None
+    form: str  #: In words.
+    memory: str  #: Its memory, as text.
+    ridge: float  #: How strongly its parameters were held.
+    unknowns: int  #: How many numbers were fitted.
+    error: float | None  #: Root mean squared error of simulations of held-out blocks, in the unit of the output.
+    excess: float | None = None  #: How far the worst of many trial runs leaves the range of measured outputs.
 
 
 @dataclass(frozen=True, eq=False)
 class FittedSystem:
-    """What `fit_system` found: a model to simulate with, and how it was chosen.
+    """What `fit_system` found: a model to simulate with, and how it was chosen."""
 
-    Parameters
-    ----------
-    form, memory
-        The form that was chosen, in words, and its memory.
-    unknowns
-        How many numbers were fitted.
-    error
-        Root mean squared error of free simulations of the held-out blocks below, in the unit of the output.
-    tried
-        All trials, smallest error first.
-    held_out
-        For each held-out block: where it began in its record, what was measured, and what was simulated.
-    stretch
-        Samples that the errors of `tried` are of, where the record is longer; None where they are of all of it.
-    """
-
-    form: str
+    form: str  #: In words.
     memory: Memory
-    unknowns: int
-    error: float
-    tried: tuple[Trial, ...]
+    unknowns: int  #: How many numbers were fitted.
+    error: float  #: Root mean squared error of free simulations of the held-out blocks, in the unit of the output.
+    tried: tuple[Trial, ...]  #: All trials, smallest error first.
+    #: For each held-out block: where it began in its record, what was measured, and what was simulated.
     held_out: tuple[tuple[int, Float[np.ndarray, " _"], Float[np.ndarray, " _"]], ...]
-    stretch: int | None
+    stretch: int | None  #: Samples that the errors of `tried` are of, where the record is longer than these.
     _fitted: Fitted
     _units: tuple[float, float, float, float]
     _known: int
