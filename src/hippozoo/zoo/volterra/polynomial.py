@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._internal.arguments import real_array, whole_number
+from hippozoo._internal.arguments import whole_number
 from hippozoo.zoo.volterra._kernels import learn_polynomial, predict_polynomial
-from hippozoo.zoo.volterra.monomials import Monomials, monomials, pack, unpack
+from hippozoo.zoo.volterra.monomials import Monomials, monomials, unpack
 from hippozoo.zoo.volterra.readout import Parameters, Readout
 
 __all__ = ["PolynomialReadout"]
@@ -39,7 +39,7 @@ class PolynomialReadout(Readout):
     >>> readout = PolynomialReadout(inputs=2, degree=2)
     >>> readout.n_parameters  # 1, s0, s1, s0 s0, s0 s1, s1 s1
     6
-    >>> parameters = readout.from_tensors(1.0, np.array([0.0, 2.0]), np.array([[0.0, 3.0], [3.0, 0.0]]))
+    >>> parameters = np.array([1.0, 0.0, 2.0, 0.0, 3.0, 0.0])
     >>> float(readout.predict(parameters, np.array([1.0, 10.0])))  # 1 + 2 * 10 + 2 * 3 * 10
     81.0
 
@@ -91,18 +91,6 @@ class PolynomialReadout(Readout):
         """The full symmetric tensor of degree k, shape (inputs,) * k."""
         packed = self.coefficients(parameters, k)
         return packed.reshape(()) if k == 0 else unpack(packed, self.inputs, k)
-
-    def from_tensors(self, *tensors: Any) -> Parameters:
-        """The parameters whose tensors are these (degree 0, 1, …; missing ones are zero)."""
-        if len(tensors) > self.degree + 1:
-            raise ValueError(f"{len(tensors)} tensors given, but {self!r} has degrees 0 to {self.degree}.")
-        parameters = np.zeros(self.n_parameters)
-        for k, tensor in enumerate(tensors):
-            if np.shape(tensor) != (self.inputs,) * k:
-                raise ValueError(f"the tensor of degree {k} has shape {np.shape(tensor)}, not {(self.inputs,) * k}.")
-            values = real_array(f"the tensor of degree {k}", tensor)
-            parameters[self.products.of_degree(k)] = values if k == 0 else pack(values)
-        return parameters
 
     def _predict(self, states: np.ndarray, parameters: np.ndarray, predictions: np.ndarray) -> None:
         predict_polynomial(states, parameters, self.products.last, self.products.weights, predictions)
