@@ -113,9 +113,9 @@ class Subject(UnderTest, ABC):
         for name, ours, theirs in zip(Outcome._fields, found, expected, strict=True):
             self.compare_nests(ours, theirs, name, promise, circumstances)
 
-    def inputs(self, batch: int | None = None, n_steps: int | None = None) -> Any:
+    def inputs(self) -> Any:
         """Random input, the next in a seeded series."""
-        batch, n_steps = batch or self.trial.batch, n_steps or self.trial.n_steps
+        batch, n_steps = self.trial.batch, self.trial.n_steps
         if self.trial.inputs is not None:
             return self.trial.inputs(self.rng, batch, n_steps)
         return self.convert(self.rng.normal(size=(batch, n_steps, self.channels)))

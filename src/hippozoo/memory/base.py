@@ -16,11 +16,16 @@ from hippozoo.discretise import checked_steps
 from hippozoo.memory.missing import hold_missing
 from hippozoo.systems import HippoSystem
 
-__all__ = ["PureMemory", "Signal", "checked_durations", "checked_sample", "checked_signal"]
+__all__ = ["Held", "Mask", "PureMemory", "Signal", "Steps", "checked_durations", "checked_sample", "checked_signal"]
 
 Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
 State = Float[np.ndarray, "*channels_and_coefficients"]
 States = Float[np.ndarray, "time *channels_and_coefficients"]
+#: How long samples hold: one number, or one per sample.
+Steps = Float[np.ndarray, "time"] | float
+Mask = Bool[np.ndarray, "..."] | None
+#: The last value seen before a signal.
+Held = Float[np.ndarray, "channels"] | float
 
 _DTYPES = ("float64", "float32")
 
@@ -94,12 +99,7 @@ class PureMemory(Immutable, ABC):
         return self._step(before, value, None if duration == self.dt else duration)
 
     def scan(
-        self,
-        signal: Signal,
-        state: State | None = None,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
+        self, signal: Signal, state: State | None = None, dt: Steps | None = None, mask: Mask = None, held: Held = 0.0
     ) -> States:
         """The state after every sample; `final` is much faster where the last one will do.
 
@@ -119,12 +119,7 @@ class PureMemory(Immutable, ABC):
         return self._scan(*self._checked(signal, state, dt, mask, held))
 
     def final(
-        self,
-        signal: Signal,
-        state: State | None = None,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
+        self, signal: Signal, state: State | None = None, dt: Steps | None = None, mask: Mask = None, held: Held = 0.0
     ) -> State:
         """The state after the last sample, much faster than `scan`; the arguments are the same."""
         return self._final(*self._checked(signal, state, dt, mask, held))

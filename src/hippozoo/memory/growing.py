@@ -8,17 +8,14 @@ from functools import lru_cache
 from typing import Any, overload
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from hippozoo._internal.arguments import positive_number, real_array, shorten, whole_number
 from hippozoo._internal.immutable import read_only
-from hippozoo.memory.base import Signal, checked_durations, checked_sample, checked_signal
+from hippozoo.memory.base import Held, Mask, Signal, Steps, checked_durations, checked_sample, checked_signal
 from hippozoo.polynomials import Legendre, shifted_legendre, shifted_legendre_integrals
 
 __all__ = ["GrowingHistory", "GrowingMemory", "GrowingState"]
-
-Steps = Float[np.ndarray, "time"] | float
-Mask = Bool[np.ndarray, "..."] | None
 
 _SCAN_BLOCK = 32  # states computed side by side
 _FINAL_BLOCK = 4096  # cells integrated side by side; bounds the memory that a long signal takes
@@ -144,12 +141,7 @@ class GrowingMemory:
         return GrowingState(after + value[..., None] * shifted_legendre_integrals(fresh, self.order), elapsed)
 
     def scan(
-        self,
-        signal: Signal,
-        state: GrowingState | None = None,
-        dt: Steps = 1.0,
-        mask: Mask = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
+        self, signal: Signal, state: GrowingState | None = None, dt: Steps = 1.0, mask: Mask = None, held: Held = 0.0
     ) -> GrowingHistory:
         """The state after every sample; the arguments are those of `Memory.scan`."""
         values, before, clock = self._checked(signal, state, dt, mask, held)
@@ -163,12 +155,7 @@ class GrowingMemory:
         return GrowingHistory(states.reshape(*values.shape, self.order), clock[1:])
 
     def final(
-        self,
-        signal: Signal,
-        state: GrowingState | None = None,
-        dt: Steps = 1.0,
-        mask: Mask = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
+        self, signal: Signal, state: GrowingState | None = None, dt: Steps = 1.0, mask: Mask = None, held: Held = 0.0
     ) -> GrowingState:
         """The state after the last sample, in O(order) per sample; the arguments are those of `Memory.scan`."""
         values, before, clock = self._checked(signal, state, dt, mask, held)

@@ -28,22 +28,18 @@ class LagLayer(SequenceLayer):
     """Reads each channel's past by learnt functionals of memories of several windows and of the last few samples.
 
     A read of a channel is a weighted sum of its coefficients in all windows and of its last `taps` samples: a lag
-    kernel that is free over the taps and smooth behind them, and that one can draw (`kernels`). To each read may be
-    added products of two more, so that the output is a polynomial of the past, channel by channel. No channel sees
-    another one, which keeps the layer small: it belongs between linear maps, as in `hippozoo.layers.Block`.
-    The states of a sequence are never held.
+    kernel that one can draw (`kernels`). Products of two more reads may be added. No channel sees another one, so the
+    layer belongs between linear maps, as in `hippozoo.layers.Block`. The states of a sequence are never held.
 
     Parameters
     ----------
     systems
         The memories of every channel: one or several, such as ``(LegT(4, 8.0), LegT(4, 32.0), LegT(4, 128.0))``; none,
         ``()``, for taps alone.
-    channels
-        Of the input.
+    channels, reads
+        Channels of the input, and outputs of each of them.
     taps
         So many of the latest samples are weighted freely, the present one included. They count samples, not time.
-    reads
-        Outputs per channel.
     products
         Products of two functionals that are added to each read.
     shapes

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import get_args
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from hippozoo._internal.arguments import real_array, shorten
 from hippozoo.discretise import LONGEST_STEP, Method, discretise
-from hippozoo.memory.base import PureMemory, Signal
+from hippozoo.memory.base import Held, Mask, PureMemory, Signal, Steps
 from hippozoo.memory.constant_step import ConstantStep
 from hippozoo.memory.varying_step import BilinearStep, ExactStep
 from hippozoo.systems import HippoSystem
@@ -77,9 +77,9 @@ class Memory(PureMemory):
         signal: Signal,
         weights: Float[np.ndarray, "order"] | Float[np.ndarray, "order outputs"],
         state: State | None = None,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
+        dt: Steps | None = None,
+        mask: Mask = None,
+        held: Held = 0.0,
     ) -> Float[np.ndarray, "time *channels_and_outputs"]:
         """``scan(signal) @ weights`` without holding the states: linear readouts of a long signal.
 

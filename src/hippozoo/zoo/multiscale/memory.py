@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from hippozoo._internal.arguments import positive_number, real_array, shorten, whole_number
 from hippozoo.memory import Memory
-from hippozoo.memory.base import PureMemory, Signal
+from hippozoo.memory.base import Held, Mask, PureMemory, Signal, Steps
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.multiscale.bank_step import BankStep
 from hippozoo.zoo.multiscale.constructions import CONSTRUCTIONS, Construction, ScaleExpansion
@@ -142,9 +142,9 @@ class MultiscaleMemory(PureMemory):
         signal: Signal,
         horizon: Horizons,
         state: State | None = None,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
+        dt: Steps | None = None,
+        mask: Mask = None,
+        held: Held = 0.0,
     ) -> Float[np.ndarray, "time *channels_and_horizons order"]:
         """The coefficients of each horizon after every sample: ``coefficients(scan(signal), horizon)`` piece by piece.
 

@@ -29,16 +29,12 @@ def plot_kernel(
     ----------
     kernel
         (lags,) or (lags, lags). Of a third-degree kernel draw a slice, ``kernel[j]``.
-    dt
-        Time between samples; lag j stands for the cell from j dt to (j + 1) dt.
-    unit
-        Of dt, for the labels of the axes.
+    dt, unit
+        Time between samples, and its unit, for the labels; lag j stands for the cell from j dt to (j + 1) dt.
     limit
         Value at the ends of the colour scale; the largest of this kernel by default. Kernels to be compared share it.
-    label
-        For the legend of a line, the title of a map.
-    ax
-        Where to draw.
+    label, ax
+        For the legend of a line, the title of a map; and where to draw.
 
     Examples
     --------
