@@ -26,10 +26,8 @@ def demand_memory(name: str, memory: Any) -> None:
         raise TypeError(f"{name}={shorten(memory)} is not a Memory; pass Memory(system, dt=…).")
 
 
-def checked_record(
-    name: str, values: Any, several: str = "", gaps: str = "Fill the gap, or cut the record there."
-) -> np.ndarray:
-    """One record; `several` says what to do with more of them, and `gaps` what to do with NaN."""
+def checked_record(name: str, values: Any, several: str = "") -> np.ndarray:
+    """One record; `several` says what to do with more of them."""
     more = f"; {several}" if several else ""
     parts: Any = values if isinstance(values, (list, tuple)) and values and np.iterable(values[0]) else ()
     if len({np.size(part) for part in parts}) > 1:
@@ -38,7 +36,7 @@ def checked_record(
         may_have_gaps = np.asarray(values).dtype.kind == "f"
     except ValueError:  # a ragged nest
         may_have_gaps = False
-    array = real_array(name, values, what_to_do=gaps if may_have_gaps else "")
+    array = real_array(name, values, what_to_do="Fill the gap, or cut the record there." if may_have_gaps else "")
     if not array.size:
         raise ValueError(f"{name} has no samples; pass at least one.")
     if array.ndim != 1:
@@ -47,9 +45,9 @@ def checked_record(
     return array
 
 
-def known_outputs(known: Any, gaps: str = "Fill the gap, or cut the record there.") -> np.ndarray:
+def known_outputs(known: Any) -> np.ndarray:
     """The first measured outputs of a simulation; none by default."""
-    return np.zeros(0) if known is None or not np.size(known) else checked_record("known", known, "", gaps)
+    return np.zeros(0) if known is None or not np.size(known) else checked_record("known", known)
 
 
 def checked_pair(

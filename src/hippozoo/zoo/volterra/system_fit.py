@@ -21,10 +21,7 @@ __all__ = ["FittedSystem", "Trial", "fit_system"]
 # Records are standardised first, so only their own arithmetic must hold: differences of twice this size, errors a
 # million times the output, and, at the other end, a spread with all its digits.
 _LARGEST, _SMALLEST = 1e290, 1e-290
-_CUT_GAPS = "Cut the record there, and pass the pieces as a list of records."
-_FILL_GAPS = "Fill the gap first."
 _SEVERAL = "several records go into a list, and the systems fitted here have one input and one output"
-_ONE_SIGNAL = "several records are simulated one by one"
 
 
 class Trial(NamedTuple):
@@ -74,8 +71,8 @@ class FittedSystem:
             The first measured outputs, if there are any: a simulation that knows them begins in the right state.
         """
         u0, u1, y0, y1 = self._units
-        given = checked_record("signal", signal, _ONE_SIGNAL, _FILL_GAPS)
-        first = known_outputs(known, _FILL_GAPS)
+        given = checked_record("signal", signal, "several records are simulated one by one")
+        first = known_outputs(known)
         with np.errstate(over="ignore", invalid="ignore"):  # said in words below
             outputs = y0 + y1 * self._fitted.simulate((given - u0) / u1, (first - y0) / y1)
         if not np.isfinite(outputs).all():
@@ -171,14 +168,11 @@ def fit_system(
     known = whole_number("known", known)
     blocks = whole_number("blocks", blocks, minimum=2)
     most_rows = whole_number("most_rows", most_rows, minimum=200)
-    if isinstance(forms, str) or not isinstance(forms, Collection):
-        raise TypeError(f"forms={shorten(forms)}: pass several of {', '.join(FORMS)}, for example ('linear', 'loop').")
+    known_forms = isinstance(forms, Collection) and not isinstance(forms, str) and all(one in FORMS for one in forms)
+    if not known_forms or not len(forms):
+        raise ValueError(f"forms={shorten(forms)}: pass several of {', '.join(FORMS)}, for example ('linear', 'loop').")
     if progress is not None and not callable(progress):
         raise TypeError(f"progress={shorten(progress)} cannot be called; pass a function of (fraction, text), or None.")
-    unknown = [one for one in forms if one not in FORMS]
-    if unknown or not len(forms):
-        given_forms = f"has {unknown[0]!r}" if unknown else "is empty"
-        raise ValueError(f"forms {given_forms}; choose from {', '.join(FORMS)}.")
     given = _records(signal, target, known, blocks)
     every_u, every_y = (np.concatenate([record[side] for record in given]) for side in (0, 1))
     units = (*_level_and_spread("signal", every_u), *_level_and_spread("target", every_y))
@@ -228,15 +222,11 @@ def _root_mean_square(values: np.ndarray) -> float:
 def _level_and_spread(name: str, values: np.ndarray) -> tuple[float, float]:
     """Mean and standard deviation, also of numbers whose squares a float does not hold."""
     largest = float(np.abs(values).max())
-    if largest > _LARGEST:
+    if largest and not _SMALLEST <= largest <= _LARGEST:
+        change = "divide" if largest > _LARGEST else "multiply"
         raise ValueError(
-            f"{name} reaches {largest:.3g}, and numbers beyond {_LARGEST:g} leave the range of floats; divide it by a "
-            f"power of ten first."
-        )
-    if 0 < largest < _SMALLEST:
-        raise ValueError(
-            f"no number of {name} is above {largest:.3g}, and numbers below {_SMALLEST:g} lose their digits; multiply "
-            f"it by a power of ten first."
+            f"{name} reaches {largest:.3g}, and beyond {_SMALLEST:g} to {_LARGEST:g} numbers lose their digits or "
+            f"leave the range of floats; {change} it by a power of ten first."
         )
     scaled, exponent = _by_two(values)
     return float(np.ldexp(scaled.mean(), exponent)), float(np.ldexp(scaled.std(), exponent))
@@ -252,8 +242,7 @@ def _records(signal: Any, target: Any, known: int, blocks: int) -> list[tuple[np
     found = []
     for number, (one, other) in enumerate(zip(inputs, outputs, strict=True)):
         which = f"[{number}]" if several else ""
-        u = checked_record(f"signal{which}", one, _SEVERAL, _CUT_GAPS)
-        y = checked_record(f"target{which}", other, _SEVERAL, _CUT_GAPS)
+        u, y = checked_record(f"signal{which}", one, _SEVERAL), checked_record(f"target{which}", other, _SEVERAL)
         if u.shape != y.shape:
             raise ValueError(f"signal{which} has {len(u)} samples and target{which} {len(y)}; pass as many outputs.")
         found.append((u, y))
