@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -233,17 +232,6 @@ LEARNER_CHECKS: tuple[Callable[..., None], ...] = (
     check_learning_goes_on_after_loading,
     check_learner_merges,
 )
-
-_EXAMPLE = """
-Examples
---------
->>> from hippozoo.systems import LegT
->>> from hippozoo.zoo.forecasting import Forecaster
->>> {name}(Forecaster(LegT(order=4, timescale=8.0), horizon=2.0))
-"""
-# All checks are called alike, so their example is written once.
-for _check in LEARNER_CHECKS:
-    _check.__doc__ = inspect.cleandoc(_check.__doc__ or "") + "\n" + _EXAMPLE.format(name=_check.__name__)
 
 
 def check_learner(

@@ -1,9 +1,8 @@
-"""What every member promises, one check each."""
+"""What every member promises, one check each: of a member, or a function that makes one, fed with a `Trial`."""
 
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -104,12 +103,6 @@ def check_padding_is_ignored(member: Any, trial: Trial | None = None) -> None:
     """With ``lengths=``, no time passes in the padding: outputs and states are those of the unpadded sequences.
 
     Skipped (by `unittest.SkipTest`) where the member takes no lengths.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import MemoryLayer
-    >>> from hippozoo.systems import LegT
-    >>> check_padding_is_ignored(MemoryLayer(LegT(order=4, timescale=20.0)))
     """
     subject = subject_of(member, trial)
     if not subject.takes_lengths:
@@ -235,26 +228,6 @@ CHECKS: tuple[Callable[..., None], ...] = (
     check_any_step_length,
     check_threads_do_not_mix,
 )
-
-_PARAMETERS = """
-Parameters
-----------
-member
-    A member, or a function (or class) that makes one.
-trial
-    What to feed it with.
-"""
-_EXAMPLE = """
-Examples
---------
->>> from hippozoo.memory import Memory
->>> from hippozoo.systems import LegT
->>> {name}(Memory(LegT(order=4, timescale=20.0)))
-"""
-# All checks are called alike, so the rest of their docstrings is written once.
-for _check in CHECKS:
-    _text = inspect.cleandoc(_check.__doc__ or "")
-    _check.__doc__ = _text + "\n" + _PARAMETERS + ("" if ">>>" in _text else _EXAMPLE.format(name=_check.__name__))
 
 
 # -- small tools ----------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from hippozoo.zoo.volterra._records import (
 from hippozoo.zoo.volterra.curve import BoundedPolynomial
 from hippozoo.zoo.volterra.kernels import default_length, sample_responses
 
-__all__ = ["Cascade", "CascadeWeights", "branch_kernel"]
+__all__ = ["Cascade", "CascadeWeights"]
 
 
 class CascadeWeights(NamedTuple):
@@ -172,15 +172,7 @@ def branch_kernel(
 ) -> Float[np.ndarray, "..."]:
     """The kernel of a product of filtered inputs that is filtered once more: Σ_j outer[j] Π inner[…, τ - j].
 
-    `outer` is the filter after the product. `inner` are the kernels that are multiplied, each of any degree, with the
-    same number of lags on all axes.
-
-    Examples
-    --------
-    A squared sample, delayed by one.
-
-    >>> branch_kernel(np.array([0.0, 1.0, 0.0]), [np.array([1.0, 0.0, 0.0])] * 2).tolist()
-    [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    The kernels `inner` may be of any degree, with the same number of lags on all axes.
     """
     product = inner[0]
     for kernel in inner[1:]:

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from hippozoo._internal.arguments import real_array, whole_number
 from hippozoo._internal.immutable import Immutable
 
-__all__ = ["multi_indices", "multiplicities", "pack", "unpack"]
+__all__ = ["multi_indices", "pack", "unpack"]
 
 
 def multi_indices(inputs: int, degree: int) -> Int[np.ndarray, "terms degree"]:
@@ -35,13 +35,7 @@ def multi_indices(inputs: int, degree: int) -> Int[np.ndarray, "terms degree"]:
 
 
 def multiplicities(inputs: int, degree: int) -> Int[np.ndarray, " terms"]:
-    """How often each multi-index stands in the full tensor: k! / (n1! n2! …).
-
-    Examples
-    --------
-    >>> multiplicities(3, 2).tolist()
-    [1, 2, 2, 1, 2, 1]
-    """
+    """How often each multi-index stands in the full tensor: k! / (n1! n2! …)."""
     rows = multi_indices(inputs, degree)
     return np.array([_multiplicity(row) for row in rows.tolist()], np.int64)
 
