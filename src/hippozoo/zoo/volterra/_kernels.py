@@ -5,8 +5,6 @@ of the sample at which it diverged, or -1. Sums may be reordered (that is all th
 the compiler can use vector instructions.
 """
 
-from typing import no_type_check
-
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
@@ -16,7 +14,6 @@ PLAIN, NORMALISED = 0, 1
 
 
 @compiled(inline="always")
-@no_type_check
 def diverged(prediction, target, bounds):
     """Whether a prediction is beyond ``bounds[0]`` times 1 + the largest target, which ``bounds[1]`` keeps."""
     bounds[1] = max(bounds[1], abs(target))
@@ -24,14 +21,12 @@ def diverged(prediction, target, bounds):
 
 
 @compiled(inline="always")
-@no_type_check
 def track(power, now, seen, horizon):
     """Running mean: over everything at first, then over about `horizon` samples."""
     return power + (now - power) / min(seen + 1.0, horizon)
 
 
 @compiled()
-@no_type_check
 def normalise(error, rate, offset, horizon, power, seen, lengths, steps):
     """Fill `steps`, one per degree: each degree is measured by the running mean of its gradient's squared length."""
     relative = 0.0
@@ -47,7 +42,6 @@ def normalise(error, rate, offset, horizon, power, seen, lengths, steps):
 
 
 @compiled(fastmath=SUMS)
-@no_type_check
 def multiply_out(state, last, prefixes):
     """All products below the top degree, the constant 1 first."""
     inputs = len(state)
@@ -63,7 +57,6 @@ def multiply_out(state, last, prefixes):
 
 
 @compiled(fastmath=SUMS)
-@no_type_check
 def polynomial_value(parameters, state, last, weights, prefixes):
     """The polynomial at one state; every entry of the full tensors counts, though each is stored once."""
     inputs = len(state)
@@ -82,7 +75,6 @@ def polynomial_value(parameters, state, last, weights, prefixes):
 
 
 @compiled(fastmath=SUMS)
-@no_type_check
 def polynomial_step(parameters, state, last, prefixes, level_ends, steps):
     """Move every coefficient against its gradient, by ``steps[k]`` in degree k."""
     inputs = len(state)
@@ -102,7 +94,6 @@ def polynomial_step(parameters, state, last, prefixes, level_ends, steps):
 
 
 @compiled()
-@no_type_check
 def predict_polynomial(states, parameters, last, weights, predictions):
     """The polynomial at every state."""
     prefixes = np.empty(len(last))
@@ -112,7 +103,6 @@ def predict_polynomial(states, parameters, last, weights, predictions):
 
 
 @compiled()
-@no_type_check
 def learn_polynomial(states, targets, parameters, last, weights, level_ends, predictions, step):
     """Predict, then step, sample by sample."""
     rule, rate, offset, horizon, power, seen, bounds = step
@@ -143,7 +133,6 @@ def learn_polynomial(states, targets, parameters, last, weights, level_ends, pre
 
 
 @compiled(fastmath=SUMS)
-@no_type_check
 def learn_least_squares(states, targets, parameters, last, weights, root, covariance, forgetting, bounds, predictions):
     """Recursive least squares over all products, scaled by the root of their multiplicity: the full tensor's geometry.
 
@@ -196,7 +185,6 @@ def learn_least_squares(states, targets, parameters, last, weights, root, covari
 
 
 @compiled(fastmath=SUMS)
-@no_type_check
 def network_value(parameters, state, hidden, active):
     """One hidden layer of tanh; leaves its activations in `active`."""
     inputs = len(state)
@@ -217,7 +205,6 @@ def network_value(parameters, state, hidden, active):
 
 
 @compiled()
-@no_type_check
 def predict_network(states, parameters, hidden, predictions):
     """The network at every state."""
     active = np.empty(hidden)
@@ -226,7 +213,6 @@ def predict_network(states, parameters, hidden, predictions):
 
 
 @compiled(fastmath=SUMS)
-@no_type_check
 def learn_network(states, targets, parameters, hidden, predictions, step):
     """Predict, then step, sample by sample."""
     rule, rate, offset, horizon, power, seen, bounds = step

@@ -1,7 +1,5 @@
 """Compiled loops of simulated systems, feedback loops and integrators; as in `_kernels`."""
 
-from typing import no_type_check
-
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
@@ -9,7 +7,6 @@ from hippozoo.zoo.volterra._kernels import SUMS
 
 
 @compiled(fastmath=SUMS)
-@no_type_check
 def run_loop(drive, taps, known, largest):
     """Feed powers of the output back through filters; the outputs, and where they left all bounds, or -1."""
     length = len(drive)
@@ -41,7 +38,6 @@ def run_loop(drive, taps, known, largest):
 
 
 @compiled(fastmath=SUMS)
-@no_type_check
 def spread_through_loop(slopes, outputs, taps, begin):
     """Direct slopes of the output in, total ones out: a change at one sample goes on around the loop."""
     degree, lags = taps.shape
@@ -60,7 +56,6 @@ def spread_through_loop(slopes, outputs, taps, begin):
 
 
 @compiled(fastmath=SUMS)
-@no_type_check
 def run_bounded_loop(drive, taps, exponents, factors, known, low, high):
     """Feed products of the output's powers and given factors back through filters; what is fed back is bounded.
 
@@ -86,7 +81,6 @@ def run_bounded_loop(drive, taps, exponents, factors, known, low, high):
 
 
 @compiled(fastmath=SUMS)
-@no_type_check
 def spread_through_bounded_loop(slopes, outputs, fed, taps, exponents, factors, begin):
     """As `spread_through_loop`; nothing goes on around the loop where the bound holds."""
     terms, lags = taps.shape
@@ -105,7 +99,6 @@ def spread_through_bounded_loop(slopes, outputs, fed, taps, exponents, factors, 
 
 
 @compiled()
-@no_type_check
 def run_integrator(signal, known, velocity, kept, gains, offset, friction):
     """Positions of an `Integrator`, and how each of its parameters changes them, (time, parameters)."""
     n, m, length, begin = len(kept), len(gains), len(signal), len(known)

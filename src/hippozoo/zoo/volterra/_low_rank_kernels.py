@@ -1,7 +1,5 @@
 """Compiled loops of the low-rank readout; as in `_kernels`."""
 
-from typing import no_type_check
-
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
@@ -9,7 +7,6 @@ from hippozoo.zoo.volterra._kernels import NORMALISED, PLAIN, SUMS, diverged, no
 
 
 @compiled(fastmath=SUMS)
-@no_type_check
 def low_rank_value(parameters, state, degree, rank, factors, others):
     """The sum of products at one state.
 
@@ -46,7 +43,6 @@ def low_rank_value(parameters, state, degree, rank, factors, others):
 
 
 @compiled(fastmath=SUMS)
-@no_type_check
 def low_rank_step(parameters, state, degree, rank, others, steps):
     """Move every functional against its gradient, by ``steps[k]`` in degree k."""
     inputs = len(state)
@@ -66,7 +62,6 @@ def low_rank_step(parameters, state, degree, rank, others, steps):
 
 
 @compiled(fastmath=SUMS)
-@no_type_check
 def balance(parameters, inputs, degree, rank, others, power, sizes):
     """Give the functionals of a product equal lengths, where they differ by more than a factor of two.
 
@@ -110,7 +105,6 @@ def balance(parameters, inputs, degree, rank, others, power, sizes):
 
 
 @compiled()
-@no_type_check
 def change_of_value(square, degree, rank, factors, others, steps):
     """By how much `low_rank_step` would change the value at its own sample, whose squared length is `square`."""
     change = -steps[0] - steps[1] * square
@@ -126,7 +120,6 @@ def change_of_value(square, degree, rank, factors, others, steps):
 
 
 @compiled()
-@no_type_check
 def predict_low_rank(states, parameters, degree, rank, predictions):
     """The sum of products at every state."""
     functionals = rank * (degree * (degree + 1) // 2 - 1)
@@ -137,7 +130,6 @@ def predict_low_rank(states, parameters, degree, rank, predictions):
 
 
 @compiled()
-@no_type_check
 def learn_low_rank(states, targets, parameters, degree, rank, predictions, step):
     """Predict, then step, sample by sample."""
     rule, rate, offset, horizon, power, seen, bounds = step

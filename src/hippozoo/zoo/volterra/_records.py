@@ -17,7 +17,7 @@ __all__ = [
 Record = Float[np.ndarray, " time"]
 #: Measured outputs that begin a simulation.
 Known = Float[np.ndarray, " known"] | None
-Weights = TypeVar("Weights", bound=tuple[Any, ...])
+Weights = TypeVar("Weights", bound=tuple)
 
 
 def demand_memory(name: str, memory: Any) -> None:
