@@ -14,6 +14,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 State = Float[Tensor, "batch channels order scales"]
+#: The samples of every block, and the states before them.
+Blocks = Float[Tensor, "batch blocks channels block"]
+Starts = Float[Tensor, "batch blocks channels order scales"]
 
 
 class BankTables(NamedTuple):
@@ -32,9 +35,7 @@ def bank_tables(A_d: Float[Tensor, "scales order order"], b_d: Float[Tensor, "sc
     return BankTables(torch.stack(powers), torch.stack(responses).mT.contiguous())
 
 
-def block_starts(
-    blocks: Float[Tensor, "batch blocks channels block"], state: State, tables: BankTables
-) -> tuple[Float[Tensor, "batch blocks channels order scales"], State]:
+def block_starts(blocks: Blocks, state: State, tables: BankTables) -> tuple[Starts, State]:
     """The state before the first sample of each block, and after the last block."""
     arrival = tables.responses.flip(0)
     order, scales = arrival.shape[1:]
@@ -53,11 +54,7 @@ def move(
     return torch.einsum("...nm,mkn->...km", state, A)
 
 
-def all_states(
-    blocks: Float[Tensor, "batch blocks channels block"],
-    starts: Float[Tensor, "batch blocks channels order scales"],
-    tables: BankTables,
-) -> Float[Tensor, "batch time channels order scales"]:
+def all_states(blocks: Blocks, starts: Starts, tables: BankTables) -> Float[Tensor, "batch time channels order scales"]:
     """The state after every sample."""
     block = blocks.shape[-1]
     from_start = torch.einsum("btcnm,imkn->btickm", starts, tables.powers)
@@ -68,10 +65,7 @@ def all_states(
 
 
 def readouts(
-    blocks: Float[Tensor, "batch blocks channels block"],
-    starts: Float[Tensor, "batch blocks channels order scales"],
-    weight: Float[Tensor, "outputs channels order scales"],
-    tables: BankTables,
+    blocks: Blocks, starts: Starts, weight: Float[Tensor, "outputs channels order scales"], tables: BankTables
 ) -> Float[Tensor, "batch time outputs"]:
     """A linear readout of all coefficients of all channels after every sample, without the states."""
     block = blocks.shape[-1]
@@ -84,10 +78,7 @@ def readouts(
 
 
 def functionals(
-    blocks: Float[Tensor, "batch blocks channels block"],
-    starts: Float[Tensor, "batch blocks channels order scales"],
-    weight: Float[Tensor, "reads channels order scales"],
-    tables: BankTables,
+    blocks: Blocks, starts: Starts, weight: Float[Tensor, "reads channels order scales"], tables: BankTables
 ) -> Float[Tensor, "batch time reads channels"]:
     """Linear functionals of each channel's own after every sample, without the states."""
     batch, count, channels, block = blocks.shape
@@ -103,10 +94,7 @@ def functionals(
 
 
 def readings(
-    blocks: Float[Tensor, "batch blocks channels block"],
-    starts: Float[Tensor, "batch blocks channels order scales"],
-    reading: Float[Tensor, "features order scales"],
-    tables: BankTables,
+    blocks: Blocks, starts: Starts, reading: Float[Tensor, "features order scales"], tables: BankTables
 ) -> Float[Tensor, "batch time channels features"]:
     """The same linear reading of every channel after every sample, without the states."""
     batch, count, channels, block = blocks.shape
@@ -120,11 +108,7 @@ def readings(
 
 
 def state_after(
-    blocks: Float[Tensor, "batch blocks channels block"],
-    starts: Float[Tensor, "batch blocks channels order scales"],
-    lengths: Int[Tensor, " batch"],
-    first: State,
-    tables: BankTables,
+    blocks: Blocks, starts: Starts, lengths: Int[Tensor, " batch"], first: State, tables: BankTables
 ) -> State:
     """The state of each item after its own number of samples; what stands behind them is zero."""
     block = blocks.shape[-1]
