@@ -21,18 +21,7 @@ __all__ = ["LEARNER_CHECKS", "Stream", "check_learner"]
 
 @dataclass(frozen=True)
 class Stream:
-    """What the checks let a learner learn from.
-
-    Parameters
-    ----------
-    n_steps
-        Samples, at least 40: a learner needs some before it says anything.
-    tolerance
-        Allowed difference relative to the largest value.
-    seed
-        Of the noise.
-    series
-        Makes another series than two waves and noise: ``series(rng, n_steps)``, (time,) or (time, channels).
+    """What the checks let a learner learn from: two waves and noise, or what ``series(rng, n_steps)`` returns.
 
     Examples
     --------
@@ -40,10 +29,10 @@ class Stream:
     (200,)
     """
 
-    n_steps: int = 400
-    tolerance: float = 1e-7
+    n_steps: int = 400  #: Samples, at least 40: a learner needs some before it says anything.
+    tolerance: float = 1e-7  #: Allowed difference relative to the largest value.
     seed: int = 0
-    series: Callable[[np.random.Generator, int], np.ndarray] | None = None
+    series: Callable[[np.random.Generator, int], np.ndarray] | None = None  #: Returns (time,) or (time, channels).
 
     def __post_init__(self) -> None:
         whole_number("n_steps", self.n_steps, minimum=40, why="learners say nothing before")

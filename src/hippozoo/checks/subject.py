@@ -24,24 +24,7 @@ __all__ = ["Trial"]
 
 @dataclass(frozen=True)
 class Trial:
-    """What the checks feed a member with.
-
-    Parameters
-    ----------
-    channels
-        Channels of the input; by default what the member says in its attribute ``channels``, else 2.
-    batch
-        Sequences side by side, at least 2.
-    n_steps
-        Length of a sequence, at least 4. Where a member works in blocks, take more than one block.
-    tolerance
-        Allowed difference relative to the largest value; by default what rounding in the member's dtype
-        explains.
-    seed
-        Of the random inputs.
-    inputs
-        Makes the input where random normal numbers will not do: ``inputs(rng, batch, n_steps)`` returns an
-        array (batch, n_steps, channels), or whatever the member takes with batch and time first.
+    """What the checks feed a member with: random normal numbers, or what ``inputs(rng, batch, n_steps)`` returns.
 
     Examples
     --------
@@ -49,11 +32,12 @@ class Trial:
     3
     """
 
-    channels: int | None = None
-    batch: int = 3
-    n_steps: int = 40
-    tolerance: float | None = None
+    channels: int | None = None  #: Of the input; by default what the member says in its attribute ``channels``, else 2.
+    batch: int = 3  #: Sequences side by side, at least 2.
+    n_steps: int = 40  #: Length of a sequence, at least 4; where a member works in blocks, take more than one block.
+    tolerance: float | None = None  #: Relative to the largest value; by default what rounding explains.
     seed: int = 0
+    #: Returns an array (batch, n_steps, channels), or whatever the member takes with batch and time first.
     inputs: Callable[[np.random.Generator, int, int], Any] | None = None
 
     def __post_init__(self) -> None:
