@@ -188,7 +188,8 @@ def _place(path: str | os.PathLike[str]) -> Path:
         except NotADirectoryError:
             break  # said below
         if not stat.S_ISREG(mode):
-            kind = "a folder" if stat.S_ISDIR(mode) else "a device" if _is_device(mode) else "a pipe or socket"
+            is_device = stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+            kind = "a folder" if stat.S_ISDIR(mode) else "a device" if is_device else "a pipe or socket"
             raise CannotWriteError(path, f"it is {kind} and no ordinary file; pass another path")
         if not mode & 0o222 or not os.access(followed, os.W_OK):
             raise CannotWriteError(
@@ -204,10 +205,6 @@ def _try_folder(folder: Path) -> None:
     remove_leftovers(folder)
     with _temporary(folder):
         pass
-
-
-def _is_device(mode: int) -> bool:
-    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
 
 
 @contextlib.contextmanager

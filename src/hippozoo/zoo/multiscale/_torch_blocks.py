@@ -56,12 +56,15 @@ def move(
 
 def all_states(blocks: Blocks, starts: Starts, tables: BankTables) -> Float[Tensor, "batch time channels order scales"]:
     """The state after every sample."""
-    block = blocks.shape[-1]
     from_start = torch.einsum("btcnm,imkn->btickm", starts, tables.powers)
-    # Row w of the windows is the response delayed by block - 1 - w samples, with zeros before it.
-    delayed = pad(tables.responses, (0, 0, 0, 0, block - 1, 0)).unfold(0, block, 1).flip(0)
-    from_samples = torch.einsum("btcj,jnmi->bticnm", blocks, delayed)
+    from_samples = torch.einsum("btcj,jnmi->bticnm", blocks, delayed(tables.responses))
     return (from_start + from_samples).flatten(1, 2)
+
+
+def delayed(responses: Float[Tensor, "block rows columns"]) -> Float[Tensor, "block rows columns block"]:
+    """Row j: the response to sample j of a block after each of its samples, with zeros before it comes."""
+    block = len(responses)
+    return pad(responses, (0, 0, 0, 0, block - 1, 0)).unfold(0, block, 1).flip(0)
 
 
 def readouts(
@@ -71,9 +74,8 @@ def readouts(
     block = blocks.shape[-1]
     later = torch.einsum("ockm,imkn->iocnm", weight, tables.powers)
     impulse = torch.einsum("ocnm,jnm->joc", weight, tables.responses)
-    delayed = pad(impulse, (0, 0, 0, 0, block - 1, 0)).unfold(0, block, 1).flip(0)
     y = starts.flatten(2) @ later.flatten(2).flatten(0, 1).mT
-    y = y.unflatten(-1, (block, -1)) + torch.einsum("btcj,joci->btio", blocks, delayed)
+    y = y.unflatten(-1, (block, -1)) + torch.einsum("btcj,joci->btio", blocks, delayed(impulse))
     return y.flatten(1, 2)
 
 
@@ -84,10 +86,8 @@ def functionals(
     batch, count, channels, block = blocks.shape
     later = torch.einsum("rckm,imkn->cnmri", weight, tables.powers).flatten(1, 2).flatten(2)
     impulse = torch.einsum("rcnm,jnm->jrc", weight, tables.responses)
-    delayed = pad(impulse, (0, 0, 0, 0, block - 1, 0)).unfold(0, block, 1).flip(0)
-    read = torch.cat(
-        [later, delayed.permute(2, 0, 1, 3).flatten(2)], 1
-    )  # (channels, order * scales + block, reads * block)
+    # (channels, order * scales + block, reads * block)
+    read = torch.cat([later, delayed(impulse).permute(2, 0, 1, 3).flatten(2)], 1)
     known = torch.cat([starts.flatten(3), blocks], -1).permute(2, 0, 1, 3).flatten(1, 2)
     y = (known @ read).view(channels, batch, count, len(weight), block)
     return y.permute(1, 2, 4, 3, 0).flatten(1, 2)
