@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,7 +17,6 @@ __all__ = [
 Record = Float[np.ndarray, " time"]
 #: Measured outputs that begin a simulation.
 Known = Float[np.ndarray, " known"] | None
-Weights = TypeVar("Weights", bound=tuple)
 
 
 def demand_memory(name: str, memory: Any) -> None:
@@ -80,7 +79,7 @@ def is_still(values: np.ndarray, tolerance: float = 1e-12) -> bool:
     return bool(np.ptp(values, axis=0).max() <= tolerance * np.abs(values).max())
 
 
-def checked_weights(weights: Any, kind: type[Weights], shapes: dict[str, tuple[int, ...]], model: str) -> Weights:
+def checked_weights(weights: Any, kind: type[Any], shapes: dict[str, tuple[int, ...]], model: str) -> Any:
     """The weights as arrays, if they are of this kind and of these shapes."""
     if not isinstance(weights, kind):
         raise TypeError(f"weights={shorten(weights)}: pass the {kind.__name__} that fit returned.")

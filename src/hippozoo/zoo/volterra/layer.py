@@ -199,8 +199,9 @@ class VolterraLayer(SequenceLayer):
     ) -> None:
         channels = whole_number("channels", channels)
         super().__init__(channels, device, dtype)
-        options = {"dt": dt, "channels": channels, "trainable_timescale": trainable_timescale, "method": method}
-        self.memory = MemoryLayer(system, **options, **self._place)
+        self.memory = MemoryLayer(
+            system, dt=dt, channels=channels, trainable_timescale=trainable_timescale, method=method, **self._place
+        )
         self.readout = VolterraReadout(channels * system.order, outputs, degree, rank, **self._place)
         self.power = self.readout.degree
 

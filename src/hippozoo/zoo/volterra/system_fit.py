@@ -195,7 +195,9 @@ def fit_system(
         unknowns=best.unknowns,
         error=error * units[3],
         tried=tuple(sorted(trials, key=lambda one: np.inf if one.error is None else one.error)),
-        held_out=tuple((begin, *(units[2] + units[3] * values for values in pair)) for begin, *pair in simulated),
+        held_out=tuple(
+            (begin, units[2] + units[3] * y, units[2] + units[3] * output) for begin, y, output in simulated
+        ),
         stretch=sum(len(u) for u, _ in search.stretch) if search.is_long else None,
         _fitted=fitted,
         _units=units,
