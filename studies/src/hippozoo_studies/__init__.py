@@ -163,7 +163,7 @@ from hippozoo_studies.framework.check import Check, Comparison, check_study, che
 from hippozoo_studies.framework.door import Door, Shape, entered, made_by
 from hippozoo_studies.framework.duration import duration_text as duration_text
 from hippozoo_studies.framework.entrants import CONTEST_FOLDER, WrongSizeError, contest
-from hippozoo_studies.framework.figures import save_figure
+from hippozoo_studies.framework.figures import drawing, save_figure
 from hippozoo_studies.framework.progress import Terminal as Terminal
 from hippozoo_studies.framework.protocol import QUIET, Claim, Context, Departure, Finished, Result, Verdict, select
 from hippozoo_studies.framework.registry import (
@@ -216,6 +216,7 @@ __all__ = [
     "select",
     "over_seeds",
     "mean_and_sem",
+    "drawing",
     "save_figure",
     "markdown_table",
     "spread_text",

@@ -33,10 +33,10 @@ from hippozoo_studies import (
     Finished,
     Result,
     Shape,
+    drawing,
     entered,
     made_by,
     over_seeds,
-    save_figure,
     select,
 )
 from hippozoo_studies.paper._two_tasks import legend_below
@@ -266,14 +266,9 @@ def claims(metrics: dict[str, Any]) -> list[Claim]:
 
 def report(result: Result, folder: Path) -> None:
     """The table as text, and accuracy against time."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     config: Config = result.arrays["config"]
     write_whole(folder / "table.md", table(result).encode())
-    with style():
-        figure = Figure(figsize=(4.4 * len(config.views), 3.6), layout="constrained")
+    with drawing(folder, "accuracy", (4.4 * len(config.views), 3.6)) as figure:
         for ax, view in zip(figure.subplots(1, len(config.views), squeeze=False)[0], config.views, strict=True):
             for number, (model, found) in enumerate(result.metrics["accuracy"][view].items()):
                 seconds = result.metrics["seconds_per_epoch"][view][model]
@@ -284,7 +279,6 @@ def report(result: Result, folder: Path) -> None:
             ax.set(title=f"digits by {view}", xlabel="processor seconds per epoch", ylabel="test accuracy (%)")
             ax.set_xlim(left=0)
         legend_below(figure)
-        save_figure(figure, folder, "accuracy")
 
 
 def table(result: Result) -> str:

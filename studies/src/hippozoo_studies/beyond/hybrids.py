@@ -32,9 +32,9 @@ from hippozoo_studies import (
     Context,
     Finished,
     Result,
+    drawing,
     markdown_table,
     over_seeds,
-    save_figure,
     select,
 )
 from hippozoo_studies.beyond._hybrid_layers import AttentiveMemory, SelectiveWindows
@@ -370,16 +370,11 @@ def table(result: Result) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """The table, accuracies, and what each model still shows."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     write_whole(folder / "table.md", table(result).encode())
     config: Config = result.arrays["config"]
     quick = " (a quick run, no result)" if config.is_short else ""
-    with style():
-        models = all_models(config)
-        figure = Figure(figsize=(9.0, 0.3 * len(models) + 1.4), layout="constrained")
+    models = all_models(config)
+    with drawing(folder, "accuracy", (9.0, 0.3 * len(models) + 1.4)) as figure:
         for ax, task in zip(
             figure.subplots(1, len(config.tasks), squeeze=False, sharey=True)[0], config.tasks, strict=True
         ):
@@ -391,18 +386,16 @@ def report(result: Result, folder: Path) -> None:
             ax.set_yticks(range(len(models)), [label(model) for model in models], fontsize=8)
             ax.set(title=f"{TITLES[task]}{quick}", xlabel="test accuracy (%)", xlim=(0, 104))
         figure.axes[0].invert_yaxis()
-        save_figure(figure, folder, "accuracy")
-        for task, pictures in result.arrays["pictures"].items():
-            drawn = {model: one for model, one in pictures.items() if model in MADE_OF}
-            if drawn:
-                figure = Figure(figsize=(3.2 * len(drawn), 3.0), layout="constrained")
+    for task, pictures in result.arrays["pictures"].items():
+        drawn = {model: one for model, one in pictures.items() if model in MADE_OF}
+        if drawn:
+            with drawing(folder, f"shown-{'copying' if task == 'sc' else 'recall'}", (3.2 * len(drawn), 3.0)) as figure:
                 for ax, (model, one) in zip(
                     figure.subplots(1, len(drawn), squeeze=False)[0], drawn.items(), strict=True
                 ):
                     draw_shown(figure, ax, one)
                     ax.set_title(f"{TITLE[model]}\n{one['title']}", fontsize=8)
                 figure.suptitle(f"{TITLES[task]}: what can still be drawn{quick}", fontsize=10)
-                save_figure(figure, folder, f"shown-{'copying' if task == 'sc' else 'recall'}")
 
 
 def draw_shown(figure: Figure, ax: Axes, one: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from hippozoo._internal.files import write_whole
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
 from hippozoo.zoo.forecasting import ForecastMap, Moments, reduced_rank
-from hippozoo_studies import QUIET, Context, Finished, Result, save_figure
+from hippozoo_studies import QUIET, Context, Finished, Result, drawing
 from hippozoo_studies.data.long_term import PUBLISHED, LongTermData, Split, load_long_term
 from hippozoo_studies.framework.claims import Asked, answers
 
@@ -256,14 +256,11 @@ CLAIMS = tuple(
 
 def report(result: Result, folder: Path) -> None:
     """The table as text, errors beside the published ones, and one forecast per data set."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import ink, style
+    from hippozoo.plotting import ink
 
     write_whole(folder / "table.md", table(result).encode())
     names = list(result.metrics["mse"])
-    with style():
-        figure = Figure(figsize=(3.6 * len(names), 3.2), layout="constrained")
+    with drawing(folder, "errors", (3.6 * len(names), 3.2)) as figure:
         for ax, name in zip(np.atleast_1d(figure.subplots(1, len(names))), names, strict=True):
             row = result.metrics["mse"][name]
             places = np.arange(len(row))
@@ -275,12 +272,11 @@ def report(result: Result, folder: Path) -> None:
             ax.plot(places, dropped, "x", color=ink(), label="hippozoo, last batch dropped")
             ax.set(title=name, xlabel="horizon (rows)", ylabel="test MSE", xticks=places, xticklabels=list(row))
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
-        save_figure(figure, folder, "errors")
 
-        shown: dict[str, Any] = {}
-        for unit, one in result.arrays["examples"]:
-            shown.setdefault(unit["dataset"], (unit, one))
-        figure = Figure(figsize=(3.6 * len(shown), 2.8), layout="constrained")
+    shown: dict[str, Any] = {}
+    for unit, one in result.arrays["examples"]:
+        shown.setdefault(unit["dataset"], (unit, one))
+    with drawing(folder, "forecasts", (3.6 * len(shown), 2.8)) as figure:
         for ax, (name, (unit, one)) in zip(np.atleast_1d(figure.subplots(1, len(shown))), shown.items(), strict=True):
             past, ahead = np.asarray(one["past"]), np.arange(len(one["future"]))
             ax.plot(np.arange(-len(past), 0), past, color=ink(), linewidth=1)
@@ -288,7 +284,6 @@ def report(result: Result, folder: Path) -> None:
             ax.plot(ahead, one["forecast"], color="C0", label="forecast")
             ax.set(title=f"{name}, OT, {unit['horizon']} ahead", xlabel="rows from the origin", ylabel="standardised")
         figure.axes[0].legend()
-        save_figure(figure, folder, "forecasts")
 
 
 def table(result: Result) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from hippozoo import checkpoint
 from hippozoo.memory import LagLayer
-from hippozoo_studies import Departure, Result, save_figure
+from hippozoo_studies import Departure, Result, drawing
 from hippozoo_studies.paper._character_bank import draw_bank
 from hippozoo_studies.paper._character_hybrids import HYBRIDS
 from hippozoo_studies.paper._character_models import CACHED, OTHER_FORMS, OURS, ROWS
@@ -85,17 +85,12 @@ DEPARTURES = (
 
 def draw(result: Result, folder: Path, paper_ratios: Mapping[str, float]) -> None:
     """The rows beside the paper's, what the trained stack reads of the past, and how each model learnt."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     config: Config = result.arrays["config"]
     ratios = result.metrics["ratio_to_lstm"]
     names = [name for name in ROWS if name in ratios]
     quick = " (a quick run, no result)" if config.characters is not None else ""
-    with style():
-        if names:
-            figure = Figure(figsize=(6, 0.34 * len(names) + 1.2), layout="constrained")
+    if names:
+        with drawing(folder, "rows", (6, 0.34 * len(names) + 1.2)) as figure:
             ax = figure.subplots()
             ax.plot([ratios[name] for name in names], range(len(names)), "o", color="C0", label="ours")
             paper = [paper_ratios[name] for name in names]
@@ -107,19 +102,16 @@ def draw(result: Result, folder: Path, paper_ratios: Mapping[str, float]) -> Non
             ax.minorticks_off()
             ax.invert_yaxis()
             ax.legend()
-            save_figure(figure, folder, "rows")
-        for size in config.sizes:
-            draw_kernels(folder, size)
-        trained = folder / f"{OURS}-{config.sizes[0]}.safetensors" if config.sizes else None
-        if trained is not None and trained.exists():
-            draw_bank(trained, folder)
-        draw_learning(config, result.arrays["looks"], folder, quick)
+    for size in config.sizes:
+        draw_kernels(folder, size)
+    trained = folder / f"{OURS}-{config.sizes[0]}.safetensors" if config.sizes else None
+    if trained is not None and trained.exists():
+        draw_bank(trained, folder)
+    draw_learning(config, result.arrays["looks"], folder, quick)
 
 
 def draw_learning(config: Config, looks: Mapping[str, Any], folder: Path, quick: str) -> None:
     """Validation perplexity as training goes on: rows of one layer, of two layers, and each contest apart."""
-    from matplotlib.figure import Figure
-
     one_layer = {ROWS[name].title for name in ROWS if not name.endswith("_2")}
     two_layers = {row.title for row in ROWS.values()} - one_layer
     panels = {
@@ -132,20 +124,19 @@ def draw_learning(config: Config, looks: Mapping[str, Any], folder: Path, quick:
         return
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(5.6 * columns, 3.6 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for ax, (title, names) in zip(axes, panels.items(), strict=False):
-        for name in names:
-            _draw_learning(ax, config, name, looks[name]["looks"])
-        ax.set(xlabel="million characters read", ylabel="validation perplexity", title=title + quick, yscale="log")
-        low, high = ax.get_ylim()
-        ticks = [tick for tick in (3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 10, 12, 15, 20, 40) if low <= tick <= high]
-        ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-        ax.minorticks_off()
-        _label_ends(ax)
-    for ax in axes[len(panels) :]:
-        ax.remove()
-    save_figure(figure, folder, "learning")
+    with drawing(folder, "learning", (5.6 * columns, 3.6 * rows)) as figure:
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+        for ax, (title, names) in zip(axes, panels.items(), strict=False):
+            for name in names:
+                _draw_learning(ax, config, name, looks[name]["looks"])
+            ax.set(xlabel="million characters read", ylabel="validation perplexity", title=title + quick, yscale="log")
+            low, high = ax.get_ylim()
+            ticks = [tick for tick in (3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 10, 12, 15, 20, 40) if low <= tick <= high]
+            ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+            ax.minorticks_off()
+            _label_ends(ax)
+        for ax in axes[len(panels) :]:
+            ax.remove()
 
 
 def _label_ends(ax: Axes, apart: float = 0.06) -> None:
@@ -171,25 +162,22 @@ def _draw_learning(ax: Axes, config: Config, name: str, looks: Mapping[str, Any]
 
 def draw_kernels(folder: Path, size: int, shown: int = 6) -> None:
     """What some channels of each block of the trained stack read of the past, if it has been trained."""
-    from matplotlib.figure import Figure
-
     file = folder / f"{OURS}-{size}.safetensors"
     if not file.exists():
         return
     layers = [block.layer for block in checkpoint.load(file).layers if isinstance(block.layer, LagLayer)]
-    figure = Figure(figsize=(3.2 * len(layers), 4.6), layout="constrained")
-    # Recent samples are read a hundred times as strongly as the windows behind them: each has a scale of its own.
-    parts = {"weight of recent ones": slice(0, 9), "weight of older ones": slice(8, 160)}
-    rows = figure.subplots(len(parts), len(layers), squeeze=False)
-    for number, layer in enumerate(layers):
-        kernels = layer.kernels(160)[0].numpy()
-        for axes, (name, lags) in zip(rows, parts.items(), strict=True):
-            ax, part = axes[number], kernels[:, lags]
-            loudest = np.abs(part).max(1).argsort()[::-1][:shown]
-            ax.plot(range(*lags.indices(160)), part[loudest].T, linewidth=1)
-            ax.set(xlabel="lag (characters)", ylabel=name if number == 0 else "")
-        rows[0, number].set_title(f"block {number + 1}")
-    save_figure(figure, folder, f"kernels-{size}")
+    with drawing(folder, f"kernels-{size}", (3.2 * len(layers), 4.6)) as figure:
+        # Recent samples are read a hundred times as strongly as the windows behind them: each has a scale of its own.
+        parts = {"weight of recent ones": slice(0, 9), "weight of older ones": slice(8, 160)}
+        rows = figure.subplots(len(parts), len(layers), squeeze=False)
+        for number, layer in enumerate(layers):
+            kernels = layer.kernels(160)[0].numpy()
+            for axes, (name, lags) in zip(rows, parts.items(), strict=True):
+                ax, part = axes[number], kernels[:, lags]
+                loudest = np.abs(part).max(1).argsort()[::-1][:shown]
+                ax.plot(range(*lags.indices(160)), part[loudest].T, linewidth=1)
+                ax.set(xlabel="lag (characters)", ylabel=name if number == 0 else "")
+            rows[0, number].set_title(f"block {number + 1}")
 
 
 def tables(result: Result, paper_numbers: Mapping[str, Any]) -> str:

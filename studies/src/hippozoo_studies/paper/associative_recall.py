@@ -46,9 +46,9 @@ from hippozoo_studies import (
     Departure,
     Finished,
     Result,
+    drawing,
     markdown_table,
     over_seeds,
-    save_figure,
     select,
     spread_text,
 )
@@ -275,9 +275,7 @@ def table(result: Result) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """The paper's figures (episode, addresses, write, kernel), learning curves, generalisation and capacity."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import ink, style
+    from hippozoo.plotting import ink
     from hippozoo.zoo.associative.plots import (
         plot_addresses,
         plot_capacity,
@@ -297,8 +295,7 @@ def report(result: Result, folder: Path) -> None:
     names = list(seen["mean_address"])
     family = Legendre(config.coefficients)
     colours = {name: f"C{number}" for number, name in enumerate(LABELS)}
-    with style():
-        figure = Figure(figsize=(7.2, 8.6), layout="constrained")
+    with drawing(folder, "recall", (7.2, 8.6)) as figure:
         axes = figure.subplots(4, height_ratios=[1, 1.4, 2, 2])
         plot_episode(episode["labels"], episode["answers"], ax=axes[0])
         axes[0].set_title(f"Trained with {title}")
@@ -308,9 +305,8 @@ def report(result: Result, folder: Path) -> None:
         curve = [np.array(episode[key]) for key in ("address", "before", "after")]
         plot_write(curve[0], curve[1], curve[2], episode["where"], means, ax=axes[3])
         axes[3].set_ylabel(f"how strongly {episode['token']}\nis said at the address")
-        save_figure(figure, folder, "recall")
 
-        figure = Figure(figsize=(13.0, 3.9), layout="constrained")
+    with drawing(folder, "kernel", (13.0, 3.9)) as figure:
         axes = figure.subplots(1, 3)
         plot_kernel(family, means, normalised=False, ax=axes[0])
         plot_kernel(family, means, ax=axes[1])
@@ -319,9 +315,8 @@ def report(result: Result, folder: Path) -> None:
         for ax, text in zip(axes, ("plain kernel", "normalised", "after writing all keys in turn"), strict=True):
             ax.set_title(text)
         figure.suptitle(f"Keys learnt with {title}", fontsize=10.5)
-        save_figure(figure, folder, "kernel")
 
-        figure = Figure(figsize=(10.5, 3.8), layout="constrained")
+    with drawing(folder, "learning", (10.5, 3.8)) as figure:
         axes = figure.subplots(1, 2)
         for ax, (unit, group) in zip(
             axes, (("step", ("minibatch", "random_start")), ("episode", tuple(ONE_BY_ONE))), strict=True
@@ -337,9 +332,8 @@ def report(result: Result, folder: Path) -> None:
             ax.set(xlabel=unit, ylabel="validation accuracy (%)", ylim=(0, 102))
             if ax.get_legend_handles_labels()[0]:
                 ax.legend(loc="center right")
-        save_figure(figure, folder, "learning")
 
-        figure = Figure(figsize=(10.5, 3.8), layout="constrained")
+    with drawing(folder, "generalisation", (10.5, 3.8)) as figure:
         # One scale: a loss of half a per cent beside one of nine.
         axes = figure.subplots(1, 2, sharey=True)
         for name in runs:
@@ -356,12 +350,10 @@ def report(result: Result, folder: Path) -> None:
             ax.set_xticks([], minor=True)
         axes[0].set_ylabel("accuracy (%)")
         axes[0].legend(loc="lower left")
-        save_figure(figure, folder, "generalisation")
 
-        figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    with drawing(folder, "capacity", (6.4, 4.4)) as figure:
         ax = plot_capacity(result.arrays["curves"], ax=figure.subplots())
         ax.set_title(f"banks of {min(config.bank_sizes)} (faint) to {max(config.bank_sizes)} coefficients")
-        save_figure(figure, folder, "capacity")
 
 
 # -- training -------------------------------------------------------------------------------------------------------

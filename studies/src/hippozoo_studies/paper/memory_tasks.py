@@ -33,10 +33,10 @@ from hippozoo_studies import (
     Finished,
     Result,
     Shape,
+    drawing,
     entered,
     made_by,
     over_seeds,
-    save_figure,
     select,
 )
 from hippozoo_studies.framework.claims import answers
@@ -441,16 +441,11 @@ def _variant_rows(config: Config, finished: list[Finished], metrics: dict[str, A
 
 def report(result: Result, folder: Path) -> None:
     """The table as text, and as a picture with the levels that need no memory."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     config: Config = result.arrays["config"]
     write_whole(folder / "table.md", table(result).encode())
     names = [model for model in titles() if model in result.metrics["accuracy"]]
     too_few = " (a quick run, no result)" if config.is_short else ""
-    with style():
-        figure = Figure(figsize=(4.2 * len(config.tasks), 0.34 * len(names) + 1.2), layout="constrained")
+    with drawing(folder, "accuracy", (4.2 * len(config.tasks), 0.34 * len(names) + 1.2)) as figure:
         panels = figure.subplots(1, len(config.tasks), sharey=True, squeeze=False)[0]
         for ax, task in zip(panels, config.tasks, strict=True):
             for place, model in enumerate(names):
@@ -466,7 +461,6 @@ def report(result: Result, folder: Path) -> None:
             ax.set_yticks(range(len(names)), [titles()[name] for name in names])
         panels[0].invert_yaxis()
         legend_below(figure)
-        save_figure(figure, folder, "accuracy")
 
 
 def table(result: Result) -> str:

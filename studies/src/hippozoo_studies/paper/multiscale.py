@@ -23,10 +23,10 @@ from hippozoo_studies import (
     Context,
     Departure,
     Result,
+    drawing,
     markdown_table,
     mean_and_sem,
     over_seeds,
-    save_figure,
     spread_text,
 )
 from hippozoo_studies.paper._multiscale_claims import TIMES, claims, plain_names, worst_ratio
@@ -298,26 +298,18 @@ def table(result: Result) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """Error against horizon, example reconstructions, spectra of timescales, and expected errors."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     write_whole(folder / "table.md", table(result).encode())
-    with style():
-        draw_all_errors(result, ("log_wide", "log", "bank"), folder, "error-against-horizon")  # figure 4
-        draw_all_errors(result, ("basic", "jeffreys", "log"), folder, "constructions")  # figure 7
+    draw_all_errors(result, ("log_wide", "log", "bank"), folder, "error-against-horizon")  # figure 4
+    draw_all_errors(result, ("basic", "jeffreys", "log"), folder, "constructions")  # figure 7
 
-        figure = Figure(figsize=(11, 7.4), layout="constrained")
+    with drawing(folder, "reconstructions", (11, 7.4)) as figure:
         draw_examples(figure, result)
-        save_figure(figure, folder, "reconstructions")
 
-        figure = Figure(figsize=(7, 4.4), layout="constrained")
+    with drawing(folder, "timescales", (7, 4.4)) as figure:
         draw_spectra(figure.subplots(), result.arrays["memories"])
-        save_figure(figure, folder, "timescales")
 
-        figure = Figure(figsize=(7, 4.0), layout="constrained")
+    with drawing(folder, "coverage", (7, 4.0)) as figure:
         draw_coverages(figure.subplots(), result)
-        save_figure(figure, folder, "coverage")
 
 
 #: How the curves of memories that are not plain look: colour, dashes, width.
@@ -332,21 +324,18 @@ LOOKS = {
 
 def draw_all_errors(result: Result, names: tuple[str, ...], folder: Path, file: str) -> None:
     """Error against horizon of some memories beside the plain ones, in both conventions of time."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True)
-    titles = {
-        "paper_time": "the paper's time: samples at the left edge of their cells",
-        "cell_time": "cell centres",
-    }
-    for ax, (convention, title) in zip(axes, titles.items(), strict=True):
-        draw_errors(ax, result.metrics["mse"][convention], names)
-        ax.set_title(title)
-    axes[0].set_ylabel("mean squared error (± SEM)")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=9)
-    save_figure(figure, folder, file)
+    with drawing(folder, file, (11, 4.6)) as figure:
+        axes = figure.subplots(1, 2, sharey=True)
+        titles = {
+            "paper_time": "the paper's time: samples at the left edge of their cells",
+            "cell_time": "cell centres",
+        }
+        for ax, (convention, title) in zip(axes, titles.items(), strict=True):
+            draw_errors(ax, result.metrics["mse"][convention], names)
+            ax.set_title(title)
+        axes[0].set_ylabel("mean squared error (± SEM)")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=9)
 
 
 def draw_errors(ax: Axes, curves: dict[str, Any], names: tuple[str, ...]) -> None:

@@ -29,10 +29,10 @@ from hippozoo_studies import (
     Door,
     Finished,
     Result,
+    drawing,
     entered,
     made_by,
     over_seeds,
-    save_figure,
     select,
 )
 from hippozoo_studies.framework.claims import answers
@@ -219,10 +219,6 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
 
 def report(result: Result, folder: Path) -> None:
     """The table as text, and as a picture."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     write_whole(folder / "table.md", table(result).encode())
     found = {
         **result.metrics["accuracy"],
@@ -233,8 +229,7 @@ def report(result: Result, folder: Path) -> None:
     }
     names = list(found)
     too_few = " (a quick run, no result)" if result.arrays["config"].is_short else ""
-    with style():
-        figure = Figure(figsize=(7.0, 0.32 * len(names) + 1.2), layout="constrained")
+    with drawing(folder, "accuracy", (7.0, 0.32 * len(names) + 1.2)) as figure:
         ax = figure.subplots()
         for place, name in enumerate(names):
             draw_row(ax, place, found[name], PAPER["accuracy"].get(name))
@@ -247,15 +242,13 @@ def report(result: Result, folder: Path) -> None:
         ax.invert_yaxis()
         ax.set(title=f"associative recall{too_few}")
         legend_below(figure)
-        save_figure(figure, folder, "accuracy")
-        if any(name in result.metrics["further"] for name in FACTORS):
-            figure = Figure(figsize=(8.5, 3.4), layout="constrained")
+    if any(name in result.metrics["further"] for name in FACTORS):
+        with drawing(folder, "factors", (8.5, 3.4)) as figure:
             for ax, model in zip(figure.subplots(1, 2, sharey=True), ("lstm", "s4d"), strict=True):
                 draw_factors(ax, model, result.metrics["accuracy"], result.metrics["further"])
             figure.axes[0].invert_yaxis()  # shared: turned by each of the two
             figure.suptitle(f"one layer, which factors does it take?{too_few}")
             legend_below(figure)
-            save_figure(figure, folder, "factors")
 
 
 def table(result: Result) -> str:

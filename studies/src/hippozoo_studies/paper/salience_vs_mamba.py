@@ -23,7 +23,7 @@ from hippozoo.baselines import Mamba
 from hippozoo.systems import LegT
 from hippozoo.training import seeded
 from hippozoo.zoo.salience import SalienceLayer
-from hippozoo_studies import QUIET, Context, Departure, Finished, Result, save_figure, select
+from hippozoo_studies import QUIET, Context, Departure, Finished, Result, drawing, select
 from hippozoo_studies.data.text import ALPHABET, WikiText, decode
 from hippozoo_studies.paper._character_models import (
     OTHER_FORMS,
@@ -344,16 +344,11 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
 
 def report(result: Result, folder: Path) -> None:
     """Which characters take much time, a stretch of text with both clocks, and a table of the variants."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     write_whole(folder / "table.md", table(result).encode())
     if "excerpt" not in result.arrays:
         return
     titles = {"mamba": "Mamba, mean time step", "salience": "Salience"}
-    with style():
-        figure = Figure(figsize=(9, 3.6), layout="constrained")
+    with drawing(folder, "characters", (9, 3.6)) as figure:
         for ax, (name, means) in zip(figure.subplots(1, 2), result.arrays["by_character"].items(), strict=True):
             order = sorted(means, key=means.__getitem__)
             shown = order if len(order) <= 24 else order[:12] + order[-12:]
@@ -362,10 +357,10 @@ def report(result: Result, folder: Path) -> None:
             few = "" if len(shown) == len(order) else ": least and most time"
             ax.set(title=titles[name], ylabel="standard deviations from the mean", xlabel=f"character{few}")
             ax.grid(visible=False, axis="x")
-        save_figure(figure, folder, "characters")
-        save_figure(_kinds_drawn(result.metrics["by_kind"], titles), folder, "kinds")
-        excerpt = result.arrays["excerpt"]
-        figure = Figure(figsize=(12, 3.2), layout="constrained")
+    with drawing(folder, "kinds", (6, 3.2)) as figure:
+        _draw_kinds(figure.subplots(), result.metrics["by_kind"], titles)
+    excerpt = result.arrays["excerpt"]
+    with drawing(folder, "excerpt", (12, 3.2)) as figure:
         axes = figure.subplots(2, 1, sharex=True)
         for ax, name in zip(axes, titles, strict=True):
             text = excerpt["text"][:LEGIBLE]
@@ -376,15 +371,10 @@ def report(result: Result, folder: Path) -> None:
             ax.grid(visible=False, axis="x")
             ax.margins(x=0.005)
         axes[-1].set_xlabel("characters of the test text, in order")
-        save_figure(figure, folder, "excerpt")
 
 
-def _kinds_drawn(by_kind: dict[str, dict[str, float]], titles: dict[str, str]) -> Any:
+def _draw_kinds(ax: Any, by_kind: dict[str, dict[str, float]], titles: dict[str, str]) -> None:
     """What kinds of character take more time than others, both models side by side."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 3.2), layout="constrained")
-    ax = figure.subplots()
     kinds = [kind for kind in KINDS if kind in by_kind["mamba"]]
     places, height = np.arange(len(kinds)), 0.38
     for number, (name, title) in enumerate(titles.items()):
@@ -395,7 +385,6 @@ def _kinds_drawn(by_kind: dict[str, dict[str, float]], titles: dict[str, str]) -
     ax.invert_yaxis()
     ax.set_xlabel("time taken: standard deviations from the mean of all characters")
     ax.legend()
-    return figure
 
 
 def visible(symbol: str) -> str:

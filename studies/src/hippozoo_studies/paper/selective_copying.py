@@ -34,9 +34,9 @@ from hippozoo_studies import (
     Departure,
     Finished,
     Result,
+    drawing,
     markdown_table,
     over_seeds,
-    save_figure,
     select,
     spread_text,
 )
@@ -232,24 +232,19 @@ def table(result: Result) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """The paper's four panels for each protocol, and what happens beyond the trained length."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
     from hippozoo.zoo.salience.plots import plot_episode, plot_warp
 
     config = result.arrays["config"]
     write_whole(folder / "table.md", table(result).encode())
-    with style():
-        traces = {name: example_trace(config, example) for name, example in result.arrays["examples"].items()}
-        for protocol, example in result.arrays["examples"].items():
-            seen = traces[protocol]
-            figure = Figure(figsize=(7.2, 7.0), layout="constrained")
+    traces = {name: example_trace(config, example) for name, example in result.arrays["examples"].items()}
+    for protocol, example in result.arrays["examples"].items():
+        seen = traces[protocol]
+        with drawing(folder, f"episode-{protocol}", (7.2, 7.0)) as figure:
             axes = figure.subplots(4, sharex=True, height_ratios=[0.5, 1, 1, 1])
             answers = np.arange(len(example["tokens"]) - config.wanted, len(example["tokens"]))
             plot_episode(seen, np.array(example["tokens"]), answers, axes=axes)
             figure.suptitle(f"One test episode\n{result.arrays['titles'][protocol]}", x=0.02, ha="left")
-            save_figure(figure, folder, f"episode-{protocol}")
-        figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+    with drawing(folder, "time-warp", (6.4, 4.8)) as figure:
         # The schematic: a weight that has a shape, on the clock that was learnt.
         clock = next(iter(traces.values()))
         seen = SalienceTrace(LegS(8, timescale=clock.times[-1] / 5), clock.salience, clock.dt)
@@ -258,8 +253,7 @@ def report(result: Result, folder: Path) -> None:
         panels[1, 1].set_xlabel("real time (samples)")
         named = next(iter(result.arrays["titles"].values()))
         figure.suptitle(f"Exponential weights (Leg-S) on the learnt clock\n{named}", fontsize=10.5)
-        save_figure(figure, folder, "time-warp")
-        _draw_generalisation(result, folder)
+    _draw_generalisation(result, folder)
 
 
 def make_model(config: Config, task: SelectiveCopying, summary: int) -> SalienceModel:
@@ -490,7 +484,6 @@ def peaks_at_wanted(config: Config, example: dict[str, Any]) -> float:
 
 
 def _draw_generalisation(result: Result, folder: Path) -> None:
-    from matplotlib.figure import Figure
 
     from hippozoo.zoo.salience.plots import plot_generalisation
 
@@ -500,11 +493,10 @@ def _draw_generalisation(result: Result, folder: Path) -> None:
         for protocol in PROTOCOLS
         if protocol in part
     }
-    figure = Figure(figsize=(6.8, 3.6), layout="constrained")
-    trained = {name: one["test_accuracy"] for name, one in found.items()}
-    conditions = {name: one["generalisation"] for name, one in found.items()}
-    plot_generalisation(trained, conditions, ax=figure.subplots())
-    save_figure(figure, folder, "generalisation")
+    with drawing(folder, "generalisation", (6.8, 3.6)) as figure:
+        trained = {name: one["test_accuracy"] for name, one in found.items()}
+        conditions = {name: one["generalisation"] for name, one in found.items()}
+        plot_generalisation(trained, conditions, ax=figure.subplots())
 
 
 def _rng(seed: int, *purpose: int) -> np.random.Generator:
