@@ -175,18 +175,12 @@ from hippozoo_studies.framework.registry import (
     load,
     names,
 )
-from hippozoo_studies.framework.run import (
-    FULL_FOLDER,
-    QUICK_FOLDER,
-    FullResultInTheWayError,
-    Interrupted,
-    UnitsFailedError,
-    reproduce,
-)
+from hippozoo_studies.framework.run import FULL_FOLDER, QUICK_FOLDER, FullResultInTheWayError, reproduce
 from hippozoo_studies.framework.spread import mean_and_sem, over_seeds
 from hippozoo_studies.framework.summary import summary as summary
 from hippozoo_studies.framework.tables import markdown_table, spread_text
 from hippozoo_studies.framework.unit_log import ResultsInUseError
+from hippozoo_studies.framework.units import Interrupted, UnitsFailedError
 
 __all__ = [
     "reproduce",

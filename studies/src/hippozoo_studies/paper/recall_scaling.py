@@ -34,6 +34,7 @@ from hippozoo_studies import (
     made_by,
     over_seeds,
     select,
+    spread_text,
 )
 from hippozoo_studies.framework.claims import answers
 from hippozoo_studies.paper._recall_claims import CLAIMS
@@ -53,7 +54,7 @@ from hippozoo_studies.paper._two_tasks import (
     legend_below,
     make_data,
 )
-from hippozoo_studies.paper.memory_tasks import build, percent, shape_of
+from hippozoo_studies.paper.memory_tasks import build, shape_of
 
 BEYOND_RATE = 1e-3
 PAPER: dict[str, Any] = {
@@ -262,7 +263,7 @@ def table(result: Result) -> str:
     for name in metrics["accuracy"]:
         row = all_rows()[name]
         cells = [row.setting, row.title, str(row.layers), f"{metrics['params'][name]:,}", f"{metrics['rate'][name]:g}"]
-        cells += [percent(metrics["train_accuracy"][name]), percent(metrics["accuracy"][name])]
+        cells += [spread_text(metrics["train_accuracy"][name], ".1f"), spread_text(metrics["accuracy"][name], ".1f")]
         cells.append("" if math.isnan(row.paper) else f"{row.paper:.1f}")
         lines.append(f"| {' | '.join([*cells, metrics['verdict'][name]])} |")
     for name, found in metrics["beyond"].items():

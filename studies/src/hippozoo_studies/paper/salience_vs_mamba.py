@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -18,12 +17,11 @@ import torch
 from jaxtyping import Float
 from torch import nn
 
-from hippozoo._internal.files import write_whole
 from hippozoo.baselines import Mamba
 from hippozoo.systems import LegT
 from hippozoo.training import seeded
 from hippozoo.zoo.salience import SalienceLayer
-from hippozoo_studies import QUIET, Context, Departure, Finished, Result, drawing, select
+from hippozoo_studies import QUIET, Context, Departure, Finished, Result, select
 from hippozoo_studies.data.text import ALPHABET, WikiText, decode
 from hippozoo_studies.paper._character_models import (
     OTHER_FORMS,
@@ -36,6 +34,9 @@ from hippozoo_studies.paper._character_models import (
 )
 from hippozoo_studies.paper._characters import CHUNK, CharacterModel, Protocol, learn
 from hippozoo_studies.paper._clock_claims import clock_claims
+from hippozoo_studies.paper._clock_figures import KINDS
+from hippozoo_studies.paper._clock_figures import report as report
+from hippozoo_studies.paper._clock_figures import table as table
 from hippozoo_studies.paper._mamba_parts import PARTS, without
 from hippozoo_studies.paper._two_tasks import check_names
 
@@ -125,10 +126,6 @@ VARIANTS |= {
     f"mamba_without_{part}": (f"Mamba without its {words}", partial(_mamba_without, part))
     for part, words in PARTS.items()
 }
-# Characters that can be told apart below an axis.
-LEGIBLE = 110
-#: Kinds of character that a reader knows, by what stands at a place of a text and before it.
-KINDS = ("space", "newline", "first letter of a word", "letter inside a word", "digit", "punctuation")
 
 
 @dataclass(frozen=True)
@@ -340,86 +337,3 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     if compared:
         metrics["compared"] = compared
     return Result(metrics, clock_claims(compared, metrics), arrays)
-
-
-def report(result: Result, folder: Path) -> None:
-    """Which characters take much time, a stretch of text with both clocks, and a table of the variants."""
-    write_whole(folder / "table.md", table(result).encode())
-    if "excerpt" not in result.arrays:
-        return
-    titles = {"mamba": "Mamba, mean time step", "salience": "Salience"}
-    with drawing(folder, "characters", (9, 3.6)) as figure:
-        for ax, (name, means) in zip(figure.subplots(1, 2), result.arrays["by_character"].items(), strict=True):
-            order = sorted(means, key=means.__getitem__)
-            shown = order if len(order) <= 24 else order[:12] + order[-12:]
-            ax.bar(range(len(shown)), [means[symbol] for symbol in shown])
-            ax.set_xticks(range(len(shown)), [visible(symbol) for symbol in shown], fontsize=7)
-            few = "" if len(shown) == len(order) else ": least and most time"
-            ax.set(title=titles[name], ylabel="standard deviations from the mean", xlabel=f"character{few}")
-            ax.grid(visible=False, axis="x")
-    with drawing(folder, "kinds", (6, 3.2)) as figure:
-        _draw_kinds(figure.subplots(), result.metrics["by_kind"], titles)
-    excerpt = result.arrays["excerpt"]
-    with drawing(folder, "excerpt", (12, 3.2)) as figure:
-        axes = figure.subplots(2, 1, sharex=True)
-        for ax, name in zip(axes, titles, strict=True):
-            text = excerpt["text"][:LEGIBLE]
-            places = range(len(text))
-            ax.bar(places, excerpt[name][:LEGIBLE])
-            ax.set_ylabel(titles[name], fontsize=8)
-            ax.set_xticks(places, [visible(symbol) for symbol in text], fontsize=7)
-            ax.grid(visible=False, axis="x")
-            ax.margins(x=0.005)
-        axes[-1].set_xlabel("characters of the test text, in order")
-
-
-def _draw_kinds(ax: Any, by_kind: dict[str, dict[str, float]], titles: dict[str, str]) -> None:
-    """What kinds of character take more time than others, both models side by side."""
-    kinds = [kind for kind in KINDS if kind in by_kind["mamba"]]
-    places, height = np.arange(len(kinds)), 0.38
-    for number, (name, title) in enumerate(titles.items()):
-        means = [by_kind[name][kind] for kind in kinds]
-        ax.barh(places + (number - 0.5) * height, means, height, label=title)
-    ax.axvline(0.0, color="0.3", linewidth=0.8)
-    ax.set_yticks(places, kinds)
-    ax.invert_yaxis()
-    ax.set_xlabel("time taken: standard deviations from the mean of all characters")
-    ax.legend()
-
-
-def visible(symbol: str) -> str:
-    """A character that can be seen on an axis."""
-    return {" ": "␣", "\n": "↵", "$": r"\$"}.get(symbol, symbol)
-
-
-def table(result: Result) -> str:
-    """The numbers as Markdown."""
-    metrics = result.metrics
-    compared = dict(reversed(metrics.get("compared", {}).items()))
-    words = {
-        "first_component": "share of the first component of Mamba's time steps",
-        "r2_salience_from_steps": "R² of salience from the time steps",
-        "r2_steps_from_salience": "R² of the time steps from salience",
-    }
-    lines = [f"| | {''.join(f'at rate {rate} | ' for rate in compared)}paper |", "|---|" + "---|" * (len(compared) + 1)]
-    lines += [
-        f"| {title} | {''.join(f'{found[name]:.3f} | ' for found in compared.values())}{PAPER[name]} |"
-        for name, title in words.items()
-        if compared
-    ]
-    lines += ["", "| one pass, 25k parameters | parameters | validation perplexity |", "|---|---|---|"]
-    for name, (title, _) in VARIANTS.items():
-        if name in metrics["validation_perplexity"]:
-            found = metrics["validation_perplexity"][name]
-            said = "diverged" if found is None else f"{found:.3f}"
-            lines.append(f"| {title} | {metrics['params'][name]:,} | {said} |")
-    if "by_kind" in metrics:
-        rate = next(iter(compared))
-        lines += ["", f"| standard deviations from the mean, at rate {rate} | Mamba | Salience |", "|---|---|---|"]
-        both = metrics["by_kind"]
-        lines += [
-            f"| {kind} | {both['mamba'][kind]:+.2f} | {both['salience'][kind]:+.2f} |"
-            for kind in KINDS
-            if kind in both["mamba"]
-        ]
-    return "\n".join(lines) + "\n"
