@@ -13,6 +13,7 @@ with other windows and without an anchor had been tried with their test errors i
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

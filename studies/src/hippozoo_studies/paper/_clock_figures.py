@@ -1,4 +1,4 @@
-"""The table and the figures of Salience beside Mamba: which characters take time."""
+"""The figures of Salience beside Mamba: which characters take time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo._internal.files import write_whole
 from hippozoo_studies import Result, drawing
 
 # Characters that can be told apart below an axis.
@@ -18,9 +17,8 @@ LEGIBLE = 110
 KINDS = ("space", "newline", "first letter of a word", "letter inside a word", "digit", "punctuation")
 
 
-def report(result: Result, folder: Path) -> None:
-    """Which characters take much time, a stretch of text with both clocks, and a table of the variants."""
-    write_whole(folder / "table.md", table(result).encode())
+def draw_clocks(result: Result, folder: Path) -> None:
+    """Which characters and kinds take time, and an excerpt of the text."""
     if "excerpt" not in result.arrays:
         return
     titles = {"mamba": "Mamba, mean time step", "salience": "Salience"}
@@ -66,36 +64,3 @@ def draw_kinds(ax: Any, by_kind: dict[str, dict[str, float]], titles: dict[str, 
 def visible(symbol: str) -> str:
     """A character that can be seen on an axis."""
     return {" ": "␣", "\n": "↵", "$": r"\$"}.get(symbol, symbol)
-
-
-def table(result: Result) -> str:
-    """The numbers as Markdown."""
-    metrics = result.metrics
-    compared = dict(reversed(metrics.get("compared", {}).items()))
-    words = {
-        "first_component": "share of the first component of Mamba's time steps",
-        "r2_salience_from_steps": "R² of salience from the time steps",
-        "r2_steps_from_salience": "R² of the time steps from salience",
-    }
-    lines = [f"| | {''.join(f'at rate {rate} | ' for rate in compared)}paper |", "|---|" + "---|" * (len(compared) + 1)]
-    lines += [
-        f"| {title} | {''.join(f'{found[name]:.3f} | ' for found in compared.values())}{PAPER[name]} |"
-        for name, title in words.items()
-        if compared
-    ]
-    lines += ["", "| one pass, 25k parameters | parameters | validation perplexity |", "|---|---|---|"]
-    for name, (title, _) in VARIANTS.items():
-        if name in metrics["validation_perplexity"]:
-            found = metrics["validation_perplexity"][name]
-            said = "diverged" if found is None else f"{found:.3f}"
-            lines.append(f"| {title} | {metrics['params'][name]:,} | {said} |")
-    if "by_kind" in metrics:
-        rate = next(iter(compared))
-        lines += ["", f"| standard deviations from the mean, at rate {rate} | Mamba | Salience |", "|---|---|---|"]
-        both = metrics["by_kind"]
-        lines += [
-            f"| {kind} | {both['mamba'][kind]:+.2f} | {both['salience'][kind]:+.2f} |"
-            for kind in KINDS
-            if kind in both["mamba"]
-        ]
-    return "\n".join(lines) + "\n"

@@ -36,6 +36,7 @@ from hippozoo_studies.paper._addressed_looks import (
     find_addresses,
     make_batch,
     pairs_held,
+    probe_after_write,
     score_answers,
     summarise_episodes,
     summarise_writes,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import nn
 
+from hippozoo._internal.files import write_whole
 from hippozoo.baselines import Mamba
 from hippozoo.systems import LegT
 from hippozoo.training import seeded
@@ -34,9 +36,7 @@ from hippozoo_studies.paper._character_models import (
 )
 from hippozoo_studies.paper._characters import CHUNK, CharacterModel, Protocol, learn
 from hippozoo_studies.paper._clock_claims import clock_claims
-from hippozoo_studies.paper._clock_figures import KINDS
-from hippozoo_studies.paper._clock_figures import report as report
-from hippozoo_studies.paper._clock_figures import table as table
+from hippozoo_studies.paper._clock_figures import KINDS, draw_clocks
 from hippozoo_studies.paper._mamba_parts import PARTS, without
 from hippozoo_studies.paper._two_tasks import check_names
 
@@ -337,3 +337,42 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     if compared:
         metrics["compared"] = compared
     return Result(metrics, clock_claims(compared, metrics), arrays)
+
+
+def report(result: Result, folder: Path) -> None:
+    """The numbers as text, and which characters take time."""
+    write_whole(folder / "table.md", table(result).encode())
+    draw_clocks(result, folder)
+
+
+def table(result: Result) -> str:
+    """The numbers as Markdown."""
+    metrics = result.metrics
+    compared = dict(reversed(metrics.get("compared", {}).items()))
+    words = {
+        "first_component": "share of the first component of Mamba's time steps",
+        "r2_salience_from_steps": "R² of salience from the time steps",
+        "r2_steps_from_salience": "R² of the time steps from salience",
+    }
+    lines = [f"| | {''.join(f'at rate {rate} | ' for rate in compared)}paper |", "|---|" + "---|" * (len(compared) + 1)]
+    lines += [
+        f"| {title} | {''.join(f'{found[name]:.3f} | ' for found in compared.values())}{PAPER[name]} |"
+        for name, title in words.items()
+        if compared
+    ]
+    lines += ["", "| one pass, 25k parameters | parameters | validation perplexity |", "|---|---|---|"]
+    for name, (title, _) in VARIANTS.items():
+        if name in metrics["validation_perplexity"]:
+            found = metrics["validation_perplexity"][name]
+            said = "diverged" if found is None else f"{found:.3f}"
+            lines.append(f"| {title} | {metrics['params'][name]:,} | {said} |")
+    if "by_kind" in metrics:
+        rate = next(iter(compared))
+        lines += ["", f"| standard deviations from the mean, at rate {rate} | Mamba | Salience |", "|---|---|---|"]
+        both = metrics["by_kind"]
+        lines += [
+            f"| {kind} | {both['mamba'][kind]:+.2f} | {both['salience'][kind]:+.2f} |"
+            for kind in KINDS
+            if kind in both["mamba"]
+        ]
+    return "\n".join(lines) + "\n"
