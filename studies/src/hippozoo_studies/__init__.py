@@ -96,7 +96,7 @@ A complete example, ``coin_flips.py`` in a folder of your own::
 
     import numpy as np
 
-    from hippozoo_studies import QUIET, Claim, Context, Finished, Result, over_seeds, save_figure, select
+    from hippozoo_studies import QUIET, Claim, Context, Finished, Result, drawing, over_seeds, select
 
     PAPER = {"error": {"1000": 0.0126}}
     SELECTS = ("seeds", "lengths")
@@ -141,17 +141,11 @@ A complete example, ``coin_flips.py`` in a folder of your own::
 
     def report(result: Result, folder: Path) -> None:
         """Error against the number of flips."""
-        from matplotlib.figure import Figure
-
-        from hippozoo.plotting import style
-
         error = result.metrics["error"]
-        with style():
-            figure = Figure(figsize=(4, 3))
+        with drawing(folder, "error", (4, 3)) as figure:
             ax = figure.subplots()
             ax.loglog(list(error), [one["mean"] for one in error.values()], "o-")
             ax.set(xlabel="flips", ylabel="error of the mean")
-            save_figure(figure, folder, "error")
 
 Test it with ``reproduce("coin-flips", quick=True, out=tmp_path)``, which returns the content of metrics.json.
 Heavy imports (matplotlib, pandas) go inside functions; torch and numpy may stand at the top of an experiment.

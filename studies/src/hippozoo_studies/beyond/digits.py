@@ -36,8 +36,10 @@ from hippozoo_studies import (
     drawing,
     entered,
     made_by,
+    markdown_table,
     over_seeds,
     select,
+    spread_text,
 )
 from hippozoo_studies.paper._two_tasks import legend_below
 
@@ -285,10 +287,8 @@ def table(result: Result) -> str:
     """Accuracy and seconds, as Markdown."""
     config: Config = result.arrays["config"]
     metrics = result.metrics
-    lines = [
-        "| model |" + "".join(f" by {view} (%) | parameters | s per epoch |" for view in config.views),
-        "|---|" + "---|---|---|" * len(config.views),
-    ]
+    header = ["model", *(cell for view in config.views for cell in (f"by {view} (%)", "parameters", "s per epoch"))]
+    rows = []
     for model in config.models:
         cells = [titles()[model]]
         for view in config.views:
@@ -296,9 +296,8 @@ def table(result: Result) -> str:
             if found is None:
                 cells += ["", "", ""]
                 continue
-            spread = "" if len(found["seeds"]) < 2 else f" ± {found['sem']:.1f}"
-            cells.append(f"{found['mean']:.1f}{spread}")
+            cells.append(spread_text(found, ".1f"))
             cells.append(f"{metrics['parameters'][view][model]:,}")
             cells.append(f"{metrics['seconds_per_epoch'][view][model]:.2f}")
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        rows.append(cells)
+    return markdown_table(header, rows) + "\n"

@@ -24,13 +24,14 @@ from hippozoo._internal.files import write_whole
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
 from hippozoo.zoo.forecasting import ForecastMap, Moments, reduced_rank
-from hippozoo_studies import QUIET, Context, Finished, Result, drawing
+from hippozoo_studies import QUIET, Context, Finished, Result, drawing, markdown_table
 from hippozoo_studies.data.long_term import PUBLISHED, LongTermData, Split, load_long_term
 from hippozoo_studies.framework.claims import Asked, answers
 
 PAPER = {"mse": {name: {model: dict(row) for model, row in table.items()} for name, table in PUBLISHED.items()}}
 SELECTS = ("datasets", "horizons")
 MODEL = "dataset"
+RIVALS = ("DLinear", "NLinear", "PatchTST/64")
 _BLOCK = 2048
 
 
@@ -265,7 +266,7 @@ def report(result: Result, folder: Path) -> None:
         for ax, name in zip(np.atleast_1d(figure.subplots(1, len(names))), names, strict=True):
             row = result.metrics["mse"][name]
             places = np.arange(len(row))
-            for number, model in enumerate(("DLinear", "NLinear", "PatchTST/64")):
+            for number, model in enumerate(RIVALS):
                 published = [PUBLISHED[name][model].get(int(h)) for h in row]
                 ax.plot(places, published, "o", color=f"C{number}", label=model)
             ax.plot(places, list(row.values()), "_", color=ink(), markersize=18, label="hippozoo, all windows")
@@ -289,15 +290,11 @@ def report(result: Result, folder: Path) -> None:
 
 def table(result: Result) -> str:
     """Ours beside the published figures, as Markdown."""
-    lines = [
-        "| data | horizon | ours, all windows | ours, last batch dropped | learning on | fit (s) "
-        "| DLinear | NLinear | PatchTST/64 |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    metrics = result.metrics
+    header = ["data", "horizon", "ours, all windows", "ours, last batch dropped", "learning on", "fit (s)", *RIVALS]
+    metrics, rows = result.metrics, []
     for name, row in metrics["mse"].items():
         for horizon, value in row.items():
-            published = [PUBLISHED[name][model].get(int(horizon)) for model in ("DLinear", "NLinear", "PatchTST/64")]
+            published = [PUBLISHED[name][model].get(int(horizon)) for model in RIVALS]
             cells = [
                 name,
                 horizon,
@@ -307,5 +304,5 @@ def table(result: Result) -> str:
                 f"{metrics['fit_seconds'][name][horizon]:.2f}",
                 *(f"{one:.3f}" if one is not None else "" for one in published),
             ]
-            lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines) + "\n"
+            rows.append(cells)
+    return markdown_table(header, rows) + "\n"

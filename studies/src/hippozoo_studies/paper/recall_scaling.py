@@ -32,13 +32,14 @@ from hippozoo_studies import (
     drawing,
     entered,
     made_by,
+    markdown_table,
     over_seeds,
     select,
     spread_text,
 )
 from hippozoo_studies.framework.claims import answers
 from hippozoo_studies.paper._recall_claims import CLAIMS
-from hippozoo_studies.paper._recall_further import draw_factors, further_lines, summarise
+from hippozoo_studies.paper._recall_further import draw_factors, further_rows, summarise
 from hippozoo_studies.paper._recall_rows import BEYOND, FACTORS, POSITIONS, ROWS, Row
 from hippozoo_studies.paper._two_tasks import (
     LENGTHS,
@@ -256,26 +257,25 @@ def table(result: Result) -> str:
     """Ours beside the paper's, as Markdown."""
     config: Config = result.arrays["config"]
     metrics = result.metrics
-    lines = [
-        "| setting | model | layers | parameters | rate | train | ours | paper | verdict |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    header = ["setting", "model", "layers", "parameters", "rate", "train", "ours", "paper", "verdict"]
+    rows: list[list[str]] = []
     for name in metrics["accuracy"]:
         row = all_rows()[name]
         cells = [row.setting, row.title, str(row.layers), f"{metrics['params'][name]:,}", f"{metrics['rate'][name]:g}"]
         cells += [spread_text(metrics["train_accuracy"][name], ".1f"), spread_text(metrics["accuracy"][name], ".1f")]
         cells.append("" if math.isnan(row.paper) else f"{row.paper:.1f}")
-        lines.append(f"| {' | '.join([*cells, metrics['verdict'][name]])} |")
+        rows.append([*cells, metrics["verdict"][name]])
     for name, found in metrics["beyond"].items():
         row = BEYOND[name]
         cells = [f"*{row.setting}*", row.title, str(row.layers), f"{found['parameters']:,}", f"{BEYOND_RATE:g}"]
         cells += [f"{found['train_accuracy']:.1f}", f"{found['accuracy']:.1f}", "", "not in the paper, one seed"]
-        lines.append(f"| {' | '.join(cells)} |")
-    lines += further_lines(metrics["further"])
+        rows.append(cells)
+    rows += further_rows(metrics["further"])
     for level, words in (("copy_last", "says the last B"), ("chance", "chance")):
-        lines.append(f"| *{words}* |  |  |  |  |  | *{LEVELS['ar'][level]:.2f}* |  |  |")
+        rows.append([f"*{words}*", *[""] * 5, f"*{LEVELS['ar'][level]:.2f}*", "", ""])
     seeds, counts = ", ".join(map(str, config.seeds)), metrics["verdicts"]
-    lines += [
+    lines = [
+        markdown_table(header, rows),
         "",
         f"Of the paper's {counts['figures']} figures {counts['at_the_floor']} are at the floor that any model reaches; "
         f"of the others {counts['agree']} agree, {counts['differ']} differ, {counts['cannot_be_told']} cannot be told.",
