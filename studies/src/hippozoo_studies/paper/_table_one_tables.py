@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,7 @@ def _paper_text(model: str, task: str) -> str:
     return "" if paper is None else f"{paper:.1f}"
 
 
-def _rows(config: Config, metrics: dict[str, Any]) -> str:
+def _rows(config: Config, metrics: Mapping[str, Any]) -> str:
     rows: list[list[str]] = []
     for model in (name for name in titles() if name in metrics["accuracy"]):
         cells = [titles()[model], " / ".join(f"{n:,}" for n in metrics["params_by_task"][model].values())]
@@ -92,7 +93,7 @@ def _rows(config: Config, metrics: dict[str, Any]) -> str:
     return markdown_table(["model", "parameters", *columns], rows)
 
 
-def _wider_rates(metrics: dict[str, Any]) -> str:
+def _wider_rates(metrics: Mapping[str, Any]) -> str:
     rows: list[list[str]] = []
     for model, by_task in metrics["wider_rates"].items():
         for task, one in by_task.items():
@@ -103,7 +104,7 @@ def _wider_rates(metrics: dict[str, Any]) -> str:
     return markdown_table(["model", "task", "rates tried", "best", "accuracy there", "in the table"], rows)
 
 
-def _variants(metrics: dict[str, Any]) -> str:
+def _variants(metrics: Mapping[str, Any]) -> str:
     rows: list[list[str]] = []
     for one in metrics["variants"].values():
         cells = [TITLE[one["model"]], TITLES[one["task"]], one["change"], f"{one['params']:,}"]

@@ -13,7 +13,7 @@ from bokeh.models import ColumnDataSource, CustomJS, Plot, Range1d, Slider, Togg
 from hippozoo.apps.explore.signals import Loaded
 from hippozoo.apps.pages import Painter, colour, new_figure, shown
 
-WIDE = {"sizing_mode": "stretch_width"}
+WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 
 
 def _between(dark: str, middle: str, light: str) -> list[str]:
@@ -153,7 +153,7 @@ def _paragraph(text: str, kind: str) -> str:
     return f'<p class="{kind}"{live} style="margin:0;white-space:pre-wrap;overflow-wrap:anywhere">{shown(text)}</p>'
 
 
-def button(label: str, width: int, act: Callable[[], object]) -> Any:
+def button(label: str, width: int, act: Callable[[], None]) -> Any:
     """A button that does something."""
     made = pn.widgets.Button(label=label, width=width, stylesheets=OUTLINED)
     made.on_click(lambda _event: act())
@@ -165,7 +165,7 @@ def choice(label: str, options: Sequence[Any] | dict[str, Any], value: Any) -> A
     return pn.widgets.DiscreteSlider(label=label, options=options, value=value, min_width=150, max_width=330, **WIDE)
 
 
-def slider(title: str, end: int, value: int, act: Callable[[], object]) -> Any:
+def slider(title: str, end: int, value: int, act: Callable[[], None]) -> Any:
     """Bokeh's own slider, which acts while it is dragged; its title says where it stands."""
     made = Slider(title=title, start=0, end=end, value=value, step=1, show_value=False, **WIDE)
     made.on_change("value", lambda _attribute, _old, _new: act())
