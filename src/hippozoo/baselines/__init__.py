@@ -16,8 +16,7 @@ from hippozoo._internal.extras import needs
 needs("torch", extra="torch", feature="hippozoo.baselines")
 
 from hippozoo.baselines.base import Baseline, parameter_count
-from hippozoo.baselines.deltanet import DeltaNet, DeltaNetState
-from hippozoo.baselines.gated_deltanet import GatedDeltaNet
+from hippozoo.baselines.deltanet import DeltaNet, DeltaNetState, GatedDeltaNet
 from hippozoo.baselines.gru import GRU
 from hippozoo.baselines.lstm import LSTM, LSTMState
 from hippozoo.baselines.mamba import Mamba, MambaState

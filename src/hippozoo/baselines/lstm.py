@@ -71,8 +71,7 @@ class LSTM(Baseline):
         self.readout = nn.Linear(self.width, self.outputs, **self._place)
 
     def _start(self, batch: int, channels: int) -> LSTMState:
-        zeros = torch.zeros(batch, self.layers, self.width, dtype=self.dtype, device=self.device)
-        return LSTMState(zeros, zeros.clone())
+        return LSTMState(*(self._zeros(batch, self.layers, self.width) for _ in range(2)))
 
     def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, LSTMState]:
         y, after = roll_cells(self.cells, x, self._begin(x, state), timing)

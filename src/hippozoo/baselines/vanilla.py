@@ -86,25 +86,18 @@ class VanillaHippo(Baseline):
         """Time from one sample to the next."""
         return cast(MemoryLayer, self.memories[0]).dt
 
-    def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, State]:
-        x = self.encoder(x)
-        after = []
-        for number, (memory, head) in enumerate(zip(self.memories, self.heads, strict=True)):
-            read, one = memory(x, state[:, number], Timing(steps), step=True)
-            x = head(read)
-            after.append(one)
-        return x, torch.stack(after, 1)
-
     def _start(self, batch: int, channels: int) -> State:
-        shape = batch, self.layers, self.width, self.system.order
-        return torch.zeros(shape, dtype=self.dtype, device=self.device)
+        return self._zeros(batch, self.layers, self.width, self.system.order)
 
-    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, State]:
+    def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, State]:
+        return self._roll(x, state, Timing(steps), step=True)
+
+    def _roll(self, x: Tensor, state: Any, timing: Timing, step: bool = False) -> tuple[Tensor, State]:
         x = self.encoder(x)
         after = []
         for number, (memory, head) in enumerate(zip(self.memories, self.heads, strict=True)):
             x = silent_in_padding(x, timing.real)
-            read, one = memory(x, None if state is None else state[:, number], timing)
+            read, one = memory(x, None if state is None else state[:, number], timing, step=step)
             x = head(read)
             after.append(one)
         return x, torch.stack(after, 1)
