@@ -25,7 +25,7 @@ from hippozoo._internal.files import CannotWriteError, demand_writable, naming, 
 from hippozoo.apps.watch.database import FullDiskError, is_begun, read_progress, settings_in, sound
 from hippozoo.apps.watch.formats import create_tables, demand_format, migrate
 from hippozoo.apps.watch.problem import LockedError, WatchError
-from hippozoo.apps.watch.records import Alarm, Batch, Channel, Event, Kept, Progress, Sensor, State
+from hippozoo.apps.watch.records import Alarm, Batch, Channel, Event, Progress, Sensor, State
 from hippozoo.tables.trouble import word
 
 __all__ = ["FullDiskError", "Store", "read_event"]
@@ -55,6 +55,7 @@ class Store:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
+    >>> from hippozoo.apps.watch.records import Kept
     >>> settings = {"source": "a", "columns": ["flow"], "layout": {"columns": ["flow"]}}
     >>> with TemporaryDirectory() as folder:
     ...     with Store(Path(folder) / "pump.db", settings) as store:

@@ -159,12 +159,14 @@ class SalienceLayer(SequenceLayer):
         if self.readout == "states" and self.outputs is not None:
             raise ValueError(f"readout='states' gives the states themselves; leave out outputs={outputs}.")
         self.form: Form | None = None if form is None else _one_of("form", form, get_args(Form))
-        if self.form == "chunkwise" and (summary or self.readout != "shared"):
-            raise ValueError(
-                "form='chunkwise' reads a salience of the sample alone by one functional; pass summary=0 and "
-                "readout='shared', or leave out the form."
-            )
         self.per_channel = bool(per_channel)
+        #: Whether one clock, of the sample alone, is read by one functional.
+        self.reads_in_chunks = not summary and self.readout == "shared" and not self.per_channel
+        if self.form == "chunkwise" and not self.reads_in_chunks:
+            raise ValueError(
+                "form='chunkwise' reads one salience of the sample alone by one functional; pass summary=0, "
+                "readout='shared' and per_channel=False, or leave out the form."
+            )
         self.network = SalienceNetwork(channels, system.order, summary, hidden, largest, per_channel)
         self.summary, self.hidden, self.largest = self.network.summary, hidden, self.network.largest
         self._generator = augmented_generator(system)
