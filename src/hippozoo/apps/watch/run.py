@@ -14,16 +14,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from hippozoo.apps.watch.database import FullDiskError, label_of
 from hippozoo.apps.watch.incidents import Incidents, Told, told_alarm, told_end
 from hippozoo.apps.watch.intake import Intake
 from hippozoo.apps.watch.lines import CHUNK, STANDARD_INPUT, Lines
 from hippozoo.apps.watch.opening import PAUSE, Opened, Opening, records_of
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.apps.watch.records import Alarm, Batch, Progress
-from hippozoo.apps.watch.requests import apply_request, label_of
+from hippozoo.apps.watch.requests import apply_request
 from hippozoo.apps.watch.sensors import Pushed
 from hippozoo.apps.watch.settings import Settings, rules_from
-from hippozoo.apps.watch.store import FullDiskError
 from hippozoo.monitor import write_time
 from hippozoo.tables.records import Line
 from hippozoo.tables.trouble import Place, Trouble, word
@@ -201,7 +201,7 @@ class _Run:
         """What a column is called, and its sensor."""
         one = self._channels[channel]
         sensor = self._sensor_names.get(one.sensor, "")
-        return label_of(one, sensor, len(self.schema.columns)), sensor
+        return label_of(one.name, sensor, len(self.schema.columns)), sensor
 
     # -- going on -----------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from hippozoo import __version__
 from hippozoo._internal.files import CannotWriteError, demand_writable, naming, open_locked, remove_locked
-from hippozoo.apps.watch.database import FullDiskError, is_begun, read_progress, settings_in, sound
+from hippozoo.apps.watch.database import FullDiskError, is_begun, labels_in, read_progress, settings_in, sound
 from hippozoo.apps.watch.formats import create_tables, demand_format, migrate
 from hippozoo.apps.watch.problem import LockedError, WatchError
 from hippozoo.apps.watch.records import Alarm, Batch, Channel, Event, Progress, Sensor, State
@@ -190,6 +190,11 @@ class Store:
         with sound(self.path):
             rows = self._database.execute("SELECT channel, name, sensor, watched FROM columns ORDER BY channel")
             return [Channel(channel, name, sensor, bool(watched)) for channel, name, sensor, watched in rows]
+
+    def labels(self) -> dict[int, str]:
+        """What each column is called."""
+        with sound(self.path):
+            return labels_in(self._database)
 
     def state(self, sensor: int) -> State | None:
         """The last state of a sensor that was kept by this arithmetic."""

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, without_autocast
 from hippozoo.zoo.salience._kernels import pull_chunks, read_chunks
-from hippozoo.zoo.salience._stepwise import Tables, arrivals_at, updates_at
+from hippozoo.zoo.salience.update_table import Tables, arrivals_at, updates_at
 
 __all__ = ["roll_chunkwise"]
 

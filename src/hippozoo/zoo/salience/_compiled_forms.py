@@ -11,7 +11,8 @@ from torch.utils.checkpoint import checkpoint
 
 from hippozoo.layers.derivatives import torch_looks_inside
 from hippozoo.zoo.salience._chunkwise import roll_chunkwise
-from hippozoo.zoo.salience._stepwise import TOLERANCE, Fixed, Network, Tables, roll_stepwise, tables_for
+from hippozoo.zoo.salience._stepwise import Fixed, Network, roll_stepwise
+from hippozoo.zoo.salience.update_table import TOLERANCE, Tables, tables_for
 
 if TYPE_CHECKING:
     from hippozoo.zoo.salience.layer import SalienceLayer
