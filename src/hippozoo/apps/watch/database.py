@@ -23,7 +23,13 @@ class FullDiskError(OSError):
 
 @contextmanager
 def sound(path: Path) -> Iterator[None]:
-    """What goes wrong with the contents of a database inside becomes a sentence that names it."""
+    """What goes wrong with the contents of a database inside becomes a sentence that names it.
+
+    Parameters
+    ----------
+    path
+        The database.
+    """
     advice = "restore a copy of it, or write to another --out"
     try:
         yield
@@ -46,7 +52,13 @@ def sound(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A database to read from, of any format; a watch may be writing to it. Nothing is changed or left beside it."""
+    """A database to read from, of any format; a watch may be writing to it. Nothing is changed or left beside it.
+
+    Parameters
+    ----------
+    path
+        A file that a watch has written; anything else is refused in words.
+    """
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "is not a file" if path.exists() else "is not there"
         raise WatchError(f"{path} {what}; pass a database that hippozoo watch has written.")
@@ -130,12 +142,7 @@ def labels_in(database: sqlite3.Connection) -> dict[int, str]:
         "SELECT channel, columns.name, coalesce(sensors.name, '') FROM columns LEFT JOIN sensors USING (sensor) "
         "ORDER BY channel"
     )
-    return {channel: label_of(name, sensor, columns) for channel, name, sensor in rows}
-
-
-def label_of(name: str, sensor: str, columns: int) -> str:
-    """What a column is called: by its name, by its sensor where that has one only, or by both."""
-    return name if not sensor else sensor if columns == 1 else f"{sensor} / {name}"
+    return {c: name if not sensor else sensor if columns == 1 else f"{sensor} / {name}" for c, name, sensor in rows}
 
 
 def progress_of(path: Path) -> Progress:

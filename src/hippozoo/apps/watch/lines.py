@@ -28,14 +28,28 @@ _WINDOW = 1 << 22
 
 @dataclass(frozen=True)
 class Place:
-    """Where a source was read to."""
+    """Where a source was read to.
 
-    offset: int = 0  # bytes, up to the end of a whole line
-    number: int = 0  # lines
-    inode: int = 0  # 0 for standard input
-    head_length: int = 0  # how many of the first bytes were hashed, and their hash
+    Parameters
+    ----------
+    offset
+        Bytes read, up to the end of a whole line.
+    number
+        Lines read.
+    inode
+        Of the file; 0 for standard input.
+    head_length, head
+        How many of the first bytes were hashed (those read, up to a limit), and their hash.
+    tail_length, tail
+        The same of the last bytes before the offset; not known of places that format 5 of the database kept.
+    """
+
+    offset: int = 0
+    number: int = 0
+    inode: int = 0
+    head_length: int = 0
     head: str = ""
-    tail_length: int = 0  # the same of the last bytes before the offset; not known in format 5
+    tail_length: int = 0
     tail: str = ""
 
 
@@ -51,12 +65,14 @@ class Lines:
 
     Parameters
     ----------
-    source, stdin
-        A path, or ``"-"`` for standard input, or for `stdin`.
+    source
+        A path, or ``"-"`` for standard input.
     place
         Where to go on; a file that is another one by now is refused, or read from its beginning with `follow`.
     follow
         Whether the file grows: its end is then no end, and a file that was replaced or cut is read anew.
+    stdin
+        What to read for ``"-"``; standard input by default.
 
     Examples
     --------
@@ -94,6 +110,10 @@ class Lines:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the file go; standard input stays open."""
         if self.source != STANDARD_INPUT:
             self._stream.close()
 
@@ -212,7 +232,10 @@ class Lines:
 
     def wait(self, seconds: float) -> None:
         """Rest until something may have come, for so long at the most."""
-        select.select([self._stream] if self.source == STANDARD_INPUT else [], [], [], seconds)
+        if self.source == STANDARD_INPUT:
+            select.select([self._stream], [], [], seconds)
+        else:
+            select.select([], [], [], seconds)
 
     def _next_piece(self) -> bytes:
         if self.source == STANDARD_INPUT:

@@ -103,7 +103,17 @@ def client_name(out: Path, what: str) -> str:
 
 
 class MqttAlarms:
-    """A recipient of an outbox: publishes alarms to a topic, at least once (QoS 1)."""
+    """A recipient of an outbox: publishes alarms to a topic, at least once (QoS 1).
+
+    Parameters
+    ----------
+    broker
+        Broker and topic.
+    name
+        Of the client.
+    credentials
+        User and password.
+    """
 
     kind = "mqtt"
 
@@ -119,7 +129,6 @@ class MqttAlarms:
 
     def deliver(self, key: str, body: str) -> None:
         """Publish it, and wait for the broker's answer."""
-        why = f"no answer in {_TIMEOUT:g} seconds"
         try:
             if self._connected is None:
                 self._connected = self._connect()
@@ -128,9 +137,10 @@ class MqttAlarms:
             if sent.is_published():
                 return
         except (OSError, ValueError, RuntimeError) as error:
-            why = getattr(error, "strerror", None) or type(error).__name__
+            self.close()
+            raise UndeliveredError(getattr(error, "strerror", None) or type(error).__name__) from None
         self.close()
-        raise UndeliveredError(why)
+        raise UndeliveredError(f"no answer in {_TIMEOUT:g} seconds")
 
     def _connect(self) -> Any:
         client, answer = self._make(), threading.Event()

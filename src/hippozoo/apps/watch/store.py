@@ -22,10 +22,10 @@ import numpy as np
 
 from hippozoo import __version__
 from hippozoo._internal.files import CannotWriteError, demand_writable, naming, open_locked, remove_locked
-from hippozoo.apps.watch.database import FullDiskError, is_begun, labels_in, read_progress, settings_in, sound
+from hippozoo.apps.watch.database import FullDiskError, is_begun, read_progress, settings_in, sound
 from hippozoo.apps.watch.formats import create_tables, demand_format, migrate
 from hippozoo.apps.watch.problem import LockedError, WatchError
-from hippozoo.apps.watch.records import Alarm, Batch, Channel, Event, Progress, Sensor, State
+from hippozoo.apps.watch.records import Alarm, Batch, Channel, Event, Kept, Progress, Sensor, State
 from hippozoo.tables.trouble import word
 
 __all__ = ["FullDiskError", "Store", "read_event"]
@@ -55,7 +55,6 @@ class Store:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from hippozoo.apps.watch.records import Kept
     >>> settings = {"source": "a", "columns": ["flow"], "layout": {"columns": ["flow"]}}
     >>> with TemporaryDirectory() as folder:
     ...     with Store(Path(folder) / "pump.db", settings) as store:
@@ -190,11 +189,6 @@ class Store:
         with sound(self.path):
             rows = self._database.execute("SELECT channel, name, sensor, watched FROM columns ORDER BY channel")
             return [Channel(channel, name, sensor, bool(watched)) for channel, name, sensor, watched in rows]
-
-    def labels(self) -> dict[int, str]:
-        """What each column is called."""
-        with sound(self.path):
-            return labels_in(self._database)
 
     def state(self, sensor: int) -> State | None:
         """The last state of a sensor that was kept by this arithmetic."""
