@@ -30,13 +30,6 @@ class DeltaNetState(NamedTuple):
         The last samples of queries, keys and values, for the short convolution.
     memory
         What is stored: keys to values, head by head.
-
-    Examples
-    --------
-    >>> from hippozoo.baselines import DeltaNet
-    >>> state = DeltaNet(3, 2, width=8).initial_state(batch=4)
-    >>> state.memory.shape[:2]
-    torch.Size([4, 1])
     """
 
     samples: Float[Tensor, "batch layers kept thrice"]

@@ -24,13 +24,6 @@ class LSTMState(NamedTuple):
         What it said last, layer by layer.
     cell
         What it keeps to itself.
-
-    Examples
-    --------
-    >>> from hippozoo.baselines import LSTM
-    >>> state = LSTM(3, 2, width=8).initial_state(batch=4)
-    >>> tuple(state.hidden.shape), tuple(state.cell.shape)
-    ((4, 1, 8), (4, 1, 8))
     """
 
     hidden: Float[Tensor, "batch layers width"]

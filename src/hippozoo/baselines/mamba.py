@@ -30,13 +30,6 @@ class MambaState(NamedTuple):
         The last samples, for the short convolution.
     memory
         The coefficients of every channel.
-
-    Examples
-    --------
-    >>> from hippozoo.baselines import Mamba
-    >>> state = Mamba(3, 2, width=8).initial_state(batch=4)
-    >>> state.samples.shape[0], state.memory.shape[:2]
-    (4, torch.Size([4, 1]))
     """
 
     samples: Float[Tensor, "batch layers kept inner"]

@@ -33,13 +33,6 @@ class TransformerState(NamedTuple):
         Of the last `context` samples, oldest first; zeros where there were none yet.
     seen
         Samples that each item has had.
-
-    Examples
-    --------
-    >>> from hippozoo.baselines import Transformer
-    >>> state = Transformer(3, 2, width=8).initial_state(batch=4)
-    >>> state.seen.tolist()
-    [0, 0, 0, 0]
     """
 
     keys: Float[Tensor, "batch layers context width"]

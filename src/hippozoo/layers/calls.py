@@ -24,12 +24,6 @@ class Call(NamedTuple):
         The layer.
     x, state, timing
         What it was given; as arguments they give its outputs again.
-
-    Examples
-    --------
-    >>> from hippozoo.layers import Call
-    >>> Call._fields[:2]
-    ('name', 'layer')
     """
 
     name: str

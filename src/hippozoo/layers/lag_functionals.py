@@ -1,9 +1,7 @@
 """Linear functionals of every channel's memory, at every sample, without the states.
 
 Within a block of time a functional of a channel is a linear map of the state at the block's start and of the block's
-samples, so that a sequence takes a small matrix per functional and channel, and states are made at the starts of blocks
-only. Channels come first inside: then every product is one of whole matrices, and a sequence is turned over only on
-its way in and out.
+samples. Channels come first inside: then every product is one of whole matrices.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from hippozoo.layers.blocks import BlockTables, block_starts, pick, with_zeros
+from hippozoo.layers.blocks import BlockTables, block_starts, last_state, with_zeros
 from hippozoo.layers.derivatives import (
     differentiated_again,
     gradients_by_definition,
@@ -57,18 +55,8 @@ def lag_functionals(
     else:
         y, starts = _Read.apply(filled, first, weight, inside, tables.carries)  # pyright: ignore[reportGeneralTypeIssues]
     y = y[:, :n_steps] if n_steps % block else y
-    starts = starts.permute(1, 2, 0, 3)
-    if lengths is None:
-        # The last block holds so many samples.
-        length = (n_steps - 1) % block + 1
-        known = torch.cat([starts[:, -1], filled[:, -block:][:, :length].mT], -1)
-        return y, known @ inside[: order + length, length - 1]
-    position = (lengths - 1).clamp(min=0)
-    home = position.div(block, rounding_mode="floor")
-    known = torch.cat([pick(starts, home), pick(filled.unflatten(1, (-1, block)), home).mT], -1)
-    around = (known @ inside.flatten(1)).unflatten(-1, (block, order)).transpose(1, 2)
-    last = pick(around, position % block)
-    return y, torch.where((lengths > 0)[:, None, None], last, first.transpose(0, 1))
+    blocks = filled.unflatten(1, (-1, block)).transpose(2, 3)
+    return y, last_state(starts.permute(1, 2, 0, 3), blocks, inside, n_steps, lengths, first.transpose(0, 1))
 
 
 def shared_functional(

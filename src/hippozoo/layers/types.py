@@ -27,10 +27,8 @@ class Timing(NamedTuple):
     ----------
     steps
         In float64: one step for all, one per sample, or one per item and sample. None: the layer's own.
-    lengths
-        Real samples of each item; None: all are real.
-    real
-        True at the samples before `lengths`.
+    lengths, real
+        Real samples of each item, and True at these; None: all are real.
     given_lengths
         `lengths` where the caller had them: on the host, if they were given as numbers.
 

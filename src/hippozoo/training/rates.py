@@ -40,12 +40,6 @@ class RateChoice:
         The chosen one.
     runs
         What every rate led to.
-
-    Examples
-    --------
-    >>> choice = RateChoice(rate=1e-3, runs={})
-    >>> choice.rate
-    0.001
     """
 
     rate: float

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from hippozoo.discretise import longest_step
 from hippozoo.layers import updates as rules
@@ -112,11 +111,7 @@ def _chunks(system: HippoSystem, x: Tensor, steps: Tensor, readout: Readout) -> 
 def _by_states(
     system: HippoSystem, generator: Tensor, x: Tensor, state: Tensor, steps: Tensor, readout: Readout
 ) -> tuple[Tensor, Tensor]:
-    """State after state, as many at a time as memory allows; the backward pass makes stretches again."""
-    batch, n_steps, channels = x.shape
-    order = system.order
-    held = min(rules.MATRIX_BUDGET // (len(steps) * (order + 1) ** 2), rules.STATE_BUDGET // (batch * channels * order))
-    stretch = min(n_steps, max(1, held))
+    """State after state; the backward pass makes long sequences again."""
 
     def one(x: Tensor, state: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
         def definition(steps: Tensor, x: Tensor, state: Tensor) -> Tensor:
@@ -127,16 +122,7 @@ def _by_states(
         states = uneven_states(found, generator[:-1], definition, steps, x, state)
         return readout.of(states), states[:, -1].clone()
 
-    pieces = []
-    # Split, not sliced: every slice would have a gradient as long as the whole sequence.
-    for x_now, steps_now in zip(x.split(stretch, 1), steps.split(stretch, 1), strict=True):
-        if stretch < n_steps and torch.is_grad_enabled():
-            arguments = x_now, state, steps_now
-            y, state = checkpoint(one, *arguments, use_reentrant=False, preserve_rng_state=False)
-        else:
-            y, state = one(x_now, state, steps_now)
-        pieces.append(y)
-    return (pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)), state
+    return rules.by_stretches(one, x, state, steps)
 
 
 def _matrices(system: HippoSystem, generator: Tensor, steps: Tensor, dtype: torch.dtype) -> Tensor:

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from scipy.linalg import expm
 from torch import Tensor
 
+from hippozoo.layers.updates import augmented_generator
 from hippozoo.systems import HippoSystem
 
 __all__ = ["StepSeries", "series_for", "step_series"]
@@ -79,9 +80,7 @@ def step_series(system: HippoSystem, reach: float, dtype: torch.dtype) -> StepSe
     >>> bool(torch.allclose(half @ half, whole))
     True
     """
-    N = system.order
-    generator = np.zeros((N + 1, N + 1))
-    generator[:N, :N], generator[:N, N] = system.A, system.b
+    generator = augmented_generator(system).numpy()
     nodes = 16
     while nodes <= 2 * MOST_TERMS:
         angle = np.pi * (np.arange(nodes) + 0.5) / nodes

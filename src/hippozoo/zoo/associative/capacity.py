@@ -41,13 +41,6 @@ class CapacityCurve(NamedTuple):
     theory
         What is expected of `unit_error` for addresses drawn at random, see `expected_error`; NaN for a family whose
         weight is not known, see `mean_fourth_overlap`.
-
-    Examples
-    --------
-    >>> from hippozoo.polynomials import Legendre
-    >>> curve = capacity(Legendre(8), pairs=[4, 8], layout="gauss", rng=np.random.default_rng(0))
-    >>> curve.pairs.tolist(), bool(curve.error.max() < 1e-20)
-    ([4, 8], True)
     """
 
     pairs: Int[np.ndarray, " sizes"]

@@ -34,12 +34,6 @@ class AssociativeState(NamedTuple):
         The HiPPO state, (batch, width, order).
     bank
         The coefficients of the stored functions, (batch, width, coefficients).
-
-    Examples
-    --------
-    >>> state = AssociativeMemory(channels=4).initial_state(batch=2)
-    >>> state.memory.shape[0], state.bank.shape[0]
-    (2, 2)
     """
 
     memory: Float[Tensor, "batch width order"]

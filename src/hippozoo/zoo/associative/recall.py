@@ -29,12 +29,6 @@ class RecallState(NamedTuple):
         Where the last sample stood: the next one is stored there.
     bank
         What is stored.
-
-    Examples
-    --------
-    >>> state = Recall(channels=16).initial_state(batch=2)
-    >>> state.address.shape[0], state.bank.shape[:2]
-    (2, torch.Size([2, 16]))
     """
 
     address: Float[Tensor, "batch factors directions"]

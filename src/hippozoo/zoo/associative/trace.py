@@ -34,14 +34,6 @@ class AssociativeTrace(NamedTuple):
     banks
         The coefficients before the first sample and after every one: ``banks[t]`` is before sample t's write,
         ``banks[t + 1]`` after it.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from hippozoo.zoo.associative import AssociativeMemory
-    >>> seen = trace(AssociativeMemory(channels=4), torch.randn(12, 4))
-    >>> seen.write_gate.shape
-    (12,)
     """
 
     write_address: Float[np.ndarray, "time *dimensions"]
