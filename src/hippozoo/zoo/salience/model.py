@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -51,6 +49,9 @@ class SalienceModel(Salient):
     matched = "width"
     numbers = "inputs"
 
+    system: HippoSystem
+    dt: float
+
     def __init__(
         self,
         inputs: int,
@@ -84,22 +85,8 @@ class SalienceModel(Salient):
             form=form,
             **self._place,
         )
-
-    def configuration(self) -> dict[str, Any]:
-        """The constructor's arguments; with the `state_dict` and the dtype they make the model again."""
-        own = {"inputs": self.inputs, "outputs": self.outputs, "width": self.width}
-        names = "system", "dt", "summary", "hidden", "largest", "per_channel", "form"
-        return own | {name: getattr(self.layer, name) for name in names}
-
-    @property
-    def system(self) -> HippoSystem:
-        """The memory's."""
-        return self.layer.system
-
-    @property
-    def dt(self) -> float:
-        """Time from sample to sample."""
-        return self.layer.dt
+        for name in ("system", "dt", "summary", "hidden", "largest", "per_channel", "form"):
+            setattr(self, name, getattr(self.layer, name))
 
     def _start(self, batch: int, channels: int) -> State:
         return torch.zeros(batch, self.width, self.system.order, dtype=self.dtype, device=self.device)
