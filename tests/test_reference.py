@@ -40,7 +40,6 @@ RESULTS = {
     "Over": "hippozoo.monitor.Monitor",
     "PooledState": "hippozoo.layers.SequenceModel",
     "Pushed": "hippozoo.ensemble.ForecastStream",
-    "RateChoice": "hippozoo.training.choose_rate",
     "RecallState": "hippozoo.zoo.associative.Recall",
     "Scanner": "hippozoo.layers.SequenceLayer",
     "Signals": "hippozoo.zoo.associative.AssociativeMemory",

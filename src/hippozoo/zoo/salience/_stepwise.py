@@ -54,18 +54,9 @@ def roll_stepwise(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Outputs, state and salience of a sequence, time first.
 
-    Parameters
-    ----------
-    fixed
-        Tables and readout.
-    x, clock
-        (time, batch, channels) and (time, batch, 1); the clock in timescales.
-    state
-        (batch, channels, order).
-    weight
-        What reads the states: (order,) for the shared readout, (outputs, channels * order) for the full one.
-    salience
-        (time, batch, saliences), or the network that finds it from sample and state.
+    `x` is (time, batch, channels), `clock` (time, batch, 1), in timescales, `state` (batch, channels, order), `weight`
+    what reads the states: (order,) for the shared readout, (outputs, channels * order) for the full one. `salience` is
+    (time, batch, saliences), or the network that finds it from sample and state.
     """
     network = salience if isinstance(salience, Network) else (salience,)
     return cast("tuple[Tensor, Tensor, Tensor]", _Stepwise.apply(fixed, x, clock, state, weight, *network))

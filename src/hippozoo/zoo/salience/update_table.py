@@ -67,14 +67,7 @@ class UpdateTable:
 def update_table(system: HippoSystem, reach: float, tolerance: float) -> UpdateTable | None:
     """The updates of all steps up to `reach` to a tolerance, or None where they would fill too much memory.
 
-    Parameters
-    ----------
-    system
-        Any time-invariant one.
-    reach
-        The longest step, in timescales.
-    tolerance
-        Largest error of an entry, half way between knots.
+    `tolerance` is the largest error of an entry, half way between knots.
     """
     N, generator = system.order, augmented_generator(system).numpy()
     cells = max(FEWEST_CELLS, int(1.5 * N * np.sqrt(reach)))
