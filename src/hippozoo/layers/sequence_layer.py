@@ -76,12 +76,8 @@ class SequenceLayer(Configured, ABC):
     >>> layer = Sum.match(params=1_000, channels=3, outputs=2)
     >>> y, state = layer(torch.ones(4, 10, 3))
     >>> y, state = layer.step(torch.ones(4, 3), state)
-    >>> layer, y.shape
-    (Sum(
-      channels=3, outputs=2, width=166
-      (enter): Linear(in_features=3, out_features=166, bias=True)
-      (leave): Linear(in_features=166, out_features=2, bias=True)
-    ), torch.Size([4, 2]))
+    >>> layer.configuration(), y.shape
+    ({'channels': 3, 'outputs': 2, 'width': 166}, torch.Size([4, 2]))
     """
 
     #: Whether a sample may be held for a `dt` of its own; without that only None is taken.
@@ -221,7 +217,7 @@ class SequenceLayer(Configured, ABC):
             Where to go on from, as this layer returned it or `initial_state` gives it; without it, from nothing.
         dt
             How long samples are held, if the layer `knows_time`: one number, or one per sample as (time,) or
-            (batch, time). From a stack comes a `Timing` that has been checked; nothing is then checked again.
+            (batch, time). From a stack comes a `Timing`, and nothing is checked again.
         lengths
             Number of real samples of each item, (batch,), from 0. No time passes in the padding behind them,
             whatever stands there: the output is zero, the state stays as it was after the last real sample.
@@ -231,10 +227,6 @@ class SequenceLayer(Configured, ABC):
         step
             Whether `x` is one sample per item, (batch, channels): so the method `step` calls the module, and hooks,
             wrappers and sharding see it.
-
-        Returns
-        -------
-        The output at every sample, (batch, time, ...), and the state to go on from.
         """
         return self._call(x, state, dt, lengths, step, mask=mask)
 

@@ -105,14 +105,8 @@ class Stack(Container):
 class PooledState(NamedTuple):
     """What a model carries on that answers once per sequence.
 
-    Parameters
-    ----------
-    layers
-        The states of the blocks.
-    seen
-        The last real sample, or the sum of all, as the readout sees it.
-    samples
-        How many real samples there were; or for how long they were held, where calls say so by `dt`.
+    `seen` is the last real sample, or the sum of all, as the readout sees it; `samples` how many there were, or for how
+    long they were held, where calls say so by `dt`.
     """
 
     layers: tuple[Any, ...]
@@ -237,12 +231,7 @@ class SequenceModel(Container):
     ) -> tuple[Any, Any]:
         """Take in a sequence; give the answer at every sample, or one with `pool`, and the state after the last one.
 
-        Parameters
-        ----------
-        x
-            Samples, (batch, time, inputs), or tokens, (batch, time).
-        state, dt, lengths, mask, step
-            As in `SequenceLayer`; tokens take no mask.
+        Samples are (batch, time, inputs), tokens (batch, time) and without a mask; the rest is as in `SequenceLayer`.
         """
         if self.tokens and mask is not None:
             raise TypeError("mask was given with tokens, of which none can be held; use a token that means missing.")

@@ -33,12 +33,8 @@ USUAL = 0.5
 class Readout(NamedTuple):
     """What is read of the states.
 
-    Parameters
-    ----------
-    kind
-        ``"states"``, ``"full"``, ``"shared"`` or ``"per_channel"``, as in `hippozoo.memory.MemoryLayer`.
-    weight
-        (outputs, channels, order), (order,) or (reads, channels, order); None for the states.
+    `kind` is as in `hippozoo.memory.MemoryLayer`; `weight` is (outputs, channels, order) for ``"full"``, (order,) for
+    ``"shared"``, (reads, channels, order) for ``"per_channel"``, None for ``"states"``.
     """
 
     kind: str
@@ -68,17 +64,8 @@ def roll_uneven(
 ) -> tuple[Tensor, State] | None:
     """What is read after every sample, and the last state; None where plain torch is the only way.
 
-    Parameters
-    ----------
-    system, generator
-        The memory, and ``[[A, b], [0, 0]]``.
-    x, state
-        Samples, and the state before them.
-    steps
-        In timescales, float64, none longer than `longest_step`; one row where all items share them. No time passes at a
-        step of 0.
-    readout
-        What is wanted of the states.
+    `generator` is ``[[A, b], [0, 0]]``. `steps` are in timescales, float64, none longer than `longest_step`, one row
+    where all items share them; no time passes at a step of 0.
     """
     if not goes_fast(x):
         return None

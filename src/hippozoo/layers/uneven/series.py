@@ -31,13 +31,8 @@ MOST_TERMS = 128
 class StepSeries(NamedTuple):
     """``[E(h); G(h)]``, transposed, for steps up to `reach`; steps are in timescales.
 
-    Parameters
-    ----------
-    reach
-        The longest step it knows.
-    terms
-        Coefficients of the Chebyshev polynomials on [0, reach]. Row n of a matrix is what a coefficient n of 1
-        becomes; the last row is what a held sample of 1 leaves.
+    `terms` are coefficients of the Chebyshev polynomials on [0, reach]. Row n of a matrix is what a coefficient n of 1
+    becomes; the last row is what a held sample of 1 leaves.
     """
 
     reach: float
