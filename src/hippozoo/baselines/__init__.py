@@ -5,10 +5,7 @@
 >>> parameter_count(model)
 24682
 
-``y, state = model(x, state=None, dt=None, lengths=None)``, ``y, state = model.step(x, state, dt=None)`` and
-``model.initial_state(batch)``, as everywhere in hippozoo: chunks with the state handed on, and steps one by one, give
-what one long call gives. `VanillaHippo`, `VanillaMLP` and ``GRU(time=...)`` know time; the others refuse every `dt` but
-None.
+`VanillaHippo`, `VanillaMLP` and ``GRU(time=...)`` know time; the others refuse every `dt` but None.
 """
 
 from hippozoo._internal.extras import needs

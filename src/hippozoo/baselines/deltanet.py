@@ -24,12 +24,7 @@ SHORTEST_LIFE, LONGEST_LIFE = 10.0, 1000.0
 class DeltaNetState(NamedTuple):
     """What DeltaNet carries on.
 
-    Parameters
-    ----------
-    samples
-        The last samples of queries, keys and values, for the short convolution.
-    memory
-        What is stored: keys to values, head by head.
+    The last samples of queries, keys and values, for the short convolution; and what is stored, head by head.
     """
 
     samples: Float[Tensor, "batch layers kept thrice"]

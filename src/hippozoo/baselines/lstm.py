@@ -16,15 +16,7 @@ __all__ = ["LSTM", "LSTMState"]
 
 
 class LSTMState(NamedTuple):
-    """What an LSTM carries on.
-
-    Parameters
-    ----------
-    hidden
-        What it said last, layer by layer.
-    cell
-        What it keeps to itself.
-    """
+    """What an LSTM carries on."""
 
     hidden: Float[Tensor, "batch layers width"]
     cell: Float[Tensor, "batch layers width"]

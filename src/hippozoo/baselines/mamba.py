@@ -24,12 +24,7 @@ SHORTEST_STEP, LONGEST_STEP = 1e-3, 1e-1
 class MambaState(NamedTuple):
     """What Mamba carries on.
 
-    Parameters
-    ----------
-    samples
-        The last samples, for the short convolution.
-    memory
-        The coefficients of every channel.
+    The last samples, for the short convolution, and the coefficients of every channel.
     """
 
     samples: Float[Tensor, "batch layers kept inner"]
@@ -119,11 +114,6 @@ class Mamba(ConvolvedBlocks):
         self, x: Float[Tensor, "batch time inputs"], state: MambaState | None = None
     ) -> Float[Tensor, "batch time layers inner"]:
         """How much time each sample takes for each channel of each block: a long step writes much and forgets much.
-
-        Parameters
-        ----------
-        x, state
-            As in `forward`.
 
         Examples
         --------

@@ -27,12 +27,8 @@ PLACE_STD = 0.02
 class TransformerState(NamedTuple):
     """What a transformer carries on: all that attention will look at again.
 
-    Parameters
-    ----------
-    keys, values
-        Of the last `context` samples, oldest first; zeros where there were none yet.
-    seen
-        Samples that each item has had.
+    Keys and values of the last `context` samples, oldest first, zeros where there were none yet; and how many samples
+    each item has had.
     """
 
     keys: Float[Tensor, "batch layers context width"]

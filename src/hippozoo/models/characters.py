@@ -38,9 +38,8 @@ def explicit_characters(
     """A language model whose only recurrent state is coefficients, a bank, and a few recent samples.
 
     Blocks of `LagLayer` read every channel's past by lag functionals of fixed windows and of the last few samples, with
-    products of such reads. What they make of the past is a context, and the last block is a `Recall`: under the address
-    of every context it stores the character that came next, and looks up what came next when it was like this before.
-    Nothing else is recurrent. The kernels, and what the bank recalls, can be drawn.
+    products of such reads. What they make of the past is a context, and the last block is a `Recall`: it looks up what
+    came next when it was like this before. Nothing else is recurrent.
 
     Parameters
     ----------
