@@ -136,19 +136,28 @@ class Configured(WithTables):
             del destination[prefix + EXTRA_STATE]
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, metadata: Any, strict: bool, missing: Any, unexpected: Any, errors: Any
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: Any,
+        unexpected_keys: Any,
+        error_msgs: Any,
     ) -> None:
         key, own = prefix + EXTRA_STATE, self._meaning()
         saved = _read_meaning(state_dict.get(key))
         for name in own:
             if saved.get(name, own[name]) != own[name]:
-                errors.append(
+                error_msgs.append(
                     f"the weights are of {prefix}{name}={saved[name]}, but this layer has {name}={own[name]}: they "
                     f"would mean something else; build the layer as they were learnt, or remove {key!r} from them."
                 )
-        super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing, unexpected, errors)
-        if key in missing:  # weights of another maker, who says nothing about them
-            missing.remove(key)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+        if key in missing_keys:  # weights of another maker, who says nothing about them
+            missing_keys.remove(key)
 
 
 def _read_meaning(saved: Any) -> dict[str, str]:

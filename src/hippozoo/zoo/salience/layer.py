@@ -23,7 +23,7 @@ from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience._compiled_forms import chosen_method, roll_compiled
 from hippozoo.zoo.salience._salient import Salient
 from hippozoo.zoo.salience._scanned import Step, roll_scanned, scan_compiles
-from hippozoo.zoo.salience._table_form import Rolled, roll_table
+from hippozoo.zoo.salience._table_form import Rolled, roll_side_by_side, roll_table
 from hippozoo.zoo.salience.network import SalienceNetwork
 from hippozoo.zoo.salience.table import lag_table
 
@@ -248,6 +248,9 @@ class SalienceLayer(Salient):
             return Rolled(y, after if keep_state else None, salience)
         form, chunk = self._slow_form(n_steps, batch)
         roll = partial(roll_table, self) if form == "table" else self._recurrent
+        if form == "table" and not self.summary and chunk < n_steps:
+            lags = batch * (self.channels if self.per_channel else 1) * chunk * (chunk + self.system.order + 1)
+            roll, chunk = partial(roll_side_by_side, self, chunk), chunk * max(1, LOOKUPS // lags)
         pieces, saliences = [], []
         # Split at once: a slice per chunk would have a gradient as long as the sequence, and the cost its square.
         chunks = list(zip(x.split(chunk, 1), clock.split(chunk, 1), strict=True))

@@ -1,4 +1,4 @@
-"""Salience known beforehand, by the table in chunks: the loop in values and gradients, at a cost linear in time."""
+"""Salience known beforehand, chunks side by side: the loop in values and gradients, at a cost linear in the length."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def outcome(form, x, state, options, **more):
     ],
     ids=["shared", "states", "full"],
 )
-def test_chunks_of_the_table_are_the_loop_in_values_and_gradients(options, per_channel, lookups, monkeypatch):
+def test_chunks_side_by_side_are_the_loop_in_values_and_gradients(options, per_channel, lookups, monkeypatch):
     monkeypatch.setattr(layer, "LOOKUPS", lookups)
     torch.manual_seed(1)
     options = {"channels": 3, "per_channel": per_channel, **options}
