@@ -17,9 +17,9 @@ from hippozoo.discretise import Method, discretise, longest_step
 from hippozoo.layers import State, Steps, Timing
 from hippozoo.layers.arguments import above_zero, finest_dtype, steps_of_time
 from hippozoo.layers.blocks import BlockTables, all_states, block_tables, fixed_tables, levels_needed, readouts
+from hippozoo.layers.configured import EXTRA_STATE
 from hippozoo.layers.lag_functionals import functionals_of_states, lag_functionals, shared_functional
 from hippozoo.layers.reading import ReadingLayer, Readout
-from hippozoo.layers.sequence_layer import EXTRA_STATE
 from hippozoo.layers.uneven import rolling
 from hippozoo.layers.updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
 from hippozoo.systems import HippoSystem
