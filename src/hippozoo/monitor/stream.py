@@ -9,9 +9,8 @@ import numpy as np
 
 from hippozoo.ensemble import EnsembleForecaster, ForecastStream
 from hippozoo.ensemble.alarm import Alarm
-from hippozoo.ensemble.comparison import ERROR
 from hippozoo.ensemble.detector import KINDS
-from hippozoo.ensemble.pushed import Judged
+from hippozoo.ensemble.judgement import ERROR, Judged
 from hippozoo.monitor._kernels import BACK, ENDED, EVENT, LONGER, MISSING, USUAL_GAPS, follow
 from hippozoo.monitor.rules import NEVER, Rules
 

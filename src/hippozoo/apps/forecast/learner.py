@@ -15,7 +15,7 @@ from hippozoo.apps.forecast.beside import BLOCK, Beside, InputNames
 from hippozoo.apps.forecast.grid import Grid, grid_for
 from hippozoo.apps.forecast.times import seconds_of
 from hippozoo.ensemble import EnsembleForecaster, EnsembleState, find_seasons, forecaster_for
-from hippozoo.ensemble.mixture import Rolled
+from hippozoo.ensemble.state import Rolled
 from hippozoo.tables import Rows
 from hippozoo.zoo.forecasting import Forecast, ForecasterLike, StateLike, forecaster_with_candidates
 

@@ -21,7 +21,7 @@ from hippozoo.ensemble.experts import (
     seasonal,
     seasonal_trend,
 )
-from hippozoo.ensemble.known import Known
+from hippozoo.ensemble.records import Maps, Past, Plan
 
 __all__ = ["TABLE"]
 
@@ -38,24 +38,20 @@ TABLE: tuple[ModuleType, ...] = (
 )
 
 
-def _in_use(*, simple: bool) -> tuple[ModuleType, ...]:
-    return TABLE if simple else TABLE[-1:]
-
-
-def names(known: Known, *, simple: bool) -> tuple[str, ...]:
+def names(plan: Plan, *, simple: bool) -> tuple[str, ...]:
     """What each expert is called; several may share a name."""
-    return tuple(name for expert in _in_use(simple=simple) for name in expert.names(known))
+    return tuple(name for expert in (TABLE if simple else TABLE[-1:]) for name in expert.names(plan))
 
 
-def numbers(known: Known) -> list[int]:
+def sizes(plan: Plan) -> list[int]:
     """How many numbers a channel keeps for each line of the table."""
-    return [expert.size(known) if hasattr(expert, "size") else 0 for expert in TABLE]
+    return [expert.size(plan) if hasattr(expert, "size") else 0 for expert in TABLE]
 
 
-def lag_weights(known: Known, channel: int, count: int) -> list[Any]:
+def lag_weights(past: Past, maps: Maps, plan: Plan, count: int) -> list[Any]:
     """The weight of each past value in the forecast of one step of each expert, newest first."""
-    experts = _in_use(simple=known.plan.simple > 0)
-    return [row for expert in experts for row in expert.lag_weights(known, channel, count)]
+    experts = TABLE if plan.simple else TABLE[-1:]
+    return [row for expert in experts for row in expert.lag_weights(past, maps, plan, count)]
 
 
 def _written_out(name: str, arguments: str, calls: list[str]) -> Any:

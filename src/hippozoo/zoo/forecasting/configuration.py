@@ -7,22 +7,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from numbers import Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._internal.arguments import positive_number, shorten, whole_number
-from hippozoo._internal.immutable import Immutable
-from hippozoo.forecasts import settings
+from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo.forecasts.forecaster import OnlineForecaster, check_choice
 from hippozoo.forecasts.leads import usual_order
+from hippozoo.forecasts.settings import several
 from hippozoo.memory import Memory
 from hippozoo.systems import HippoSystem, LegT
 from hippozoo.zoo.forecasting.candidates import Anchor, Candidate, Solver
 from hippozoo.zoo.forecasting.early_uncertainty import EarlyUncertainty
 from hippozoo.zoo.forecasting.grouping import Together
 from hippozoo.zoo.forecasting.one_pass import OnePass
+from hippozoo.zoo.forecasting.regression import checked_metric
 from hippozoo.zoo.forecasting.small_sample import SmallSampleShrinkage
+from hippozoo.zoo.forecasting.state import ForecasterState
 
 __all__ = ["Configuration"]
 
@@ -30,7 +32,7 @@ Delay = Literal["exact", "endpoint"]
 
 
 @dataclass(frozen=True, eq=False)
-class Configuration(Immutable):
+class Configuration(OnlineForecaster[ForecasterState]):
     """The fields of a `Forecaster`, where they are explained; it learns and forecasts by the parts made here."""
 
     history: HippoSystem | tuple[HippoSystem, ...]
@@ -49,50 +51,35 @@ class Configuration(Immutable):
     lower: float | int | None = None
 
     def __post_init__(self) -> None:
-        def put(name: str, value: Any) -> None:
-            object.__setattr__(self, name, value)
-
-        settings.checked_histories(self.history)
-        put("horizon", positive_number("horizon", self.horizon, why="how far to forecast, in your time unit"))
-        put("dt", positive_number("dt", self.dt, why="time only runs forwards"))
-        settings.checked_choice("together", self.together, Together)
-        settings.checked_choice("delay", self.delay, Delay)
-        settings.checked_anchors(self.anchor, Anchor)
+        self._check_arguments(Anchor, Together)
+        check_choice("delay", self.delay, Delay)
         for rank in self.ranks:
             if rank is not None:
                 whole_number("rank", rank, why="a forecast reads at least one number of the past")
         if not self.ranks:
             raise ValueError("rank=(): pass a whole number, None, or a tuple of candidates.")
-        settings.checked_ridges(self.ridge)
-        put("forgetting", settings.checked_time("forgetting", self.forgetting))
         if not isinstance(self.warmup, Real) or not 0 <= self.warmup < math.inf:
             raise ValueError(f"warmup={shorten(self.warmup)}: a time in your unit; pass a finite number >= 0.")
         if self.future_order is None:
-            put("future_order", usual_order(self.horizon, self.dt))
+            object.__setattr__(self, "future_order", usual_order(self.horizon, self.dt))
         order = whole_number("future_order", self.future_order, why="the future needs at least one coefficient")
         if self.future_metric is not None:
-            put("future_metric", settings.checked_metric(self.future_metric, order))
-        settings.checked_bound(self.lower)
-
-    @property
-    def histories(self) -> tuple[HippoSystem, ...]:
-        """The history systems to choose from."""
-        return settings.several(self.history)
+            object.__setattr__(self, "future_metric", checked_metric(self.future_metric, order))
 
     @property
     def ranks(self) -> tuple[int | None, ...]:
         """The ranks to choose from."""
-        return settings.several(self.rank)
+        return several(self.rank)
 
     @property
     def ridges(self) -> tuple[float | int, ...]:
         """The ridges to choose from."""
-        return settings.several(self.ridge)
+        return several(self.ridge)
 
     @property
     def anchors(self) -> tuple[Anchor, ...]:
         """The anchors to choose from."""
-        return settings.several(self.anchor)
+        return several(self.anchor)
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:

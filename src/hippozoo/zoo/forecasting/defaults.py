@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from hippozoo._internal.arguments import positive_number
-from hippozoo.forecasts.settings import usual_histories
+from hippozoo.forecasts.settings import as_season, several, usual_histories
 from hippozoo.zoo.forecasting.forecaster import Forecaster
 
 __all__ = ["forecaster_with_candidates"]
@@ -42,13 +40,9 @@ def forecaster_with_candidates(
     ([48.0, 192.0], 12)
     """
     reach, step = (positive_number(name, value) for name, value in (("horizon", horizon), ("dt", dt)))
-    if season is None:
-        given = ()
-    else:
-        given = (
-            tuple(season) if isinstance(season, (Sequence, np.ndarray)) and not isinstance(season, str) else (season,)
-        )
-    seasons = [2 * positive_number("season", one, why="a period, in your time unit") for one in given]
+    given = as_season(season)
+    periods = () if given is None else several(given)
+    seasons = [2 * positive_number("season", one, why="a period, in your time unit") for one in periods]
     settings: dict[str, Any] = {
         "history": usual_histories(reach, step, 96, *seasons),
         "anchor": ("last", "none"),

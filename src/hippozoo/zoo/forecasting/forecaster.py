@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from hippozoo._internal.arguments import real_array, whole_number
+from hippozoo._internal.arguments import real_array
+from hippozoo.forecasts.forecaster import Signal, checked_signal
 from hippozoo.forecasts.leads import lead_basis
-from hippozoo.forecasts.signal_check import checked_signal, row_of
 from hippozoo.zoo.forecasting.candidates import Candidate
 from hippozoo.zoo.forecasting.configuration import Configuration
 from hippozoo.zoo.forecasting.forecast import GaussianForecast
@@ -20,8 +20,6 @@ from hippozoo.zoo.forecasting.regression import ForecastMap
 from hippozoo.zoo.forecasting.state import ForecasterState
 
 __all__ = ["Forecaster"]
-
-Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,115 +89,23 @@ class Forecaster(Configuration):
     Paper, section "Forecasting HiPPO" and appendix "Forecast-Induced History Geometry".
     """
 
-    def initial_state(self, channels: int | None = None) -> ForecasterState:
-        """Nothing seen, nothing learnt; for single numbers, or for vectors of `channels`.
+    def _begin(self, channels: int, *, single: bool) -> ForecasterState:
+        return self.one_pass.initial_state(channels, single=single)
 
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> Forecaster(LegT(8, 20.0), horizon=4.0).initial_state(channels=3).channels
-        3
-        """
-        count = 1 if channels is None else whole_number("channels", channels)
-        return self.one_pass.initial_state(count, single=channels is None)
+    def _take_in(self, state: ForecasterState, signal: Any, dt: Any, mask: Any, *, learning: bool) -> ForecasterState:
+        """By blocks, so that a long signal takes no more memory than a short one."""
+        values, steps, observed = checked_signal(state, signal, dt, mask, self.dt)
+        if self.delay == "endpoint" and not (steps == self.dt).all():
+            raise ValueError("delay='endpoint' knows equal steps only; leave dt= out, or use delay='exact'.")
+        moved = self.one_pass.take_in(state, values, steps, observed, learning=learning)
+        return moved if learning else replace(moved, validation=state.validation)
 
-    def learn(
-        self,
-        state: ForecasterState,
-        signal: Signal,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-    ) -> ForecasterState:
-        """The state after these samples too; by blocks, so that a long signal takes no more memory than a short one.
-
-        An empty array, such as a chunk in which nothing came, changes nothing.
-
-        Parameters
-        ----------
-        state
-            Where to go on.
-        signal
-            (time,) or (time, channels), as the state was begun.
-        dt
-            How long each sample holds: one number, or one per sample.
-        mask
-            True where there is a sample; of the signal's shape, or (time,).
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-        >>> signal = np.cos(np.arange(200) / 3)
-        >>> state = forecaster.learn(forecaster.initial_state(), signal)
-        >>> pieces = forecaster.learn(forecaster.learn(forecaster.initial_state(), signal[:77]), signal[77:])
-        >>> bool(np.allclose(state.learnt[0][0].yx, pieces.learnt[0][0].yx))
-        True
-        """
-        return self.one_pass.take_in(state, *self._checked(state, signal, dt, mask), learning=True)
-
-    def learn_one(
-        self, state: ForecasterState, value: float | Float[np.ndarray, " channels"] | None, dt: float | None = None
-    ) -> ForecasterState:
-        """The state after one more sample: a number, a vector of the channels, or None (NaN in a vector) if missing.
-
-        The same as `learn` of an array of length one.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-        >>> state = forecaster.learn_one(forecaster.initial_state(), 7.0)
-        >>> forecaster.learn_one(state, None).time, state.held.tolist()
-        (2.0, [7.0])
-        """
-        row, mask = row_of(state, value)
-        return self.learn(state, row, dt, mask)
-
-    def follow(
-        self,
-        state: ForecasterState,
-        signal: Signal,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-    ) -> ForecasterState:
-        """Take samples in without learning from them: the present moves on, what was learnt stays.
-
-        The arguments are those of `learn`.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(200) / 3))
-        >>> later = forecaster.follow(state, np.cos(np.arange(200, 250) / 3))
-        >>> later.time, later.pairs == state.pairs
-        (250.0, True)
-        """
-        moved = self.one_pass.take_in(state, *self._checked(state, signal, dt, mask), learning=False)
-        return replace(moved, validation=state.validation)
-
-    def merge(self, state: ForecasterState, other: ForecasterState) -> ForecasterState:
-        """`state`, with what `other` has learnt from a separate series added to it.
-
-        For pieces of one series hand the state over instead: the pairs across the cut would be missing.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-        >>> one = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(100) / 3))
-        >>> two = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(150) / 4))
-        >>> forecaster.merge(one, two).pairs == one.pairs + two.pairs
-        True
-        """
-        if _shapes(state) != _shapes(other):
-            raise ValueError(
-                f"states of {state.channels} and {other.channels} channels, or of different forecasters, do not merge; "
-                f"learn both with the same forecaster and the same channels."
-            )
+    def _merge(self, state: ForecasterState, other: ForecasterState) -> ForecasterState:
         return merged_states(state, other)
 
-    # -- forecasting ------------------------------------------------------------------------------------------------
+    def _shapes(self, state: ForecasterState) -> list[tuple[int, ...]]:
+        learnt = [moments.yx.shape for group in state.learnt for moments in group]
+        return [(state.channels,), state.validation.errors.shape, *learnt]
 
     def scores(self, state: ForecasterState) -> Float[np.ndarray, "groups candidates"]:
         """Mean squared error over the horizon of every candidate, on data it had not learnt from; NaN before any.
@@ -215,8 +121,8 @@ class Forecaster(Configuration):
         """
         return self.solver.scores(state)
 
-    def until_validated(self, state: ForecasterState) -> float:
-        """How much more must be observed before the bands of all channels are measured on unseen data; 0 if they are.
+    def until_each_validated(self, state: ForecasterState) -> Float[np.ndarray, " channels"]:
+        """How much more must be observed before bands are measured on unseen data: all channels wait for the last one.
 
         Until then forecasts are held towards simple ones (`SmallSampleShrinkage`), and bands are those of the simple
         ones, widened (`EarlyUncertainty`). Gaps do not count.
@@ -231,11 +137,7 @@ class Forecaster(Configuration):
         >>> forecaster.until_validated(forecaster.learn(state, wave[10:]))
         0.0
         """
-        return self.one_pass.until_validated(state)
-
-    def until_each_validated(self, state: ForecasterState) -> Float[np.ndarray, " channels"]:
-        """The same for each channel: all of them wait for the last one."""
-        return np.full(state.channels, self.until_validated(state))
+        return np.full(state.channels, self.one_pass.until_validated(state))
 
     def silence(self, state: ForecasterState) -> Float[np.ndarray, " channels"]:
         """How long ago the last sample of each channel ended."""
@@ -337,7 +239,7 @@ class Forecaster(Configuration):
         >>> bool(np.abs(ahead[100:-3] - signal[103:]).max() < 0.02)
         True
         """
-        values, _, _ = self._checked(state, signal, None, None)
+        values, _, _ = checked_signal(state, signal, None, None, self.dt)
         leads = real_array("lead", lead)
         basis = lead_basis(self.future, leads.ravel())
         candidates, maps = self._candidates(state, candidate), self.maps(state, candidate)
@@ -360,20 +262,3 @@ class Forecaster(Configuration):
                 f"{candidate} is not among the candidates of this forecaster; pass one of its .candidates."
             )
         return (candidate,) * len(state.learnt)
-
-    # -- the door ---------------------------------------------------------------------------------------------------
-
-    def _checked(
-        self, state: ForecasterState, signal: Any, dt: Any, mask: Any
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values without gaps, steps, and which values were observed; (time, channels) each but the steps."""
-        values, steps, observed = checked_signal(state, signal, dt, mask, self.dt)
-        if self.delay == "endpoint" and not (steps == self.dt).all():
-            raise ValueError("delay='endpoint' knows equal steps only; leave dt= out, or use delay='exact'.")
-        return values, steps, observed
-
-
-def _shapes(state: ForecasterState) -> list[tuple[int, ...]]:
-    """What two states must share to hold the same statistics."""
-    learnt = [moments.yx.shape for group in state.learnt for moments in group]
-    return [(state.channels,), state.validation.errors.shape, *learnt]

@@ -13,16 +13,16 @@ import numpy as np
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble import brake as brakes
 from hippozoo.ensemble import calibration, cleaner, doubt, scale, scores
-from hippozoo.ensemble.channel import open_channel
+from hippozoo.ensemble.cleaner import CLEANER
 from hippozoo.ensemble.experts import forecast_all, update_all
 from hippozoo.ensemble.experts.seasonal import fill_bases
-from hippozoo.ensemble.plan import DUE, Clock, Maps, Past, Pending, Plan
+from hippozoo.ensemble.records import DUE, Clock, Maps, Past, Pending, Plan, open_channel
 from hippozoo.ensemble.ridge import Solved
 
-__all__ = ["State", "Work", "advance", "expert_weights", "forecast_now"]
+__all__ = ["Arrays", "Work", "advance", "expert_weights", "forecast_now", "read_next"]
 
 
-class State(NamedTuple):
+class Arrays(NamedTuple):
     """All that changes, channels first; see `plan` for the names of what is inside."""
 
     live: Any
@@ -98,8 +98,9 @@ class Work(NamedTuple):
         )
 
 
+_CLEANER = CLEANER.itemsize // 8
 # What Python hands over as named tuples.
-_TUPLES = {"state": State, "clock": Clock, "maps": Solved, "plan": Plan, "work": Work}
+_TUPLES = {"state": Arrays, "clock": Clock, "maps": Solved, "plan": Plan, "work": Work}
 
 
 @compiled(inner=True, inline="always")
@@ -332,3 +333,23 @@ def expert_weights(live, plan, work, found):
         for k in range(plan.horizon):
             for e in range(plan.experts):
                 found[c, k, e] = work.weights[e, k]
+
+
+@compiled()
+@no_type_check
+def read_next(live, leads, last, known_place, lower, expected):
+    """Mean and expected absolute error of the next reading, (2, channels), from the forecasts that were issued last.
+
+    False where the size of an error is not known yet. `lower` is NaN where no bound was given; then counts have 0.
+    """
+    for c in range(live.shape[0]):
+        if live[c, known_place] == 0:
+            return False
+        cleaner = live[c, :_CLEANER].view(CLEANER)[0]
+        mean, bound = leads[c, last, 0].mean, lower
+        if bound != bound and cleaner.is_begun > 0 and cleaner.is_whole > 0:
+            bound = 0.0
+        if bound == bound and mean < bound:
+            mean = bound
+        expected[0, c], expected[1, c] = mean, leads[c, last, 0].size
+    return True
