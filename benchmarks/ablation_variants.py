@@ -137,7 +137,7 @@ VARIANTS: dict[str, list[Edit]] = {
     "errors do not grow in a gap": [("_kernels.py", "    if own.silent > 0:\n        scale", "    if False:\n        scale")],
     # calibration
     "all early errors count in full": [
-        ("calibration.py", "min(age / _beginning(horizon), 1.0) ** BEGINNER_POWER", "1.0"),
+        ("calibration.py", "min(age / beginning(horizon), 1.0) ** BEGINNER_POWER", "1.0"),
         ("calibration.py", "        if beginning > 0:", "        if False:"),
     ],
     "without doubt": [("calibration.py", "= 1.5, 2.0, 4.0, 0.0005", "= 0.0, 0.0, 4.0, 0.0005")],

@@ -216,8 +216,9 @@ def test_errors_are_counted_in_expected_sizes():
     state, scored = np.zeros(1, calibration.ERRORS), np.ones(2).view(scores.LEAD_SCORE)
     pending = pending_of(np.zeros((1, 1)), np.array([1.0]), np.array([0.5]))
     update = numba.njit(lambda *given: calibration.update(*given))
-    surprise = update(state, pending, due_now(), 1, 3.0, 1000.0, scored)
+    surprise = update(state, log_of(np.array([2.5, 0.0])), 1, pending, due_now(), 1, 3.0, 1000.0, scored)
     assert surprise == 4.0
+    assert state["rise"][0] == 0.5
     edges = calibration.bin_edges()
     (place,) = np.flatnonzero(state["counts"][0, 0])
     assert edges[place] <= 4.0 <= edges[place + 1]

@@ -36,23 +36,13 @@ class Arrays(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A cell as experts see it.
+    """A cell as experts see it."""
 
-    Parameters
-    ----------
-    value, learnt, is_observed
-        What was measured, the cleaned value, and whether anything was measured.
-    begins
-        1 for the first value of a channel, 2 for the first after a long silence, else 0.
-    suspicion
-        1 for the first suspected outlier, -1 for the value after outliers, else 0.
-    """
-
-    value: float
-    learnt: float
-    is_observed: bool
-    begins: int
-    suspicion: int
+    value: float  # what was measured
+    learnt: float  # the cleaned value
+    is_observed: bool  # whether anything was measured
+    begins: int  # 1 for the first value of a channel, 2 for the first after a long silence, else 0
+    suspicion: int  # 1 for the first suspected outlier, -1 for the value after outliers, else 0
 
 
 class Work(NamedTuple):
@@ -78,24 +68,12 @@ class Work(NamedTuple):
     def of(plan: Plan) -> Work:
         """As much room as the plan needs."""
         H, E, width = plan.horizon, plan.experts, plan.b.shape[1] + plan.extra
-        by_expert, by_lead = np.empty((3, E)), np.empty((4, H))
-        return Work(
-            bases=np.empty((len(plan.seasons), H)),
-            x=np.empty(width),
-            sums=np.empty(max(plan.ridges * H, width)),
-            forecasts=np.empty((E, H)),
-            weights=np.empty((E, H)),
-            own=np.empty((H, E)),
-            average=by_expert[0],
-            late=by_expert[1],
-            least=by_lead[0],
-            total=by_lead[1],
-            mixed=by_lead[2],
-            apart=by_lead[3],
-            available=by_expert[2],
-            ways=np.empty(scale.WAYS),
-            due=np.empty(H, DUE),
-        )
+        room = {
+            "bases": (len(plan.seasons), H), "x": width, "sums": max(plan.ridges * H, width), "forecasts": (E, H),
+            "weights": (E, H), "own": (H, E), "average": E, "late": E, "least": H, "total": H, "mixed": H, "apart": H,
+            "available": E, "ways": scale.WAYS,
+        }  # fmt: skip
+        return Work(**{name: np.empty(shape) for name, shape in room.items()}, due=np.empty(H, DUE))
 
 
 _CLEANER = CLEANER.itemsize // 8
@@ -149,8 +127,8 @@ def _observe(channel, log, pending, clock, value, plan, work):
     is_suspect = own.suspects > 0
     log[now].expected = own.expected_before if is_suspect else 0.0
     count = _find_due(pending, log, clock, plan, work.due)
-    surprise = calibration.update(channel.errors, pending, work.due, count, value, own.age, channel.scores.leads)
-    calibration.update_changes(channel.errors, log, now, work.due, count, value)
+    scored = channel.scores.leads
+    surprise = calibration.update(channel.errors, log, now, pending, work.due, count, value, own.age, scored)
     scale.update(channel.scale, pending, work.due, count, value, int(own.suspects), work.ways)
     owed, moved = brakes.update(brake, log, now, pending, work.due, count, value, plan)
     scores.update(channel.scores, pending, work.due, count, value, plan.decay, plan.guard)

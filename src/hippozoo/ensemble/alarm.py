@@ -164,18 +164,8 @@ def alarms_of(
 ) -> tuple[Alarm, ...]:
     """The alarms of the last reading that `surprise` tells of, one for each channel that gives one.
 
-    Parameters
-    ----------
-    mixer, mixture
-        What expected the reading, and what it knew just before.
-    detector, watched
-        What noticed it, and what it knew just after.
-    surprise
-        What was noticed.
-    recent
-        The last readings, this one last.
-    number, time
-        Of the reading.
+    By the mixture that expected it, as it was before, and by what the detector has `watched` after it; `recent` are the
+    last readings, and `number` and `time` those of this one.
     """
     usual, shares = detector.usual(watched), mixer.weights(mixture)[:, 0]
     lags = max([RECENT, *(season + 1 for season in mixer.seasons)])

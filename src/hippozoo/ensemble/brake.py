@@ -14,19 +14,6 @@ import numpy as np
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.cleaner import SURPRISE
 
-__all__ = [
-    "BRAKE",
-    "anywhere",
-    "carry_costs",
-    "error_when_braked",
-    "keep",
-    "restore",
-    "set_share",
-    "set_trust",
-    "start",
-    "update",
-]
-
 # State of a channel.
 BRAKE = np.dtype(
     [
@@ -45,13 +32,13 @@ BRAKE = np.dtype(
 )
 
 # The ensemble may cost so many times what the last value does, and so many of its mean errors on top, within about so
-# many cells. Chosen before 2026-11; see the ablation.
+# many cells.
 _TIMES_LAST, _CREDIT, _CELLS = 3.0, 2.0, 100.0
-# How fast the longest run is forgotten, per cell that moves; beyond twice the longest, and two cells, one is too long.
-# Chosen before 2026-11; see the ablation.
+# How fast the longest run is forgotten, per cell that moves; beyond twice the longest, and two cells, one is too
+# long.
 _RUN_FORGOTTEN = 1e-3
 # After a long gap the stream may be so many of its mean moves away; errors of the last value at a lead are so many
-# times a random walk's share of its mean error over the horizon. Chosen before 2026-11; see the ablation.
+# times a random walk's share of its mean error over the horizon.
 _ANYWHERE = 1.5
 
 

@@ -16,23 +16,6 @@ from jaxtyping import Bool, Float
 
 from hippozoo._internal.compiled import compiled
 
-__all__ = [
-    "CLEANER",
-    "FIRST_CELLS",
-    "SURPRISE",
-    "WARMUP",
-    "early_outliers",
-    "expected_in_gap",
-    "find_suspect",
-    "fill_gap",
-    "is_outlier",
-    "mean_of",
-    "settled_value",
-    "settled_values",
-    "start",
-    "take_value",
-]
-
 # State of a channel.
 CLEANER = np.dtype(
     [
@@ -58,15 +41,14 @@ CLEANER = np.dtype(
 )
 
 # An error of so many expected absolute errors is a surprise: beyond it values are winsorised, and the last value is
-# believed rather than the ensemble. Chosen before 2026-11; see the ablation.
+# believed rather than the ensemble.
 SURPRISE = 8.0
-# Cells before anything can be a surprise: nobody knows the usual error yet. Chosen before 2026-11; see the ablation.
+# Cells before anything can be a surprise: nobody knows the usual error yet.
 WARMUP = 32
-# A suspected outlier has an error of so many expected ones. Without a season no outlier is ever forecast again, so that
-# only absurd ones need to be known. Chosen before 2026-11; see the ablation.
+# A suspected outlier has an error of so many expected ones. Without a season no outlier is ever forecast again, so
+# that only absurd ones need to be known.
 _OUTLIER, _ABSURD = 32.0, 1000.0
-# Values return after so many cells at most; after more of them there was a level shift. Chosen before 2026-11; see the
-# ablation.
+# Values return after so many cells at most; after more of them there was a level shift.
 _LONGEST_OUTLIER = 3
 # Cells after which outliers among the first ones are looked for.
 FIRST_CELLS = 64
@@ -228,17 +210,7 @@ def expected_in_gap(cleaner, log, pending, clock, plan):
 def early_outliers(
     values: Float[np.ndarray, " cells"], observed: Bool[np.ndarray, " cells"]
 ) -> Bool[np.ndarray, " cells"]:
-    """Which values are far from their neighbours, while those before and after them agree: no level shift.
-
-    Examples
-    --------
-    >>> values = np.sin(np.arange(64.0))
-    >>> values[20] = 9.9e99
-    >>> np.flatnonzero(early_outliers(values, np.ones(64, bool))).tolist()
-    [20]
-    >>> early_outliers(np.where(np.arange(64) < 20, 0.0, 1e6), np.ones(64, bool)).any()
-    np.False_
-    """
+    """Which values are far from their neighbours, while those before and after them agree: no level shift."""
     found, places = np.zeros(len(values), bool), np.flatnonzero(observed)
     if len(places) < FIRST_CELLS // 2:
         return found

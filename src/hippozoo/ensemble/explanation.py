@@ -32,19 +32,10 @@ def past_of(mixer: Mixer, mixture: Mixture, channel: int) -> tuple[Past, Maps]:
 
 
 def history_weights(mixer: Mixer, mixture: Mixture, channel: int, count: int) -> Float[np.ndarray, " count"]:
-    """The weight of each of the last `count` cells, newest first, in the expectation of the next one.
+    """The weight of each of the last `count` cells, newest first, in the expectation of the next one of a channel.
 
     Every expert is a weighted sum of the past (and a constant), so their weighted mean is one too, as long as what was
     learnt and how much each expert counts are held fixed.
-
-    Parameters
-    ----------
-    mixer, mixture
-        Who forecasts, and what it knows.
-    channel
-        Which one, from 0.
-    count
-        How far back.
 
     Examples
     --------

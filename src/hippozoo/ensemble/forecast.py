@@ -121,7 +121,7 @@ class EnsembleForecast(Forecast):
     @cached_property
     def _calibration(self) -> Calibration:
         return Calibration(
-            self._channels.errors["counts"], self._alike, beginning(self.mixer.horizon) / self.mixer.stride
+            self._channels.errors["counts"], self._alike, beginning.py_func(self.mixer.horizon) / self.mixer.stride
         )
 
     @cached_property

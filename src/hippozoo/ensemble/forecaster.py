@@ -246,22 +246,14 @@ class EnsembleForecaster(Configuration):
     ) -> tuple[EnsembleState, Float[np.ndarray, "cells two channels"]]:
         """The state after readings of one step each, and what was expected of the reading after each of them.
 
-        The same, bit for bit, for one reading at a time and for many. Readings are not checked here: they are finite,
-        and their squares neither overflow nor vanish.
-
-        Parameters
-        ----------
-        state
-            Where to go on.
-        rows
-            NaN where one is missing.
+        The same, bit for bit, for one reading at a time and for many. `rows` are not checked here: they are finite, NaN
+        where one is missing, and their squares neither overflow nor vanish.
 
         Examples
         --------
         >>> from hippozoo.systems import LegT
         >>> forecaster = EnsembleForecaster(LegT(8, 20.0), horizon=4.0)
-        >>> wave = np.cos(np.arange(300) / 3)[:, None]
-        >>> state, expected = forecaster.advance(forecaster.initial_state(), wave)
+        >>> state, expected = forecaster.advance(forecaster.initial_state(), np.cos(np.arange(300) / 3)[:, None])
         >>> mean, error = expected[-1, :, 0]  # of the next reading
         >>> bool(abs(mean - np.cos(100)) < 0.1), state.time
         (True, 300.0)

@@ -30,28 +30,14 @@ _HORIZONS_BEFORE, _LEAST_BEFORE, _MOST_COEFFICIENTS = 1, 12, 32
 
 @dataclass(frozen=True, eq=False)
 class Told(Immutable):
-    """What was told of inputs that are known equally far ahead.
+    """What was told of inputs that are known equally far ahead."""
 
-    Parameters
-    ----------
-    memory
-        The states of the memories after the last row.
-    recent
-        The last rows, one for each cell of the longest season; gaps filled.
-    first, held
-        The first and the last value of each input; NaN before there is one.
-    rows
-        How many rows were told.
-    ready
-        Features of the cells after the present, as far as rows were told.
-    """
-
-    memory: Float[np.ndarray, "views_inputs order"]
-    recent: Float[np.ndarray, "longest inputs"]
-    first: Float[np.ndarray, " inputs"]
+    memory: Float[np.ndarray, "views_inputs order"]  # states after the last row
+    recent: Float[np.ndarray, "longest inputs"]  # the last rows, one for each cell of the longest season; gaps filled
+    first: Float[np.ndarray, " inputs"]  # the first and the last value of each input; NaN before there is one
     held: Float[np.ndarray, " inputs"]
-    rows: int
-    ready: Float[np.ndarray, "cells views features"]
+    rows: int  # how many were told
+    ready: Float[np.ndarray, "cells views features"]  # of the cells after the present, as far as rows were told
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +54,7 @@ for _class in (Told, InputState):
 
 @dataclass(frozen=True, eq=False)
 class Inputs(Immutable):
-    """How inputs are remembered; times are in cells.
-
-    Parameters
-    ----------
-    known, past
-        How many inputs are known over the horizon, and how many up to now only.
-    horizon, seasons
-        Of the ensemble.
+    """How inputs are remembered, so many `known` over the horizon and so many up to now (`past`); times are in cells.
 
     Examples
     --------
@@ -207,13 +186,7 @@ def _filled(rows: np.ndarray, held: np.ndarray, first: np.ndarray) -> tuple[np.n
 
 
 def checked_rows(name: str, given: np.ndarray | None, count: int) -> Float[np.ndarray, "rows inputs"]:
-    """Rows of so many inputs; none where nothing is given.
-
-    Examples
-    --------
-    >>> checked_rows("known", np.zeros(5), 1).shape
-    (5, 1)
-    """
+    """Rows of so many inputs; none where nothing is given."""
     if given is None:
         return np.empty((0, count))
     rows = np.asarray(given, float)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, no_type_check
 
@@ -15,21 +16,6 @@ from hippozoo.ensemble.alarm import RECENT, Alarm
 from hippozoo.ensemble.detector import DetectorState, Surprise
 from hippozoo.ensemble.forecast import EnsembleForecast
 from hippozoo.ensemble.state import EnsembleState
-
-__all__ = [
-    "ERROR",
-    "EXPECTED",
-    "LOWER",
-    "MOST_AT_ONCE",
-    "P_VALUE",
-    "SAID",
-    "UPPER",
-    "Judged",
-    "Pushed",
-    "RecentReadings",
-    "compare",
-    "until_renewal",
-]
 
 # What a stream says of a reading, in this order.
 EXPECTED, LOWER, UPPER, ERROR, P_VALUE = range(5)
@@ -45,31 +31,17 @@ MOST_AT_ONCE = 64
 
 
 def until_renewal(readings: int) -> int:
-    """How many readings come before the widths of bands are looked up anew; 0 if that is now.
-
-    Examples
-    --------
-    >>> until_renewal(0), until_renewal(1), until_renewal(1100)
-    (0, 63, 436)
-    """
+    """How many readings come before the widths of bands are looked up anew; 0 if that is now."""
     return -readings % (_RENEWED if readings < _LATER else _RENEWED_LATER)
 
 
 @compiled()
 @no_type_check
 def compare(rows, expected, reach, said):
-    """Fill in (said, time, channels) but for the p-values.
+    """Fill in what is said, (SAID, time, channels), but for the p-values.
 
-    Parameters
-    ----------
-    rows
-        What came, (time, channels); NaN where it is missing.
-    expected
-        (time, 2, channels): mean and expected absolute error.
-    reach
-        (2, channels): how far above and below the mean a band reaches, in expected errors.
-    said
-        (SAID, time, channels), written into.
+    `rows` came, NaN where one is missing; `expected` are mean and absolute error, (time, 2, channels); `reach` says how
+    far above and below the mean a band reaches, in expected errors, (2, channels).
     """
     for t in range(rows.shape[0]):
         for c in range(rows.shape[1]):
@@ -97,10 +69,11 @@ class Judged(NamedTuple):
     surprise: Surprise
 
 
+@dataclass(eq=False)
 class Pushed:
     """What a reading meant; each is one number, or one per channel. Of several readings, time comes first.
 
-    Attributes
+    Parameters
     ----------
     expected, lower, upper
         What was expected before the reading came, and the band that holds it with the stream's coverage; infinite
@@ -111,21 +84,17 @@ class Pushed:
         How often, per reading, a quiet stream would begin to look at least so strange.
     alarms
         One for each channel that gave one; empty for most readings.
+    make_forecast
+        Called where `forecast` is asked for.
     """
 
-    def __init__(
-        self,
-        expected: Any,
-        lower: Any,
-        upper: Any,
-        error: Any,
-        p: Any,
-        alarms: tuple[Alarm, ...],
-        forecast: Callable[[], EnsembleForecast],
-    ) -> None:
-        self.expected, self.lower, self.upper, self.error, self.p = expected, lower, upper, error, p
-        self.alarms = alarms
-        self._forecast = forecast
+    expected: Any
+    lower: Any
+    upper: Any
+    error: Any
+    p: Any
+    alarms: tuple[Alarm, ...]
+    make_forecast: Callable[[], EnsembleForecast] = field(repr=False)
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -140,29 +109,11 @@ class Pushed:
     @cached_property
     def forecast(self) -> EnsembleForecast:
         """The horizon that begins after this reading, computed when it is asked for."""
-        return self._forecast()
-
-    def __repr__(self) -> str:
-        return (
-            f"Pushed(expected={self.expected}, lower={self.lower}, upper={self.upper}, p={self.p}, alarm={self.alarm})"
-        )
+        return self.make_forecast()
 
 
 class RecentReadings:
-    """A ring by the numbers of the readings: time (or number), value, expected, lower, upper and error.
-
-    Parameters
-    ----------
-    channels
-        How many are read side by side.
-
-    Examples
-    --------
-    >>> recent = RecentReadings(channels=1)
-    >>> recent.add(0, np.ones((3, 1)), None, np.zeros((5, 3, 1)))
-    >>> recent.last(3)[:, 0, 0].tolist()
-    [0.0, 1.0, 2.0]
-    """
+    """A ring by the numbers of the readings: time (or number), value, expected, lower, upper and error."""
 
     def __init__(self, channels: int) -> None:
         self.ring = np.full((RECENT, 6, channels), np.nan)

@@ -109,18 +109,9 @@ class Mixer(Planner):
     ) -> Mixture:
         """The mixture after these cells too: the one way in.
 
-        Parameters
-        ----------
-        mixture
-            Where to go on.
-        values, observed
-            Of each cell; where nothing was observed the value is not read.
-        learning
-            Whether maps and scores learn, or only memories follow.
-        expected
-            Takes mean and absolute error expected after each cell, where all issue.
-        features
-            What inputs say after each cell.
+        Where nothing was observed the value is not read. Without `learning`, memories follow and maps and scores stay.
+        `expected` takes mean and absolute error expected after each cell, where all issue; `features` are what inputs
+        say after each.
         """
         self._check(mixture)
         first = FIRST_CELLS - mixture.cell

@@ -18,12 +18,11 @@ from hippozoo.ensemble.records import Plan
 
 __all__ = ["FEWEST_PAIRS", "Moments", "lend", "merge_moments", "moments_of_pairs"]
 
-# A pair counts less if a value of its future was a surprise of more than so many expected errors. Chosen before
-# 2026-11; see the ablation.
+# A pair counts less if a value of its future was a surprise of more than so many expected errors.
 _SURPRISE = 20.0
-# Pairs before there is a map. Chosen before 2026-11; see the ablation.
+# Pairs before there is a map.
 FEWEST_PAIRS = 4
-# What a panel lends to each of its series counts as so many pairs. Chosen before 2026-11; see the ablation.
+# What a panel lends to each of its series counts as so many pairs.
 _PANEL_PAIRS = 500.0
 
 
@@ -38,25 +37,15 @@ class Moments(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Pairs of a channel, one per cell.
+    """Pairs of a channel, one per cell."""
 
-    Parameters
-    ----------
-    values, room
-        All cells of the log, outliers replaced, and room to work in.
-    states, age
-        Memories after the cell, and the age of the channel.
-    futures, observed, surprise
-        The cells that follow, the share of them that was measured, and the largest surprise among them.
-    """
-
-    values: Any
-    room: Any
-    states: Any
-    age: Any
-    futures: Any
-    observed: Any
-    surprise: Any
+    values: Any  # of all cells of the log, outliers replaced
+    room: Any  # to work in
+    states: Any  # of the memories after the cell
+    age: Any  # of the channel
+    futures: Any  # the cells that follow
+    observed: Any  # the share of them that was measured
+    surprise: Any  # the largest among them
 
 
 @compiled(tuples={"plan": Plan, "pairs": Pairs}, _nrt=False, error_model="numpy")

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAP_RENEWAL", "OnePass", "expected_after"]
 
-# A map is renewed when what was seen has grown by this share, and after so many cells at the latest. Chosen before
-# 2026-11; see the ablation.
+# A map is renewed when what was seen has grown by this share, and after so many cells at the latest.
 _RENEWAL_GROWTH, MAP_RENEWAL = 1 / 8, 256
 # Channels whose pairs are worked out at once: a wide table takes no more memory than a narrow one.
 _CHANNELS = 16

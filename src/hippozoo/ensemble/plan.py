@@ -21,12 +21,11 @@ from hippozoo.systems import HippoSystem
 
 __all__ = ["SLACK", "Planner"]
 
-# Origins per horizon whose forecasts are scored, at most; a longer horizon issues every second, third, … cell. Chosen
-# before 2026-11; see the ablation.
+# Origins per horizon whose forecasts are scored, at most; a longer horizon issues every second, third, … cell.
 _ORIGINS = 48
 # Rows of pending forecasts that are free before those that are over are cleared away.
 SLACK = 8
-# Errors count for so many horizons, and so many cells at least. Chosen before 2026-11; see the ablation.
+# Errors count for so many horizons, and so many cells at least.
 _SCORED_HORIZONS, _SCORED_CELLS = 4, 50
 
 

@@ -13,25 +13,6 @@ from hippozoo._internal.arguments import real_array, shorten
 from hippozoo.ensemble.detector import DetectorState
 from hippozoo.ensemble.state import EnsembleState
 
-__all__ = [
-    "LARGEST",
-    "SAME",
-    "SMALLEST",
-    "Late",
-    "check_alike",
-    "check_options",
-    "check_saved",
-    "check_size",
-    "checked_row",
-    "checked_time",
-    "checked_times",
-    "checked_value",
-    "checked_values",
-    "in_time",
-    "too_late",
-    "whole_cells",
-]
-
 Late = Literal["refuse", "skip"]
 # Squares of values between these are neither infinite nor zero.
 LARGEST, SMALLEST = 1e100, 1e-100

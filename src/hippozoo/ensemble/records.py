@@ -19,24 +19,6 @@ from hippozoo.ensemble.doubt import DOUBT, LEAD_DOUBT, Doubt
 from hippozoo.ensemble.scale import LEAD_SCALE, STEP, Scale
 from hippozoo.ensemble.scores import EXPERT_SCORE, LEAD_SCORE, Scores
 
-__all__ = [
-    "CELL",
-    "DUE",
-    "LEAD",
-    "ROW",
-    "UNDER_WAY",
-    "Channel",
-    "Clock",
-    "Maps",
-    "Past",
-    "Pending",
-    "Plan",
-    "channel_parts",
-    "open_channel",
-    "open_channels",
-    "weights_at",
-]
-
 # A cell of the log of a channel.
 CELL = np.dtype(
     [
@@ -69,63 +51,33 @@ DUE = np.dtype([("row", np.int64), ("lead", np.int64), ("place", np.int64), ("tr
 
 
 class Plan(NamedTuple):
-    """What never changes; times are in cells.
+    """What never changes; times are in cells."""
 
-    Parameters
-    ----------
-    horizon, stride
-        Cells ahead, and cells between two origins whose forecasts are scored.
-    decay, keep
-        What is left after a cell: of the weight of a score, and of what the mean remembers.
-    silence
-        After so many cells without a sample nothing is left in any memory but the last value.
-    seasons
-        Periods, the shortest first.
-    orders, timescales, inputs, A_T, b
-        Of each memory: order, timescale in the user's unit, what it reads (-1: the signal; else the change over that
-        season), A_d transposed, b_d.
-    memory_of, anchors
-        Of each kind of map: its memory, and what it corrects (0: the mean, 1: the last value, 2 + s: season s).
-    views, extra
-        Of each kind of map: which view of the inputs it reads beside its memory, -1 for none; numbers of a view.
-    ridges
-        Maps of each kind.
-    experts, simple
-        How many there are, and how many of them are not maps.
-    own, parts
-        Where the numbers of each line of the table of experts begin, and the end; the same of the parts of a channel.
-    guard
-        Whether outliers, leverage and losses to the last value hold the ensemble back.
-    """
-
-    horizon: int
-    stride: int
-    decay: float
-    keep: float
-    silence: float
-    seasons: Any
-    orders: Any
-    timescales: Any
-    inputs: Any
-    A_T: Any
+    horizon: int  # cells ahead
+    stride: int  # cells between two origins whose forecasts are scored
+    decay: float  # what is left after a cell of the weight of a score
+    keep: float  # and of what the mean remembers
+    silence: float  # after so many cells without a sample nothing is left in any memory but the last value
+    seasons: Any  # periods, the shortest first
+    orders: Any  # of each memory
+    timescales: Any  # of each memory, in the user's time unit
+    inputs: Any  # what each memory reads; -1: the signal, else the change over that season
+    A_T: Any  # of each memory: A_d transposed, and b_d
     b: Any
-    memory_of: Any
-    anchors: Any
-    views: Any
-    extra: int
-    ridges: int
+    memory_of: Any  # of each kind of map
+    anchors: Any  # what each kind corrects; 0: the mean, 1: the last value, 2 + s: season s
+    views: Any  # which view of the inputs each kind reads beside its memory; -1 for none
+    extra: int  # numbers of a view
+    ridges: int  # maps of each kind
     experts: int
-    simple: int
-    own: Any
-    parts: Any
-    guard: bool
+    simple: int  # experts that are not maps
+    own: Any  # where the numbers of each line of the table of experts begin, and the end
+    parts: Any  # the same of the parts of a channel
+    guard: bool  # whether outliers, leverage and losses to the last value hold the ensemble back
 
 
 class Maps(NamedTuple):
-    """The ridge maps of a channel, by kinds, as in `ridge.Solved`.
-
-    `leverage` is noted cell by cell, (cells, kinds); `features` are those of the inputs, (cells, views, numbers).
-    """
+    """The ridge maps of a channel, by kinds, as in `ridge.Solved`."""
 
     means: Any
     whitening: Any
@@ -133,8 +85,8 @@ class Maps(NamedTuple):
     maps: Any
     constants: Any
     solved: Any
-    leverage: Any
-    features: Any
+    leverage: Any  # cell by cell, (cells, kinds)
+    features: Any  # of the inputs, (cells, views, numbers)
 
 
 class Clock(NamedTuple):
@@ -147,47 +99,23 @@ class Clock(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """Forecasts of a channel that wait for their values.
+    """Forecasts of a channel that wait for their values."""
 
-    Parameters
-    ----------
-    experts
-        (rows, leads, experts): of every expert.
-    leads, rows
-        Records of `LEAD`, (rows, leads), and of `ROW`.
-    origins
-        The number of the cell after which each was made; the same for all channels.
-    under_way
-        A ring of `UNDER_WAY`.
-    """
-
-    experts: Any
-    leads: Any
-    rows: Any
-    origins: Any
-    under_way: Any
+    experts: Any  # (rows, leads, experts)
+    leads: Any  # records of `LEAD`, (rows, leads)
+    rows: Any  # records of `ROW`
+    origins: Any  # the number of the cell after which each was made; the same for all channels
+    under_way: Any  # a ring of `UNDER_WAY`
 
 
 class Past(NamedTuple):
-    """What experts forecast from.
+    """What experts forecast from."""
 
-    Parameters
-    ----------
-    log, now
-        Records of `CELL`, and the place of the present.
-    cleaner
-        One record of `cleaner.CLEANER`.
-    held
-        The present value; in a gap, what was expected of it.
-    bases
-        (seasons, leads): the value one season before each lead.
-    """
-
-    log: Any
-    now: int
-    cleaner: Any
-    held: float
-    bases: Any
+    log: Any  # records of `CELL`
+    now: int  # the place of the present
+    cleaner: Any  # one record of `cleaner.CLEANER`
+    held: float  # the present value; in a gap, what was expected of it
+    bases: Any  # (seasons, leads): the value one season before each lead
 
 
 class Channel(NamedTuple):

@@ -16,8 +16,6 @@ __all__ = ["Solved", "solve"]
 
 # Of a symmetric, positive matrix the solution; of a triangular one the inverse.
 _posv, _trtri = get_lapack_funcs(("posv", "trtri"), dtype=np.float64)
-# Channels that are worked out at once: a wide table takes no more memory than a narrow one.
-_CHANNELS = 16
 # The least ridge of a map, and of the leverage, in units of the mean variance of a coefficient.
 _LEAST_RIDGE, _LEVERAGE_RIDGE = 1e-9, 1e-3
 # An input whose variance is below this is constant.
@@ -25,28 +23,15 @@ _DEAD = 1e-20
 
 
 class Solved(NamedTuple):
-    """The maps, with columns first, as the compiled loops read them.
+    """The maps, with columns first, as the compiled loops read them."""
 
-    Parameters
-    ----------
-    means
-        Of the pasts.
-    whitening
-        The inverse of the lower Cholesky factor of their covariance, by columns: it gives the leverage of a past.
-    freedom
-        Effective degrees of freedom, in whose units a leverage is.
-    maps, constants
-        By columns, (width, ridges times leads), and what is added.
-    solved
-        Whether there were enough pairs.
-    """
-
-    means: Float[np.ndarray, "channels kinds width"]
+    means: Float[np.ndarray, "channels kinds width"]  # of the pasts
+    # The inverse of the lower Cholesky factor of their covariance, by columns: it gives the leverage of a past.
     whitening: Float[np.ndarray, "channels kinds width width"]
-    freedom: Float[np.ndarray, "channels kinds"]
+    freedom: Float[np.ndarray, "channels kinds"]  # effective degrees of freedom, the unit of a leverage
     maps: Float[np.ndarray, "channels kinds width ridges_leads"]
-    constants: Float[np.ndarray, "channels kinds ridges leads"]
-    solved: Bool[np.ndarray, "channels kinds"]
+    constants: Float[np.ndarray, "channels kinds ridges leads"]  # what is added
+    solved: Bool[np.ndarray, "channels kinds"]  # whether there were enough pairs
 
     @staticmethod
     def empty(channels: int, kinds: int, width: int, ridges: int, leads: int) -> Solved:
@@ -69,34 +54,21 @@ def solve(
     own: Solved | None = None,
     blocks: tuple[tuple[slice, ...], ...] = (),
 ) -> Solved:
-    """Ridge regressions of all channels, kind by kind.
+    """Ridge regressions of all channels, kind by kind, written into `own` where somebody owns such arrays.
 
-    Parameters
-    ----------
-    moments
-        With what channels lend each other.
-    orders
-        Numbers that every kind reads.
-    ridges
-        The largest first, in units of the mean variance of a coefficient.
-    own
-        Arrays to write into, of one who owns them.
-    blocks
-        Of every kind: the numbers of its memory, and those of each input, which are scaled as the memory's are.
+    `orders` says how many numbers every kind reads, and `blocks` which are those of its memory and of each input.
+    Ridges are in units of the mean variance of a coefficient, the largest first.
     """
     C, K, H, q = moments.yx.shape
     found = Solved.empty(C, K, q, len(ridges), H) if own is None else own
     for one in found:
         one[...] = 0
     found.means[...], found.freedom[...] = moments.mean_x, 1.0
-    for first in range(0, C, _CHANNELS):
-        block = slice(first, first + _CHANNELS)
-        part, known = Solved(*(one[block] for one in found)), Moments(*(one[block] for one in moments))
-        for n, order in enumerate(orders):
-            if blocks and len(blocks[n]) > 1:
-                _solve_beside_inputs(known, part, n, order, ridges, blocks[n])
-            else:
-                _solve_kind(known, part, n, order, ridges)
+    for n, order in enumerate(orders):
+        if blocks and len(blocks[n]) > 1:
+            _solve_beside_inputs(moments, found, n, order, ridges, blocks[n])
+        else:
+            _solve_kind(moments, found, n, order, ridges)
     return found
 
 

@@ -90,7 +90,7 @@ class ForecastStream:
         if not isinstance(forecaster, EnsembleForecaster):
             raise TypeError(f"forecaster={shorten(forecaster)}; pass one made by forecaster_for(horizon).")
         checks.check_options(coverage, late)
-        self.forecaster = forecaster
+        self.forecaster, self._step = forecaster, float(forecaster.dt)  # the usual step
         self.channels = None if channels is None else whole_number("channels", channels)
         self.detector = Detector(rate=rate) if detector is None else detector
         self.rate, self.coverage, self.late = self.detector.rate, coverage, late
@@ -170,10 +170,8 @@ class ForecastStream:
 
         Parameters
         ----------
-        values
-            (time,) or (time, channels); NaN where one is missing.
-        times
-            Of each, in the unit of `dt`; leave them out in a stream of equal steps.
+        values, times
+            (time,) or (time, channels), NaN where one is missing; and when each was taken, as of `push`.
 
         Examples
         --------
@@ -212,11 +210,6 @@ class ForecastStream:
     def judge(self, value: Value, time: float | None = None) -> Pushed:
         """What a reading would mean if it came now; nothing is taken in, and no alarm is given.
 
-        Parameters
-        ----------
-        value, time
-            As of `push`; a time that has passed is refused.
-
         Examples
         --------
         >>> from hippozoo.ensemble import ForecastStream, forecaster_for
@@ -240,7 +233,7 @@ class ForecastStream:
             raise ValueError(f"time={time} is before {self._time}; time only runs forwards.")
         if elapsed == 0:
             return
-        step, learnt, left = self.forecaster.dt, self._learnt, elapsed
+        step, learnt, left = self._step, self._learnt, elapsed
         if self._pending:
             learnt = self._learn(learnt, self._newest, min(elapsed, step))
             left -= min(elapsed, step)
@@ -297,18 +290,18 @@ class ForecastStream:
     def _elapsed(self, time: float | None) -> float | None:
         """Time since the newest reading; None for the first."""
         if time is None:
-            return None if not self.readings else float(self.forecaster.dt)
+            return None if not self.readings else self._step
         return None if self._time is None else time - self._time
 
     def _is_late(self, elapsed: float) -> bool:
         return elapsed < 0 or (elapsed == 0 and self._pending)
 
     def _is_usual(self, elapsed: float) -> bool:
-        return abs(elapsed - float(self.forecaster.dt)) <= checks.SAME * float(self.forecaster.dt)
+        return abs(elapsed - self._step) <= checks.SAME * self._step
 
     def _missed(self, elapsed: float) -> int:
         """How many readings should have come in a time that has passed."""
-        steps = round(min(elapsed / float(self.forecaster.dt), _LONGEST_SILENCE))
+        steps = round(min(elapsed / self._step, _LONGEST_SILENCE))
         return max(steps - 1, 0) if self._pending else steps
 
     def _after(self, elapsed: float | None) -> EnsembleState:
@@ -319,17 +312,15 @@ class ForecastStream:
             return self._after_silence(self._learnt, elapsed)
         if self._is_usual(elapsed):
             return self.state
-        usual = float(self.forecaster.dt)
-        if elapsed > _GAP * usual:
-            return self._after_silence(self.state, elapsed - usual)
+        if elapsed > _GAP * self._step:
+            return self._after_silence(self.state, elapsed - self._step)
         return self._learn(self._learnt, self._newest, elapsed)
 
     def _after_silence(self, state: EnsembleState, passed: float) -> EnsembleState:
         """What is known after so long without a reading."""
-        usual = float(self.forecaster.dt)
-        longest = usual * max(_LONGEST_SILENCE, 2 * self.forecaster.mixer.silence)
+        longest = self._step * max(_LONGEST_SILENCE, 2 * self.forecaster.mixer.silence)
         if passed > longest:
-            passed = longest + (math.fmod(passed, usual) if math.isfinite(passed) else 0.0)
+            passed = longest + (math.fmod(passed, self._step) if math.isfinite(passed) else 0.0)
         return self._learn(state, np.full_like(self._newest, np.nan), passed)
 
     def _learn(self, state: EnsembleState, value: np.ndarray, dt: float | None) -> EnsembleState:
@@ -405,4 +396,4 @@ class ForecastStream:
         cells = np.concatenate([self._newest[None], rows[at : end - 1]])
         newest = math.nan if self._time is None else self._time
         steps = None if clock is None else np.diff(clock[at:end], prepend=newest)
-        return checks.whole_cells(cells, steps, float(self.forecaster.dt))
+        return checks.whole_cells(cells, steps, self._step)

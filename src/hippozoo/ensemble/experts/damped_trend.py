@@ -10,8 +10,6 @@ from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.records import Maps, Past, Plan
 from hippozoo.memory import response
 
-__all__ = ["SMOOTHING", "State", "forecast", "lag_weights", "names", "opened", "size", "update"]
-
 # Gain of the level, gain of the trend, and damping per cell of each. Of four that were chosen before 2026-11, two are
 # left: the others earned nothing on the last horizons of training values (ADR 0026).
 SMOOTHING = np.array([(0.8, 0.2, 0.9), (0.5, 0.05, 0.97)])

@@ -9,8 +9,6 @@ import numpy as np
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.records import Maps, Past, Plan, weights_at
 
-__all__ = ["forecast", "lag_weights", "names"]
-
 
 def names(plan: Plan) -> tuple[str, ...]:
     """What the experts of this file are called."""

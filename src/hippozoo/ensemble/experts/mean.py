@@ -10,8 +10,6 @@ from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.cleaner import mean_of
 from hippozoo.ensemble.records import Maps, Past, Plan
 
-__all__ = ["forecast", "lag_weights", "names"]
-
 
 def names(plan: Plan) -> tuple[str, ...]:
     """What the experts of this file are called."""

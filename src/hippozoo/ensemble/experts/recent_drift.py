@@ -9,9 +9,7 @@ import numpy as np
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.records import Maps, Past, Plan, weights_at
 
-__all__ = ["LEAST_CELLS", "forecast", "lag_weights", "names"]
-
-# Cells over which it is measured; two horizons if these are longer. Chosen before 2026-11; see the ablation.
+# Cells over which it is measured; two horizons if these are longer.
 LEAST_CELLS = 8
 
 

@@ -15,9 +15,7 @@ from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.records import Maps, Past, Plan, weights_at
 from hippozoo.memory import response
 
-__all__ = ["HIGH_LEVERAGE", "forecast", "lag_weights", "names", "reset_memories", "size", "step_memories", "update"]
-
-# A past of so many times the mean leverage is shrunk to it. Chosen before 2026-11; see the ablation.
+# A past of so many times the mean leverage is shrunk to it.
 HIGH_LEVERAGE = 16.0
 # The least degrees of freedom that a leverage is divided by.
 _LEAST_FREEDOM = 1e-12

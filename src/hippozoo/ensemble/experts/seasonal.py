@@ -10,10 +10,7 @@ from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.cleaner import settled_value
 from hippozoo.ensemble.records import Maps, Past, Plan, weights_at
 
-__all__ = ["fill_bases", "forecast", "lag_weights", "names"]
-
-# What is left, with every cell further ahead, of the change of level since last season. Chosen before 2026-11; see the
-# ablation.
+# What is left, with every cell further ahead, of the change of level since last season.
 _FADE = 0.9
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.records import Maps, Past, Plan, weights_at
 
-__all__ = ["SMOOTHING", "State", "forecast", "lag_weights", "names", "opened", "size", "update"]
-
 # Gain of the level, gain of the trend, damping per cell, and gain of the season of each. Chosen on the last horizons of
 # the training values of M1, M4 and ETT.
 SMOOTHING = np.array([(0.2, 0.02, 0.98, 0.2), (0.3, 0.1, 0.9, 0.3), (0.5, 0.05, 0.97, 0.3)])
