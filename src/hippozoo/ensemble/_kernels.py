@@ -177,21 +177,6 @@ def _take_cell(channel, log, pending, clock, value, is_observed, plan, work):
     update_all(channel.own, sample, Past(log, now, channel.cleaner, cell.value, work.bases), plan, work)
 
 
-@compiled(inner=True, inline="always")
-@no_type_check
-def _combine(work):
-    """The weighted mean of the experts at every lead, and how far they are apart."""
-    E, H = work.weights.shape
-    for k in range(H):
-        work.mixed[k], work.apart[k] = 0.0, 0.0
-    for e in range(E):
-        for k in range(H):
-            work.mixed[k] += work.weights[e, k] * work.forecasts[e, k]
-    for e in range(E):
-        for k in range(H):
-            work.apart[k] += work.weights[e, k] * abs(work.forecasts[e, k] - work.mixed[k])
-
-
 @compiled(inner=True)
 @no_type_check
 def _issue(channel, log, pending, clock, maps, plan, work):
@@ -203,7 +188,13 @@ def _issue(channel, log, pending, clock, maps, plan, work):
     forecast_all(channel.own, Past(log, clock.now, channel.cleaner, held, work.bases), maps, plan, work)
     scores.count_issued(channel.scores, work.available)
     scored = scores.weigh(channel.scores, work, plan.simple, plan.guard, work.weights)
-    _combine(work)
+    work.mixed[:], work.apart[:] = 0.0, 0.0
+    for e in range(plan.experts):
+        for k in range(plan.horizon):
+            work.mixed[k] += work.weights[e, k] * work.forecasts[e, k]
+    for e in range(plan.experts):
+        for k in range(plan.horizon):
+            work.apart[k] += work.weights[e, k] * abs(work.forecasts[e, k] - work.mixed[k])
     for k in range(plan.horizon):
         if not scored > 0:
             work.mixed[k] = held
@@ -257,20 +248,15 @@ def _of_channel(state, c, plan):
 
 @compiled(inner=True, inline="always")
 @no_type_check
-def _maps_of(maps, c, state):
-    return Maps(
-        maps.means[c], maps.whitening[c], maps.freedom[c], maps.maps[c], maps.constants[c], maps.solved[c],
-        state.leverage[c], state.features[0],
-    )  # fmt: skip
-
-
-@compiled(inner=True, inline="always")
-@no_type_check
 def _issue_all(state, clock, maps, plan, work):
     """A forecast of every channel."""
     for c in range(len(state.live)):
         channel, log, pending = _of_channel(state, c, plan)
-        _issue(channel, log, pending, clock, _maps_of(maps, c, state), plan, work)
+        of_channel = Maps(
+            maps.means[c], maps.whitening[c], maps.freedom[c], maps.maps[c], maps.constants[c], maps.solved[c],
+            state.leverage[c], state.features[0],
+        )  # fmt: skip
+        _issue(channel, log, pending, clock, of_channel, plan, work)
 
 
 @compiled(tuples=_TUPLES, _nrt=False, error_model="numpy")

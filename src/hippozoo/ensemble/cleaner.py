@@ -95,14 +95,6 @@ def settled_value(log, place, now):
 
 @compiled(inner=True)
 @no_type_check
-def settled_values(log, end, values):
-    """The values of all cells before `end`, outliers replaced."""
-    for place in range(end):
-        values[place] = settled_value(log, place, end - 1)
-
-
-@compiled(inner=True)
-@no_type_check
 def _recurs(cleaner, log, place, seasons, near):
     """Whether a season ago the value was about the same: then it is no outlier, but part of the season."""
     found = False
@@ -180,19 +172,15 @@ def mean_of(cleaner):
     return cleaner.reference + (cleaner.total / cleaner.count if cleaner.count > 0 else 0.0)
 
 
-@compiled(inner=True, inline="always")
-@no_type_check
-def fill_gap(cleaner, log, pending, clock, plan):
-    """A cell without a value; returns what is taken for it."""
-    cleaner.silent += 1.0
-    cleaner.suspects = 0.0
-    return expected_in_gap(cleaner, log, pending, clock, plan)
-
-
 @compiled(inner=True)
 @no_type_check
-def expected_in_gap(cleaner, log, pending, clock, plan):
-    """The forecast from the last value; beyond the horizon the season, then no change, after a silence the mean."""
+def fill_gap(cleaner, log, pending, clock, plan):
+    """A cell without a value; returns what is taken for it.
+
+    The forecast from the last value; beyond the horizon the season, then no change, after a silence the mean.
+    """
+    cleaner.silent += 1.0
+    cleaner.suspects = 0.0
     if cleaner.silent > plan.silence:
         return mean_of(cleaner)
     for row in range(clock.used - 1, clock.first - 1, -1):

@@ -158,8 +158,7 @@ class Mixer(Planner):
             and learning
         )
         if not fits:
-            one_pass = OnePass(self, mixture, count, learning=learning)
-            after = one_pass.run(values, observed, expected, features).finish(self.rows)
+            after = OnePass(self, mixture, count, learning=learning).run(values, observed, expected, features).finish()
             if not learning:
                 self._copy_learnt(mixture, after)
             return after
@@ -204,31 +203,15 @@ class Mixer(Planner):
                 end = min(end, begin + FIRST_CELLS - mixture.cell)
             elif mixture.cell == FIRST_CELLS:
                 mixture = self._without_early_outliers(mixture)
-            roomy, kept = self._with_room(mixture, end - begin)
+            kept = mixture.used - mixture.first_row
+            rows = kept + (end - begin) // self.stride + 2 + SLACK
             told = None if features is None else features[begin:end]
-            one_pass = OnePass(self, roomy, end - begin, learning=True).run(
-                values[begin:end], observed[begin:end], None, told
-            )
-            after = one_pass.finish(len(one_pass.arrays.origins))
-            new = slice(kept, after.used)
-            rolled = Rolled(after.origins[new] + 1, after.arrays.leads["mean"][:, new], after.experts[:, new])
-            arrays = with_rows(after.arrays, slice(after.first_row, after.used), self.rows)
-            mixture = replace(after, **fields_of(arrays), first_row=0, used=after.used - after.first_row)
-            yield mixture, rolled
+            one_pass = OnePass(self, mixture, end - begin, learning=True, rows=rows)
+            one_pass.run(values[begin:end], observed[begin:end], None, told)
+            arrays, new = one_pass.arrays, slice(kept, one_pass.used)
+            mixture = one_pass.finish()
+            yield mixture, Rolled(arrays.origins[new] + 1, arrays.leads["mean"][:, new], arrays.experts[:, new])
             begin = end
-
-    def _with_room(self, mixture: Mixture, cells: int) -> tuple[Mixture, int]:
-        """The same mixture, with room for the forecasts of so many more cells, and the rows that are in use."""
-        kept = mixture.used - mixture.first_row
-        arrays = with_rows(
-            mixture.arrays, slice(mixture.first_row, mixture.used), kept + cells // self.stride + 2 + SLACK
-        )
-        # The log is shared: whoever goes on from the state before copies it.
-        is_tip = mixture.tip[0] == mixture.cell
-        if is_tip:
-            mixture.tip[0] = mixture.cell + 1
-        tip = np.array([mixture.cell if is_tip else -1])
-        return replace(mixture, **fields_of(arrays), first_row=0, used=kept, tip=tip), kept
 
     def issue(self, mixture: Mixture) -> Issued:
         """The forecast from the present."""

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from hippozoo._internal.compiled import compiled
-from hippozoo.ensemble.cleaner import settled_values
+from hippozoo.ensemble.cleaner import settled_value
 from hippozoo.ensemble.experts.ridge_map import HIGH_LEVERAGE, LAST, MEAN, SEASON, reset_memories, step_memories
 from hippozoo.ensemble.records import Plan
 
@@ -53,7 +53,8 @@ class Pairs(NamedTuple):
 def _read_pairs(log, now, begin, memories, ages, reference, plan, pairs):
     """Pairs of one channel from cell `begin` of its log on; memories and ages move on."""
     room = pairs.room
-    settled_values(log, now, pairs.values)
+    for place in range(now):
+        pairs.values[place] = settled_value(log, place, now - 1)
     for t in range(len(pairs.age)):
         here = begin + t
         level, is_observed = log[here].learnt - reference, log[here].observed > 0

@@ -36,10 +36,11 @@ def expected_after(arrays: Arrays, used: int, count: int) -> Float[np.ndarray, "
 class OnePass:
     """A mixture while it takes in `count` cells; what changes is copied once, at the beginning.
 
-    Where it is not `learning`, memories follow and maps stay.
+    Where it is not `learning`, memories follow and maps stay. With `rows`, there is room for so many forecasts, and
+    those that are over stay until the end.
     """
 
-    def __init__(self, mixer: Mixer, mixture: Mixture, count: int, *, learning: bool) -> None:
+    def __init__(self, mixer: Mixer, mixture: Mixture, count: int, *, learning: bool, rows: int = 0) -> None:
         self.mixer, self.mixture, self.learning = mixer, mixture, learning
         self.arrays: Arrays = mixture.arrays._replace(live=mixture.live.copy())
         self.tip = mixture.tip
@@ -51,6 +52,8 @@ class OnePass:
         self.tip[0] = mixture.cell + count
         self.now, self.cell = mixture.now, mixture.cell
         self.first_row, self.used = mixture.first_row, mixture.used
+        if rows:
+            self._keep_rows(rows)
         self.seen, self.renewal = mixture.seen, mixture.renewal
         self.renewed: dict[str, Any] = {}
 
@@ -90,9 +93,8 @@ class OnePass:
         free, stride = len(self.arrays.origins) - self.used, self.mixer.stride
         if free == 0:
             kept = self.used - self.first_row
-            rows = max(self.mixer.rows, kept + min(wanted // stride + 1, MAP_RENEWAL))
-            self.arrays = with_rows(self.arrays, slice(self.first_row, self.used), rows)
-            self.first_row, self.used, free = 0, kept, rows - kept
+            self._keep_rows(max(self.mixer.rows, kept + min(wanted // stride + 1, MAP_RENEWAL)))
+            free = len(self.arrays.origins) - kept
         return min(self.arrays.log.shape[1] - self.now, free * stride)
 
     @property
@@ -193,13 +195,17 @@ class OnePass:
         self.first_row = self.used
         return count
 
-    def finish(self, rows: int) -> Mixture:
-        """The mixture after all cells, with room for so many pending forecasts at most."""
+    def _keep_rows(self, rows: int) -> None:
+        """Pending forecasts in arrays of their own, with so many rows."""
+        in_use = slice(self.first_row, self.used)
+        self.arrays = with_rows(self.arrays, in_use, rows)
+        self.first_row, self.used = 0, in_use.stop - in_use.start
+
+    def finish(self) -> Mixture:
+        """The mixture after all cells."""
         self.tip[0] = self.cell
-        if len(self.arrays.origins) > rows:
-            in_use = slice(self.first_row, self.used)
-            self.arrays = with_rows(self.arrays, in_use, rows)
-            self.first_row, self.used = 0, in_use.stop - in_use.start
+        if len(self.arrays.origins) != self.mixer.rows:
+            self._keep_rows(self.mixer.rows)
         return replace(
             self.mixture,
             **fields_of(self.arrays),
