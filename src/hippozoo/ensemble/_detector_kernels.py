@@ -282,17 +282,17 @@ def _compare_columns(t, values, channels, settings, work, said):
 @no_type_check
 def _conclude(c, t, own, channels, settings, said):
     """From strangeness to p, and whether to give an alarm; then what was seen is counted."""
+    histograms, counts, last = channels.histograms[c], channels.counts[c], channels.last[c]
     combined = said.p[t, c] ** (1.0 / settings.power)
     said.p[t, c] = 1.0
     if own.seen > settings.warmup:
-        p = _p_value(channels.counts[c], own, settings, combined)
+        p = _p_value(counts, own, settings, combined)
         said.p[t, c] = p
         if p <= settings.threshold and own.since > settings.silence:
             said.alarm[t, c] = True
             own.since = 0.0
         # At each level up to its own this reading would have been an alarm, unless one was before.
         own.counted += own.unit
-        counts, last = channels.counts[c], channels.last[c]
         for i in range(min(int(combined / LEVEL_STEP), LEVELS - 1) + 1):
             if own.clock - last[i] > settings.silence:
                 counts[i] += own.unit
@@ -301,8 +301,8 @@ def _conclude(c, t, own, channels, settings, said):
         said.kind[t, c], said.neighbour[t, c], said.size[t, c], said.direction[t, c] = -1, -1, 0.0, 0
     own.unit *= math.exp(1.0 / settings.memory)
     if own.unit > _LARGEST_UNIT:
-        channels.histograms[c] /= own.unit
-        channels.counts[c] /= own.unit
+        histograms /= own.unit
+        counts /= own.unit
         own.counted /= own.unit
         own.unit = 1.0
 
