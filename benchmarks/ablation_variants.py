@@ -36,8 +36,8 @@ def _default(text: str, other: str) -> list[Edit]:
 
 _SEASON, _LEVEL, _FADING = (
     "            work.forecasts[at, k] = past.bases[s, k]\n",
-    "            work.forecasts[at + 1, k] = past.bases[s, k] + ahead\n",
-    "            work.forecasts[at + 2, k] = past.bases[s, k] + ahead * fade\n",
+    "            work.forecasts[at + 1, k] = past.bases[s, k] + change\n",
+    "            work.forecasts[at + 2, k] = past.bases[s, k] + change * fade\n",
 )
 _NAMES = '[f"season {season}", f"season {season} and level", f"season {season} and fading level"]'
 _TWO = [("experts/seasonal.py", "        at += 3\n", "        at += 2\n")]
@@ -69,11 +69,6 @@ VARIANTS: dict[str, list[Edit]] = {
     "without season and fading level": [
         ("experts/seasonal.py", _FADING, ""), ("experts/seasonal.py", _NAMES, '["season", "level"]'), *_TWO,
     ],
-    "level shifts of last season are repeated": [("experts/seasonal.py", "ahead = _ahead(change, made)", "ahead = change")],
-    "outliers of last season are repeated": [
-        ("experts/seasonal.py", "settled_value(log, now + k + 1 - m * (k // m + 1), now)",
-         "log[now + k + 1 - m * (k // m + 1)].value"),
-    ],
     "maps of the long window only": _default("usual_histories(reach, step, 48)", "usual_histories(reach, step, 48)[1:]"),
     "maps of the short window only": _default("usual_histories(reach, step, 48)", "usual_histories(reach, step, 48)[:1]"),
     "maps of order 32 at most": _default("usual_histories(reach, step, 48)", "usual_histories(reach, step, 32)"),
@@ -97,8 +92,6 @@ VARIANTS: dict[str, list[Edit]] = {
         ("cleaner.py", "    return guard and cleaner.age > WARMUP and at_hand and apart > most", "    return False")
     ],
     "outliers are not taken back": [("cleaner.py", "    if is_surprise and most > 0 and", "    if False and")],
-    "outliers that recur are taken back": [("cleaner.py", "        if _recurs(cleaner, log, now - 1, seasons, gone):", "        if False:")],
-    "forecasts from outliers are scored": [("_kernels.py", "        if plan.guard and cleaner.is_outlier(", "        if False and cleaner.is_outlier(")],
     "a missing value is the last one": [
         ("cleaner.py", "    if cleaner.silent > plan.silence:\n        return mean_of(cleaner)\n", "    if cleaner.age >= 0:\n        return log[clock.now - 1].value\n")
     ],
@@ -119,8 +112,6 @@ VARIANTS: dict[str, list[Edit]] = {
     ],
     # brake
     "without trust after a surprise": [("brake.py", "    if surprise > SURPRISE:", "    if False:")],
-    "without trust after a gap": [
-        ("brake.py", "    if cleaner.silent > 0 and len(plan.seasons) == 0 and plan.guard:", "    if False:")],
     "without the brake on losses": [("brake.py", "        if owed > credit:", "        if False:")],
     "without the brake on stuck sensors": [("brake.py", "    if brake.run > limit:", "    if False:")],
     "errors are not widened when braked": [("_kernels.py", "        if share < 1.0 and brake.lately_weight > 0:", "        if False:")],
@@ -159,11 +150,3 @@ VARIANTS: dict[str, list[Edit]] = {
         ("calibration.py", "        if beginning > 0:", "        counts = 0.5 * (counts + counts[:, :, ::-1])\n        if beginning > 0:")],
     "half as many bins": [("calibration.py", "= 64, 6.0, -3.0", "= 32, 3.0, -3.0")],
 }  # fmt: skip
-_DROPPED = (
-    "level shifts of last season are repeated",
-    "outliers of last season are repeated",
-    "outliers that recur are taken back",
-    "forecasts from outliers are scored",
-    "without trust after a gap",
-)
-VARIANTS["without the five rules that earned nothing"] = [edit for name in _DROPPED for edit in VARIANTS[name]]

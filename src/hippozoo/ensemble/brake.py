@@ -1,7 +1,7 @@
 """When and how far the ensemble falls back to the last value.
 
-Three reasons: it has lately cost much more than the last value would have (`share`), the present is a surprise or a
-gap has just ended (`trust`), or the value has not moved for longer than it ever has (`trust`).
+Three reasons: it has lately cost much more than the last value would have (`share`), the present is a surprise
+(`trust`), or the value has not moved for longer than it ever has (`trust`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hippozoo.ensemble.cleaner import SURPRISE
 # State of a channel.
 BRAKE = np.dtype(
     [
-        ("trust", float),  # what is left of the ensemble after a surprise, a gap or a stuck sensor
+        ("trust", float),  # what is left of the ensemble after a surprise or a stuck sensor
         ("share", float),  # what is left of it after losses to the last value
         ("run", float),  # cells in which the value has not changed, and the longest such run, fading
         ("longest_run", float),
@@ -143,14 +143,11 @@ def carry_costs(brake, pending, clock, plan):
 
 @compiled(inner=True, inline="always")
 @no_type_check
-def set_trust(brake, cleaner, value, surprise, plan):
+def set_trust(brake, cleaner, value, surprise):
     """How far the ensemble is believed after this value, before it is held."""
     trust = 1.0
     if surprise > SURPRISE:
         trust = (SURPRISE / surprise) ** 2
-    if cleaner.silent > 0 and len(plan.seasons) == 0 and plan.guard:
-        # Memories hold what was expected of a long gap, not what was.
-        trust = min(trust, (plan.horizon / (plan.horizon + cleaner.silent)) ** 2)
     if value == cleaner.last_value and cleaner.age > 0:
         brake.run += 1.0
     else:

@@ -35,8 +35,6 @@ CLEANER = np.dtype(
         ("expected_error", float),
         ("suspects", float),  # values in a row that may be outliers
         ("expected_before", float),  # what was expected of the first of them
-        ("shift", float),  # how far the level has come by surprises alone; and what it was before the suspects
-        ("shift_before", float),
     ]
 )
 
@@ -95,44 +93,20 @@ def settled_value(log, place, now):
 
 @compiled(inner=True)
 @no_type_check
-def _recurs(cleaner, log, place, seasons, near):
-    """Whether a season ago the value was about the same: then it is no outlier, but part of the season."""
-    found = False
-    for s in range(len(seasons)):
-        if cleaner.age > seasons[s] + 1:
-            found = found or abs(log[place].value - log[place - seasons[s]].value) < near
-    return found
-
-
-@compiled(inner=True)
-@no_type_check
 def find_suspect(cleaner, log, now, value, is_surprise, seasons):
     """Count suspected outliers: 1 for the first of them, -1 for the value that shows they were outliers, else 0."""
-    apart, most = abs(value - cleaner.expected), SURPRISE * cleaner.expected_error
     if cleaner.suspects > 0:
-        return _follow_suspects(cleaner, log, now, value, seasons)
+        if abs(value - cleaner.expected_before) < 0.5 * abs(log[now - 1].value - cleaner.expected_before):
+            log[now].returned = cleaner.suspects
+            cleaner.suspects = 0.0
+            return -1
+        cleaner.suspects = cleaner.suspects + 1.0 if cleaner.suspects < _LONGEST_OUTLIER else 0.0
+        return 0
+    apart, most = abs(value - cleaner.expected), SURPRISE * cleaner.expected_error
     if is_surprise and most > 0 and apart * SURPRISE > (_OUTLIER if len(seasons) > 0 else _ABSURD) * most:
-        cleaner.shift_before = cleaner.shift
         cleaner.expected_before = cleaner.expected
         cleaner.suspects = 1.0
         return 1
-    return 0
-
-
-@compiled(inner=True, inline="always")
-@no_type_check
-def _follow_suspects(cleaner, log, now, value, seasons):
-    """A value after suspects: it returns, or is one more of them, or there was a level shift."""
-    gone = 0.5 * abs(log[now - 1].value - cleaner.expected_before)
-    if abs(value - cleaner.expected_before) < gone:
-        suspects = cleaner.suspects
-        cleaner.suspects = 0.0
-        if _recurs(cleaner, log, now - 1, seasons, gone):
-            return 0
-        log[now].returned = suspects
-        cleaner.shift = cleaner.shift_before
-        return -1
-    cleaner.suspects = cleaner.suspects + 1.0 if cleaner.suspects < _LONGEST_OUTLIER else 0.0
     return 0
 
 
@@ -156,7 +130,6 @@ def take_value(cleaner, log, now, value, is_surprise, keep):
     learnt = value
     if is_surprise:
         apart, most = abs(value - cleaner.expected), SURPRISE * cleaner.expected_error
-        cleaner.shift += value - cleaner.expected
         learnt = cleaner.expected + (value - cleaner.expected) * (most / apart)
     if cleaner.suspects > 1:
         learnt = log[now - 1].learnt  # a level shift or outliers: the next cells will tell
