@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -346,23 +345,6 @@ class EnsembleForecast(Forecast):
                 drawn[:, c, k] = np.interp(normal[:, c, k], knots, table[:, c, k])
         found = np.stack([self.bounded(one) for one in self.cells + self.sizes * drawn])
         return found[:, 0] if self.single else found
-
-    @staticmethod
-    def joined(parts: Sequence[EnsembleForecast]) -> EnsembleForecast:
-        """Forecasts of channels that were learnt apart, by forecasters alike, as one.
-
-        Examples
-        --------
-        >>> from hippozoo.ensemble import forecaster_for
-        >>> forecaster = forecaster_for(8)
-        >>> signal = np.random.default_rng(0).normal(size=(100, 3))
-        >>> states = [forecaster.learn(forecaster.initial_state(n), signal[:, :n]) for n in (3, 1)]
-        >>> EnsembleForecast.joined([forecaster.forecast(state) for state in states]).samples().shape
-        (4, 8)
-        """
-        mixture = Mixture.joined([one.mixture for one in parts])
-        issued = Issued(*map(np.concatenate, zip(*(one.issued for one in parts), strict=True)))
-        return replace(parts[0], mixture=mixture, issued=issued, single=False)
 
     def channel(self, number: int) -> EnsembleForecast:
         """The forecast of one channel by itself."""

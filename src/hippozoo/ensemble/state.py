@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -139,15 +138,6 @@ class Mixture(Immutable):
         arrays = {name: getattr(self, name) for name in Arrays._fields}
         named = {name: arrays[name].view(kind)[..., 0] for name, kind in _RECORDS.items()}
         return Arrays(**(arrays | named))
-
-    @staticmethod
-    def joined(parts: Sequence[Mixture]) -> Mixture:
-        """What a forecast reads of several mixtures, side by side: what is alive in them."""
-        live = np.concatenate([one.live for one in parts])
-        # The rest is not read, and its buffers may differ in length: views of the first channel stand for it.
-        unread = {name: getattr(parts[0], name)[:1] for name in _BY_CHANNEL if name != "live"}
-        shaped = {name: np.broadcast_to(one, (len(live), *one.shape[1:])) for name, one in unread.items()}
-        return replace(parts[0], live=live, **shaped)
 
     def channels(self, which: slice | Int[np.ndarray, " some"]) -> Mixture:
         """Some of the channels by themselves."""
