@@ -36,8 +36,8 @@ def _default(text: str, other: str) -> list[Edit]:
 
 _SEASON, _LEVEL, _FADING = (
     "            work.forecasts[at, k] = past.bases[s, k]\n",
-    "            work.forecasts[at + 1, k] = past.bases[s, k] + change\n",
-    "            work.forecasts[at + 2, k] = past.bases[s, k] + change * fade\n",
+    "            work.forecasts[at + 1, k] = past.bases[s, k] + ahead\n",
+    "            work.forecasts[at + 2, k] = past.bases[s, k] + ahead * fade\n",
 )
 _NAMES = '[f"season {season}", f"season {season} and level", f"season {season} and fading level"]'
 _TWO = [("experts/seasonal.py", "        at += 3\n", "        at += 2\n")]
@@ -69,6 +69,11 @@ VARIANTS: dict[str, list[Edit]] = {
     "without season and fading level": [
         ("experts/seasonal.py", _FADING, ""), ("experts/seasonal.py", _NAMES, '["season", "level"]'), *_TWO,
     ],
+    "level shifts of last season are repeated": [("experts/seasonal.py", "ahead = _ahead(change, made)", "ahead = change")],
+    "outliers of last season are repeated": [
+        ("experts/seasonal.py", "settled_value(log, now + k + 1 - m * (k // m + 1), now)",
+         "log[now + k + 1 - m * (k // m + 1)].value"),
+    ],
     "maps of the long window only": _default("usual_histories(reach, step, 48)", "usual_histories(reach, step, 48)[1:]"),
     "maps of the short window only": _default("usual_histories(reach, step, 48)", "usual_histories(reach, step, 48)[:1]"),
     "maps of order 32 at most": _default("usual_histories(reach, step, 48)", "usual_histories(reach, step, 32)"),
@@ -92,6 +97,7 @@ VARIANTS: dict[str, list[Edit]] = {
         ("cleaner.py", "    return guard and cleaner.age > WARMUP and at_hand and apart > most", "    return False")
     ],
     "outliers are not taken back": [("cleaner.py", "    if is_surprise and most > 0 and", "    if False and")],
+    "forecasts from outliers are scored": [("_kernels.py", "        if plan.guard and cleaner.is_outlier(", "        if False and cleaner.is_outlier(")],
     "a missing value is the last one": [
         ("cleaner.py", "    if cleaner.silent > plan.silence:\n        return mean_of(cleaner)\n", "    if cleaner.age >= 0:\n        return log[clock.now - 1].value\n")
     ],

@@ -90,10 +90,10 @@ def _place(pending, origin, plan):
 
 @compiled(inner=True)
 @no_type_check
-def _find_due(pending, clock, plan, due):
+def _find_due(pending, log, clock, plan, due):
     """List the pending forecasts of the present cell, the newest first; returns how many there are.
 
-    One issued in a gap, of which the lead says too little, tells of nothing to come.
+    One issued in a gap, of which the lead says too little, or from an outlier, tells of nothing to come.
     """
     count = 0
     for row in range(clock.used - 1, clock.first - 1, -1):
@@ -103,6 +103,8 @@ def _find_due(pending, clock, plan, due):
         here = due[count]
         here.row, here.lead, here.trust = row, k, pending.rows[row].trust
         here.place = _place(pending, pending.origins[row], plan)
+        if plan.guard and cleaner.is_outlier(log, clock.now - 1 - k, clock.now):
+            here.trust = 0.0
         count += 1
     return count
 
@@ -124,7 +126,7 @@ def _observe(channel, log, pending, clock, value, plan, work):
         is_surprise = False
     is_suspect = own.suspects > 0
     log[now].expected = own.expected_before if is_suspect else 0.0
-    count = _find_due(pending, clock, plan, work.due)
+    count = _find_due(pending, log, clock, plan, work.due)
     scored = channel.scores.leads
     surprise = calibration.update(channel.errors, log, now, pending, work.due, count, value, own.age, scored)
     scale.update(channel.scale, pending, work.due, count, value, int(own.suspects), work.ways)
@@ -170,7 +172,7 @@ def _take_cell(channel, log, pending, clock, value, is_observed, plan, work):
         own.pairs += 1.0
     cell.value = value if is_observed else learnt
     cell.observed = 1.0 if is_observed else 0.0
-    cell.surprise, cell.learnt = surprise, learnt
+    cell.surprise, cell.learnt, cell.shift = surprise, learnt, own.shift
     sample = Sample(value, learnt, is_observed, begins, suspicion)
     update_all(channel.own, sample, Past(log, now, channel.cleaner, cell.value, work.bases), plan, work)
 

@@ -35,6 +35,8 @@ CLEANER = np.dtype(
         ("expected_error", float),
         ("suspects", float),  # values in a row that may be outliers
         ("expected_before", float),  # what was expected of the first of them
+        ("shift", float),  # how far the level has come by surprises alone; and what it was before the suspects
+        ("shift_before", float),
     ]
 )
 
@@ -98,13 +100,13 @@ def find_suspect(cleaner, log, now, value, is_surprise, seasons):
     if cleaner.suspects > 0:
         if abs(value - cleaner.expected_before) < 0.5 * abs(log[now - 1].value - cleaner.expected_before):
             log[now].returned = cleaner.suspects
-            cleaner.suspects = 0.0
+            cleaner.suspects, cleaner.shift = 0.0, cleaner.shift_before
             return -1
         cleaner.suspects = cleaner.suspects + 1.0 if cleaner.suspects < _LONGEST_OUTLIER else 0.0
         return 0
     apart, most = abs(value - cleaner.expected), SURPRISE * cleaner.expected_error
     if is_surprise and most > 0 and apart * SURPRISE > (_OUTLIER if len(seasons) > 0 else _ABSURD) * most:
-        cleaner.expected_before = cleaner.expected
+        cleaner.expected_before, cleaner.shift_before = cleaner.expected, cleaner.shift
         cleaner.suspects = 1.0
         return 1
     return 0
@@ -130,6 +132,7 @@ def take_value(cleaner, log, now, value, is_surprise, keep):
     learnt = value
     if is_surprise:
         apart, most = abs(value - cleaner.expected), SURPRISE * cleaner.expected_error
+        cleaner.shift += value - cleaner.expected
         learnt = cleaner.expected + (value - cleaner.expected) * (most / apart)
     if cleaner.suspects > 1:
         learnt = log[now - 1].learnt  # a level shift or outliers: the next cells will tell

@@ -184,8 +184,8 @@ class OnePass:
         # As the compiled loop does cell by cell: after so long a silence the stream is at its mean.
         weight = cleaner["count"]
         mean = cleaner["reference"] + cleaner["total"] / np.where(weight > 0, weight, 1.0)
-        for name in ("value", "learnt"):
-            self.arrays.log[name] = mean[:, None]
+        for name, value in {"value": mean, "learnt": mean, "shift": cleaner["shift"]}.items():
+            self.arrays.log[name] = value[:, None]
         for name in ("returned", "observed"):
             self.arrays.log[name] = 0.0
         self.cell += count

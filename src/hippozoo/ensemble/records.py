@@ -26,6 +26,7 @@ CELL = np.dtype(
         ("observed", float),  # 1 if it was measured
         ("surprise", float),  # its absolute error in units of the expected one
         ("learnt", float),  # the value that memories learn: winsorised, and in gaps as expected
+        ("shift", float),  # how far the level has come by surprises alone, up to this cell
         ("returned", float),  # how many cells before this one were shown by it to be outliers
         ("expected", float),  # what was expected in place of an outlier
     ]

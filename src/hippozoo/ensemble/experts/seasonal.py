@@ -25,11 +25,18 @@ def names(plan: Plan) -> tuple[str, ...]:
 @compiled(inner=True)
 @no_type_check
 def fill_bases(log, now, held, age, seasons, bases):
-    """The value one season before each lead; the last value before a season was seen."""
+    """The value one season before each lead, outliers replaced; the last value before a season was seen."""
     for s in range(len(seasons)):
         m = seasons[s]
         for k in range(bases.shape[1]):
-            bases[s, k] = log[now + k + 1 - m * (k // m + 1)].value if age > m else held
+            bases[s, k] = settled_value(log, now + k + 1 - m * (k // m + 1), now) if age > m else held
+
+
+@compiled(inner=True, inline="always")
+@no_type_check
+def _ahead(change, made):
+    """The change of level still to be made: without a level shift that last season's value has made already."""
+    return change - (min(max(made, 0.0), change) if change > 0 else max(min(made, 0.0), change))
 
 
 @compiled(inner=True)
@@ -39,13 +46,16 @@ def forecast(own, past, maps, plan, work, at):
     log, now, age = past.log, past.now, past.cleaner[0].age
     for s in range(len(plan.seasons)):
         m = plan.seasons[s]
-        change = past.held - settled_value(log, now - m, now) if age > m else 0.0
+        is_known = age > m
+        change = past.held - settled_value(log, now - m, now) if is_known else 0.0
         fade = 1.0
         for k in range(plan.horizon):
             fade *= _FADE
+            made = log[now + k + 1 - m * (k // m + 1)].shift - log[now - m].shift if is_known else 0.0
+            ahead = _ahead(change, made)
             work.forecasts[at, k] = past.bases[s, k]
-            work.forecasts[at + 1, k] = past.bases[s, k] + change
-            work.forecasts[at + 2, k] = past.bases[s, k] + change * fade
+            work.forecasts[at + 1, k] = past.bases[s, k] + ahead
+            work.forecasts[at + 2, k] = past.bases[s, k] + ahead * fade
         at += 3
     return at
 
