@@ -21,13 +21,13 @@ def serve(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File with the token that acknowledging, muting and changing need.",
+            help="File with the token required to acknowledge, mute and change.",
             show_default="none",
         ),
     ] = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Further name of this server, e.g. of a proxy; repeatable."),
+        typer.Option(metavar="NAME", help="Additional host name to answer to, e.g. of a proxy; repeatable."),
     ] = None,
     browser: Annotated[bool, flag("--browser/--no-browser", help="Open the page in a browser.")] = False,
     debug: Debug = False,

@@ -61,14 +61,14 @@ def watch(
         str | None,
         typer.Option(
             metavar="N|2h",
-            help="After an alarm, only rarer ones and others for so many readings, or so long.",
+            help="After an alarm, report only rarer or different ones for this many readings, or this long.",
             show_default="150",
         ),
     ] = None,
     no_data: Annotated[
         str | None,
         typer.Option(
-            metavar="N|2h|never", help="Alarm after so many steps, or so long, without data.", show_default="5"
+            metavar="N|2h|never", help="Raise an alarm after N steps, or this long, without data.", show_default="5"
         ),
     ] = None,
     keep: Annotated[
@@ -77,7 +77,7 @@ def watch(
     ] = None,
     batch: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Readings per commit.", show_default="1024, more of many sensors"),
+        typer.Option(metavar="N", min=1, help="Readings per commit.", show_default="1024, more for many sensors"),
     ] = None,
     follow: Annotated[bool, flag("--follow", help="Wait for more data at the end of the file.")] = False,
     strict: Annotated[bool, flag("--strict", help="Stop at the first invalid row.")] = False,
@@ -98,22 +98,20 @@ def watch(
     ] = None,
     mute: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN", help="Do not tell alarms of this column in --out, and exit.", show_default=False
-        ),
+        typer.Option(metavar="COLUMN", help="Mute alarms of this column in --out, and exit.", show_default=False),
     ] = None,
     until: Annotated[
         str | None, typer.Option(metavar="TIME|2h", help="End of --mute.", show_default="for good")
     ] = None,
     unmute: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Tell alarms of this column again, and exit.", show_default=False),
+        typer.Option(metavar="COLUMN", help="Report alarms of this column again, and exit.", show_default=False),
     ] = None,
     webhook: Annotated[
         str | None,
         typer.Option(metavar="URL|@FILE", help="Post alarms to this URL, or to the one in a file.", show_default=False),
     ] = None,
-    webhook_form: Annotated[str, typer.Option(metavar="json|slack", help="What to post.")] = "json",
+    webhook_form: Annotated[str, typer.Option(metavar="json|slack", help="Format of the post.")] = "json",
     textfile: Annotated[
         Path | None,
         typer.Option(metavar="FILE.prom", help="Write metrics for Prometheus' node exporter.", show_default=False),
