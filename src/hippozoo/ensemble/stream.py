@@ -385,7 +385,8 @@ class ForecastStream:
                 raise RuntimeError("the stream has moved on; ask for pushed.forecast before the next push.")
             return self.forecast
 
-        return Pushed(*said, alarms, forecast)
+        expected, lower, upper, error, p = said
+        return Pushed(expected, lower, upper, error, p, alarms, forecast)
 
     def _length_of_block(self, rows: np.ndarray, clock: np.ndarray | None, at: int) -> int:
         """How many of the rows from `at` on can be judged in one go; 1 where a reading must be taken by itself."""
