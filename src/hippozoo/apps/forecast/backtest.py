@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from hippozoo.apps.forecast.comparison import FORECAST, Comparison
-from hippozoo.ensemble.mixture import Rolled
+from hippozoo.ensemble.state import Rolled
 from hippozoo.zoo.forecasting import Forecast
 
 __all__ = ["COVERAGES", "WARM_UP", "BackTest", "Bands", "season_rival"]

@@ -19,7 +19,7 @@ from hippozoo.apps.forecast.learner import Choices
 from hippozoo.apps.forecast.page import write_page
 from hippozoo.apps.forecast.reading import Reading, learn_table, run_of_table
 from hippozoo.apps.forecast.run import ForecastRun, forecast_columns
-from hippozoo.ensemble.frames import Clock, table_clock, write_frame
+from hippozoo.tables.frames import Clock, table_clock, write_frame
 
 __all__ = [
     "forecast_frame", "forecast_records", "inert", "is_file", "run_forecast", "write_csv", "write_folder",

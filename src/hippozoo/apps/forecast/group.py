@@ -14,7 +14,7 @@ from hippozoo.apps.forecast.backtest import COVERAGES, BackTest
 from hippozoo.apps.forecast.grid import Grid
 from hippozoo.apps.forecast.inputs import InputNames
 from hippozoo.ensemble import EnsembleForecaster, EnsembleState, find_seasons, forecaster_for
-from hippozoo.ensemble.mixture import Rolled
+from hippozoo.ensemble.state import Rolled
 from hippozoo.zoo.forecasting import Forecast, ForecasterLike, StateLike, forecaster_with_candidates
 
 __all__ = ["Choices", "Group", "Together", "groups_for"]

@@ -26,8 +26,8 @@ from hippozoo.apps.forecast.learner import Choices, Group, Learner, Together
 from hippozoo.apps.forecast.reading import Reading, future_rows, learn_table, say_notes
 from hippozoo.apps.forecast.run import ForecastRun, Verdicts
 from hippozoo.apps.pages.text import shown
-from hippozoo.ensemble.frames import Clock, is_frame, read_frame, table_clock
 from hippozoo.tables import Rows, list_reasons
+from hippozoo.tables.frames import Clock, is_frame, read_frame, table_clock
 
 __all__ = ["ForecastResult", "forecast"]
 

@@ -12,7 +12,7 @@ __all__ = ["ARITHMETIC", "arithmetic_of", "state_bytes"]
 
 # Raise it with every change of the forecaster, the bands or the detector that changes their numbers; a test that
 # compares some of them with `tests/fixtures/arithmetic.json` reminds of it.
-ARITHMETIC = 3
+ARITHMETIC = 4
 
 
 def arithmetic_of(plan: Plan) -> str:
@@ -29,7 +29,7 @@ def arithmetic_of(plan: Plan) -> str:
     Examples
     --------
     >>> arithmetic_of(Plan(horizon=2)).split()[0]
-    '3'
+    '4'
     """
     # The header of a safetensors file tells the name, type and shape of every array; it stands after mark and version.
     data = Monitor(replace(plan, every=plan.every or 1.0)).to_bytes()[17:]

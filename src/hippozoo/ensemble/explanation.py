@@ -1,18 +1,58 @@
-"""What each known input does to a forecast: a kernel over lags, and by how much it moves the forecast."""
+"""What a forecast was made of: the share of each expert, the weight of each past reading, the effect of each input."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
-if TYPE_CHECKING:
-    from hippozoo.ensemble.mixer import Mixer
-    from hippozoo.ensemble.mixture import Mixture
+from hippozoo.ensemble.experts import lag_weights
+from hippozoo.ensemble.mixer import Mixer
+from hippozoo.ensemble.records import Maps, Past, open_channels, weights_at
+from hippozoo.ensemble.state import Mixture
 
-__all__ = ["InputEffects", "input_effects"]
+__all__ = ["InputEffects", "by_name", "history_weights", "input_effects", "past_of"]
+
+
+def by_name(mixer: Mixer, shares: Float[np.ndarray, " experts"]) -> dict[str, float]:
+    """The share of each name, largest first; experts of one name count together."""
+    found: dict[str, float] = {}
+    for name, share in zip(mixer.names, shares.tolist(), strict=True):
+        found[name] = found.get(name, 0.0) + share
+    return dict(sorted(found.items(), key=lambda one: -one[1]))
+
+
+def past_of(mixer: Mixer, mixture: Mixture, channel: int) -> tuple[Past, Maps]:
+    """What the experts of a channel forecast from."""
+    now, log = mixture.now - 1, mixture.arrays.log[channel]
+    cleaner = open_channels(mixture.live[channel], mixer.plan).cleaner
+    maps = Maps(*(one[channel] for one in (*mixture.solution, mixture.leverage)), features=mixture.features[0])
+    return Past(log, now, cleaner, log[now]["value"], None), maps
+
+
+def history_weights(mixer: Mixer, mixture: Mixture, channel: int, count: int) -> Float[np.ndarray, " count"]:
+    """The weight of each of the last `count` cells, newest first, in the expectation of the next one of a channel.
+
+    Every expert is a weighted sum of the past (and a constant), so their weighted mean is one too, as long as what was
+    learnt and how much each expert counts are held fixed.
+
+    Examples
+    --------
+    >>> from hippozoo.ensemble import forecaster_for
+    >>> forecaster = forecaster_for(6.0)
+    >>> noise = np.random.default_rng(0).normal(size=600)
+    >>> state = forecaster.learn(forecaster.initial_state(), np.cumsum(noise))
+    >>> weights = history_weights(forecaster.mixer, state.mixture, 0, 30)
+    >>> bool(weights[0] > 0.7), bool(abs(weights.sum() - 1) < 0.1)  # a random walk: mostly the last value
+    (True, True)
+    """
+    weights = mixer.weights(mixture)[channel, 0]
+    found = weights @ np.array(lag_weights(*past_of(mixer, mixture, channel), mixer.plan, count))
+    if mixer.guard and not mixer.simple:  # else the last value's weight holds it already
+        trust = mixture.brake["trust"][channel]
+        found = trust * found + (1 - trust) * weights_at(count, {0: 1.0})
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,16 +13,16 @@ import numpy as np
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble import brake as brakes
 from hippozoo.ensemble import calibration, cleaner, doubt, scale, scores
-from hippozoo.ensemble.channel import open_channel
+from hippozoo.ensemble.cleaner import CLEANER
 from hippozoo.ensemble.experts import forecast_all, update_all
 from hippozoo.ensemble.experts.seasonal import fill_bases
-from hippozoo.ensemble.plan import DUE, Clock, Maps, Past, Pending, Plan
+from hippozoo.ensemble.records import DUE, Clock, Maps, Past, Pending, Plan, open_channel
 from hippozoo.ensemble.ridge import Solved
 
-__all__ = ["State", "Work", "advance", "expert_weights", "forecast_now"]
+__all__ = ["Arrays", "Work", "advance", "expert_weights", "forecast_now", "read_next"]
 
 
-class State(NamedTuple):
+class Arrays(NamedTuple):
     """All that changes, channels first; see `plan` for the names of what is inside."""
 
     live: Any
@@ -36,23 +36,13 @@ class State(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A cell as experts see it.
+    """A cell as experts see it."""
 
-    Parameters
-    ----------
-    value, learnt, is_observed
-        What was measured, the cleaned value, and whether anything was measured.
-    begins
-        1 for the first value of a channel, 2 for the first after a long silence, else 0.
-    suspicion
-        1 for the first suspected outlier, -1 for the value after outliers, else 0.
-    """
-
-    value: float
-    learnt: float
-    is_observed: bool
-    begins: int
-    suspicion: int
+    value: float  # what was measured
+    learnt: float  # the cleaned value
+    is_observed: bool  # whether anything was measured
+    begins: int  # 1 for the first value of a channel, 2 for the first after a long silence, else 0
+    suspicion: int  # 1 for the first suspected outlier, -1 for the value after outliers, else 0
 
 
 class Work(NamedTuple):
@@ -78,28 +68,17 @@ class Work(NamedTuple):
     def of(plan: Plan) -> Work:
         """As much room as the plan needs."""
         H, E, width = plan.horizon, plan.experts, plan.b.shape[1] + plan.extra
-        by_expert, by_lead = np.empty((3, E)), np.empty((4, H))
-        return Work(
-            bases=np.empty((len(plan.seasons), H)),
-            x=np.empty(width),
-            sums=np.empty(max(plan.ridges * H, width)),
-            forecasts=np.empty((E, H)),
-            weights=np.empty((E, H)),
-            own=np.empty((H, E)),
-            average=by_expert[0],
-            late=by_expert[1],
-            least=by_lead[0],
-            total=by_lead[1],
-            mixed=by_lead[2],
-            apart=by_lead[3],
-            available=by_expert[2],
-            ways=np.empty(scale.WAYS),
-            due=np.empty(H, DUE),
-        )
+        room = {
+            "bases": (len(plan.seasons), H), "x": width, "sums": max(plan.ridges * H, width), "forecasts": (E, H),
+            "weights": (E, H), "own": (H, E), "average": E, "late": E, "least": H, "total": H, "mixed": H, "apart": H,
+            "available": E, "ways": scale.WAYS,
+        }  # fmt: skip
+        return Work(**{name: np.empty(shape) for name, shape in room.items()}, due=np.empty(H, DUE))
 
 
+_CLEANER = CLEANER.itemsize // 8
 # What Python hands over as named tuples.
-_TUPLES = {"state": State, "clock": Clock, "maps": Solved, "plan": Plan, "work": Work}
+_TUPLES = {"state": Arrays, "clock": Clock, "maps": Solved, "plan": Plan, "work": Work}
 
 
 @compiled(inner=True, inline="always")
@@ -148,8 +127,8 @@ def _observe(channel, log, pending, clock, value, plan, work):
     is_suspect = own.suspects > 0
     log[now].expected = own.expected_before if is_suspect else 0.0
     count = _find_due(pending, log, clock, plan, work.due)
-    surprise = calibration.update(channel.errors, pending, work.due, count, value, own.age, channel.scores.leads)
-    calibration.update_changes(channel.errors, log, now, work.due, count, value)
+    scored = channel.scores.leads
+    surprise = calibration.update(channel.errors, log, now, pending, work.due, count, value, own.age, scored)
     scale.update(channel.scale, pending, work.due, count, value, int(own.suspects), work.ways)
     owed, moved = brakes.update(brake, log, now, pending, work.due, count, value, plan)
     scores.update(channel.scores, pending, work.due, count, value, plan.decay, plan.guard)
@@ -160,7 +139,7 @@ def _observe(channel, log, pending, clock, value, plan, work):
         error = doubt.step_error(channel.doubt, value, pending.leads[clock.used - 1, 0].mean, clock.cell)
         scale.update_step(channel.scale, own, error, clock.cell, plan)
     doubt.update(channel.doubt, own, value, surprise, log, pending, clock, plan)
-    brakes.set_trust(brake, own, value, surprise, plan)
+    brakes.set_trust(brake, own, value, surprise)
     return suspicion, surprise, cleaner.take_value(own, log, now, value, is_surprise, plan.keep)
 
 
@@ -198,21 +177,6 @@ def _take_cell(channel, log, pending, clock, value, is_observed, plan, work):
     update_all(channel.own, sample, Past(log, now, channel.cleaner, cell.value, work.bases), plan, work)
 
 
-@compiled(inner=True, inline="always")
-@no_type_check
-def _combine(work):
-    """The weighted mean of the experts at every lead, and how far they are apart."""
-    E, H = work.weights.shape
-    for k in range(H):
-        work.mixed[k], work.apart[k] = 0.0, 0.0
-    for e in range(E):
-        for k in range(H):
-            work.mixed[k] += work.weights[e, k] * work.forecasts[e, k]
-    for e in range(E):
-        for k in range(H):
-            work.apart[k] += work.weights[e, k] * abs(work.forecasts[e, k] - work.mixed[k])
-
-
 @compiled(inner=True)
 @no_type_check
 def _issue(channel, log, pending, clock, maps, plan, work):
@@ -224,7 +188,13 @@ def _issue(channel, log, pending, clock, maps, plan, work):
     forecast_all(channel.own, Past(log, clock.now, channel.cleaner, held, work.bases), maps, plan, work)
     scores.count_issued(channel.scores, work.available)
     scored = scores.weigh(channel.scores, work, plan.simple, plan.guard, work.weights)
-    _combine(work)
+    work.mixed[:], work.apart[:] = 0.0, 0.0
+    for e in range(plan.experts):
+        for k in range(plan.horizon):
+            work.mixed[k] += work.weights[e, k] * work.forecasts[e, k]
+    for e in range(plan.experts):
+        for k in range(plan.horizon):
+            work.apart[k] += work.weights[e, k] * abs(work.forecasts[e, k] - work.mixed[k])
     for k in range(plan.horizon):
         if not scored > 0:
             work.mixed[k] = held
@@ -278,20 +248,15 @@ def _of_channel(state, c, plan):
 
 @compiled(inner=True, inline="always")
 @no_type_check
-def _maps_of(maps, c, state):
-    return Maps(
-        maps.means[c], maps.whitening[c], maps.freedom[c], maps.maps[c], maps.constants[c], maps.solved[c],
-        state.leverage[c], state.features[0],
-    )  # fmt: skip
-
-
-@compiled(inner=True, inline="always")
-@no_type_check
 def _issue_all(state, clock, maps, plan, work):
     """A forecast of every channel."""
     for c in range(len(state.live)):
         channel, log, pending = _of_channel(state, c, plan)
-        _issue(channel, log, pending, clock, _maps_of(maps, c, state), plan, work)
+        of_channel = Maps(
+            maps.means[c], maps.whitening[c], maps.freedom[c], maps.maps[c], maps.constants[c], maps.solved[c],
+            state.leverage[c], state.features[0],
+        )  # fmt: skip
+        _issue(channel, log, pending, clock, of_channel, plan, work)
 
 
 @compiled(tuples=_TUPLES, _nrt=False, error_model="numpy")
@@ -332,3 +297,23 @@ def expert_weights(live, plan, work, found):
         for k in range(plan.horizon):
             for e in range(plan.experts):
                 found[c, k, e] = work.weights[e, k]
+
+
+@compiled()
+@no_type_check
+def read_next(live, leads, last, known_place, lower, expected):
+    """Mean and expected absolute error of the next reading, (2, channels), from the forecasts that were issued last.
+
+    False where the size of an error is not known yet. `lower` is NaN where no bound was given; then counts have 0.
+    """
+    for c in range(live.shape[0]):
+        if live[c, known_place] == 0:
+            return False
+        cleaner = live[c, :_CLEANER].view(CLEANER)[0]
+        mean, bound = leads[c, last, 0].mean, lower
+        if bound != bound and cleaner.is_begun > 0 and cleaner.is_whole > 0:
+            bound = 0.0
+        if bound == bound and mean < bound:
+            mean = bound
+        expected[0, c], expected[1, c] = mean, leads[c, last, 0].size
+    return True

@@ -1,21 +1,92 @@
-"""The times of a frame: an index, a column of datetimes, or texts that `hippozoo.tables` reads."""
+"""The times of a frame: what it calls them, and where they are read from (index, datetimes, or texts)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from hippozoo._internal.arguments import shorten
-from hippozoo.ensemble.clock import Clock
 from hippozoo.tables import TableError, reason
 from hippozoo.tables.date_parts import is_part
 from hippozoo.tables.infer import LOOKED_AT
 from hippozoo.tables.stacked import stacked_series, stacked_without_times
 from hippozoo.tables.times import Times, find_times, moments_of
 
-__all__ = ["FrameTimes", "read_times", "stacked_by"]
+__all__ = ["Clock", "FrameTimes", "read_times", "stacked_by", "table_clock"]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What a frame calls its times, so that a forecast can go on with them.
+
+    Parameters
+    ----------
+    library
+        ``"pandas"``, ``"polars"`` or ``"pyarrow"``; empty for the first one that is installed.
+    kind
+        ``"dates"``: datetimes, ``"days"``: dates without a time of day, ``"periods"``: pandas periods, ``"numbers"``: a
+        column of numbers, ``"rows"``: the rows count.
+    unit, zone
+        Of datetimes.
+    freq
+        Of periods.
+    first, each
+        Of rows: what the next one is called, and how far apart they are.
+
+    Examples
+    --------
+    >>> Clock("pandas", "rows", first=100).times(np.array([1.0, 2.0]), is_local=False)
+    array([100, 101])
+    """
+
+    library: str
+    kind: str = "rows"
+    unit: str = "us"
+    zone: str | None = None
+    freq: str = ""
+    first: float | int = 0
+    each: float | int = 1
+
+    def after(self, rows: int) -> Clock:
+        """The clock after so many more rows, where the rows count."""
+        return replace(self, first=self.first + rows * self.each)
+
+    def times(self, ahead: np.ndarray, *, is_local: bool) -> np.ndarray:
+        """Times of steps to come as arrays: datetime64 (in UTC where there is a zone) or numbers.
+
+        Parameters
+        ----------
+        ahead
+            Seconds since 1970, numbers, or where the rows count 1, 2, 3, ….
+        is_local
+            Whether seconds are those of the local clock; a time that a clock skips or repeats is the first one.
+        """
+        if self.kind == "rows":
+            times = self.first + (ahead - 1) * self.each
+            return times.astype(int) if float(self.each).is_integer() and float(self.first).is_integer() else times
+        if self.kind == "numbers":
+            return ahead.astype(int) if (ahead == np.floor(ahead)).all() else ahead
+        if self.zone and is_local:
+            ahead = np.array([_from_local(one, self.zone) for one in ahead.tolist()])
+        return np.rint(ahead * 1e6).astype("int64").astype("datetime64[us]")
+
+
+def table_clock(dates: bool, time: str | None, rows: int, has_zone: bool) -> Clock:
+    """The clock of a file: dates are in UTC where they name a zone.
+
+    Examples
+    --------
+    >>> table_clock(dates=True, time="when", rows=100, has_zone=False).kind
+    'dates'
+    """
+    kind = "dates" if dates else "rows" if time is None else "numbers"
+    return Clock("", kind, zone="UTC" if has_zone else None, first=rows)
 
 
 class FrameTimes(NamedTuple):
@@ -189,3 +260,16 @@ def _micros(native: Any) -> np.ndarray:
 def _check_known(missing: np.ndarray, what: str) -> None:
     if missing.any():
         raise ValueError(f"{what} has no time in row {int(missing.argmax())}; drop the row, or fill in its time.")
+
+
+def _from_local(local: float, zone: str) -> float:
+    """Seconds since 1970 of a local time; fixed offsets such as UTC+02:00 are zones too."""
+    moment = datetime.fromtimestamp(local, UTC).replace(tzinfo=_zone(zone))
+    return moment.timestamp()
+
+
+def _zone(name: str) -> Any:
+    if fixed := re.fullmatch(r"(?:UTC)?([+-])(\d{2}):?(\d{2})", name):
+        sign, hours, minutes = fixed.groups()
+        return datetime.strptime(f"{sign}{hours}{minutes}", "%z").tzinfo
+    return ZoneInfo(name)

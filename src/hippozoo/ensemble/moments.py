@@ -1,4 +1,8 @@
-"""Pairs of a past and its future, read off the log: the moments that maps are learnt from."""
+"""What maps are learnt from: moments of pairs of a past and its future, read off the log.
+
+Moments of a kind of map are the weight of its pairs, the means of past and future, and their centred products. They add
+up, so that learning takes one pass, and channels can share them or lend each other.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +12,40 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from hippozoo._internal.compiled import compiled
-from hippozoo.ensemble.cleaner import settled_values
+from hippozoo.ensemble.cleaner import settled_value
 from hippozoo.ensemble.experts.ridge_map import HIGH_LEVERAGE, LAST, MEAN, SEASON, reset_memories, step_memories
-from hippozoo.ensemble.plan import Plan
-from hippozoo.ensemble.ridge import Moments
+from hippozoo.ensemble.records import Plan
 
-__all__ = ["moments_of_pairs"]
+__all__ = ["FEWEST_PAIRS", "Moments", "lend", "merge_moments", "moments_of_pairs"]
 
-# A pair counts less if a value of its future was a surprise of more than so many expected errors. Chosen before
-# 2026-11; see the ablation.
+# A pair counts less if a value of its future was a surprise of more than so many expected errors.
 _SURPRISE = 20.0
+# Pairs before there is a map.
+FEWEST_PAIRS = 4
+# What a panel lends to each of its series counts as so many pairs.
+_PANEL_PAIRS = 500.0
+
+
+class Moments(NamedTuple):
+    """Of every channel and kind of map: pasts, and the futures relative to what the map corrects."""
+
+    weight: Float[np.ndarray, "channels kinds"]
+    mean_x: Float[np.ndarray, "channels kinds width"]
+    mean_y: Float[np.ndarray, "channels kinds leads"]
+    xx: Float[np.ndarray, "channels kinds width width"]
+    yx: Float[np.ndarray, "channels kinds leads width"]
 
 
 class Pairs(NamedTuple):
-    """Pairs of a channel, one per cell.
+    """Pairs of a channel, one per cell."""
 
-    Parameters
-    ----------
-    values, room
-        All cells of the log, outliers replaced, and room to work in.
-    states, age
-        Memories after the cell, and the age of the channel.
-    futures, observed, surprise
-        The cells that follow, the share of them that was measured, and the largest surprise among them.
-    """
-
-    values: Any
-    room: Any
-    states: Any
-    age: Any
-    futures: Any
-    observed: Any
-    surprise: Any
+    values: Any  # of all cells of the log, outliers replaced
+    room: Any  # to work in
+    states: Any  # of the memories after the cell
+    age: Any  # of the channel
+    futures: Any  # the cells that follow
+    observed: Any  # the share of them that was measured
+    surprise: Any  # the largest among them
 
 
 @compiled(tuples={"plan": Plan, "pairs": Pairs}, _nrt=False, error_model="numpy")
@@ -47,7 +53,8 @@ class Pairs(NamedTuple):
 def _read_pairs(log, now, begin, memories, ages, reference, plan, pairs):
     """Pairs of one channel from cell `begin` of its log on; memories and ages move on."""
     room = pairs.room
-    settled_values(log, now, pairs.values)
+    for place in range(now):
+        pairs.values[place] = settled_value(log, place, now - 1)
     for t in range(len(pairs.age)):
         here = begin + t
         level, is_observed = log[here].learnt - reference, log[here].observed > 0
@@ -168,3 +175,46 @@ def _relative(
     m, k = int(plan.seasons[anchor - SEASON]), np.arange(H)
     place = begin + np.arange(count)[:, None] + k + 1 - m * (k // m + 1)
     return pairs.futures - pairs.values[:, place], weights * (pairs.age > m)
+
+
+def merge_moments(left: Moments, right: Moments) -> Moments:
+    """Moments of both sets of pairs together."""
+    weight = left.weight + right.weight
+    share = right.weight / np.where(weight > 0, weight, 1.0)
+    dx, dy = right.mean_x - left.mean_x, right.mean_y - left.mean_y
+    between = (left.weight * share)[..., None, None]
+    return Moments(
+        weight,
+        left.mean_x + share[..., None] * dx,
+        left.mean_y + share[..., None] * dy,
+        left.xx + right.xx + between * (dx[..., :, None] * dx[..., None, :]),
+        left.yx + right.yx + between * (dy[..., :, None] * dx[..., None, :]),
+    )
+
+
+def lend(moments: Moments, together: str) -> Moments:
+    """The moments of every channel, with what the others lend: all of it if shared, a part of it in a panel.
+
+    In a panel each series is divided by its size (the root of the mean variance of a coefficient); then every series
+    gets the mean of all, counted as so many pairs, so that its own say more the longer it is.
+    """
+    if together == "independent":
+        return moments
+    weight, mean_x, mean_y, xx, yx = moments
+    if together == "shared":
+        total = Moments(*(one[:1] for one in moments))
+        for c in range(1, len(weight)):
+            total = merge_moments(total, Moments(*(one[c : c + 1] for one in moments)))
+        return Moments(*(np.broadcast_to(one, (len(weight), *one.shape[1:])).copy() for one in total))
+    size = np.sqrt(np.einsum("ckii->ck", xx) / np.maximum(weight, 1e-300))
+    known = (size > 0) & (weight >= FEWEST_PAIRS)
+    unit = np.where(known, size, 1.0)[..., None, None]
+    # Series count alike, whatever their length: none is to speak for all.
+    part = np.where(known, 1.0 / np.maximum(weight, 1e-300), 0.0)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean_xx = ((xx / unit**2) * part[..., None, None]).sum(axis=0) / count[:, None, None]
+    mean_yx = ((yx / unit**2) * part[..., None, None]).sum(axis=0) / count[:, None, None]
+    # A series without pairs of its own has no size to give the others' back in.
+    lent = np.where(known, _PANEL_PAIRS, 0.0)
+    scaled = lent[..., None, None] * unit**2
+    return Moments(weight + lent, mean_x, mean_y, xx + scaled * mean_xx, yx + scaled * mean_yx)

@@ -5,30 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hippozoo._internal.arguments import real_array, whole_number
-from hippozoo.ensemble.comparison import read_next
+from hippozoo._internal.arguments import real_array
+from hippozoo.ensemble._kernels import read_next
+from hippozoo.ensemble.configuration import Configuration
 from hippozoo.ensemble.forecast import EnsembleForecast
-from hippozoo.ensemble.mixture import Rolled
-from hippozoo.ensemble.sizes import LARGEST, SMALLEST, check_size, checked_row
-from hippozoo.ensemble.state import EnsembleState
-from hippozoo.ensemble.taking_in import SEEN, TakesIn, counts_so_far
+from hippozoo.ensemble.inputs import InputState, checked_rows
+from hippozoo.ensemble.reading_checks import LARGEST, SMALLEST, check_size, checked_row
+from hippozoo.ensemble.state import EnsembleState, Mixture, Rolled
+from hippozoo.forecasts.forecaster import Signal, checked_signal, row_of
 from hippozoo.forecasts.leads import checked_leads
-from hippozoo.forecasts.signal_check import checked_signal, row_of
 
 __all__ = ["EnsembleForecaster"]
 
-Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
-
 # Bands are measured once every lead was compared with what came this often.
 _COMPARISONS = 32
+# One sample of one channel, which is there.
+_SEEN = np.ones((1, 1), bool)
 
 
 @dataclass(frozen=True, eq=False)
-class EnsembleForecaster(TakesIn):
+class EnsembleForecaster(Configuration):
     r"""Learns in one pass to forecast a stream over a horizon; pure: the state goes in and comes out.
 
     Simple forecasts (last value, mean, drift, damped trend, a season repeated) run side by side with ridge maps of
@@ -84,18 +85,9 @@ class EnsembleForecaster(TakesIn):
     True
     """
 
-    def initial_state(self, channels: int | None = None) -> EnsembleState:
-        """Nothing seen, nothing learnt; for single numbers, or for vectors of `channels`.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> EnsembleForecaster(LegT(8, 20.0), horizon=4.0).initial_state(channels=3).channels
-        3
-        """
-        count = 1 if channels is None else whole_number("channels", channels)
+    def _begin(self, channels: int, *, single: bool) -> EnsembleState:
         inputs = None if self.mixer.inputs is None else self.mixer.inputs.begin()
-        return EnsembleState(channels is None, 0.0, 0.0, self.mixer.begin(count), inputs)
+        return EnsembleState(single, 0.0, 0.0, self.mixer.begin(channels), inputs)
 
     def learn(
         self,
@@ -107,57 +99,52 @@ class EnsembleForecaster(TakesIn):
         known: Float[np.ndarray, "rows known"] | None = None,
         past: Float[np.ndarray, "others past"] | None = None,
     ) -> EnsembleState:
-        """The state after these samples too. An empty array, such as a chunk in which nothing came, changes nothing.
+        """The state after these samples too; arguments but the inputs are those of every forecaster.
 
         Parameters
         ----------
-        state
-            Where to go on.
-        signal
-            (time,) or (time, channels), as the state was begun.
-        dt
-            How long each sample holds: one number, or one per sample.
-        mask
-            True where there is a sample; of the signal's shape, or (time,).
+        state, signal, dt, mask
+            Where to go on; (time,) or (time, channels); how long each sample holds; True where there is a sample.
         known
             The next rows of the inputs that are known over the horizon: on the first call as many as the signal has
             and the horizon, then as many as the signal has, each one horizon ahead. NaN holds the last value.
         past
             Those of the inputs known up to now: as many as the signal has.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = EnsembleForecaster(LegT(8, 20.0), horizon=4.0)
-        >>> signal = np.cos(np.arange(200) / 3)
-        >>> whole = forecaster.learn(forecaster.initial_state(), signal)
-        >>> pieces = forecaster.learn(forecaster.learn(forecaster.initial_state(), signal[:77]), signal[77:])
-        >>> bool((forecaster.forecast(whole).samples() == forecaster.forecast(pieces).samples()).all())
-        True
         """
-        return self._taken_in(state, signal, dt, mask, learning=True, known=known, past=past)
+        return self._take_in(state, signal, dt, mask, learning=True, known=known, past=past)
 
-    def follow(
+    def _take_in(
         self,
         state: EnsembleState,
-        signal: Signal,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
+        signal: Any,
+        dt: Any,
+        mask: Any,
+        *,
+        learning: bool,
+        known: np.ndarray | None = None,
+        past: np.ndarray | None = None,
     ) -> EnsembleState:
-        """Take samples in without learning from them: the present moves on, what was learnt stays.
-
-        The arguments are those of `learn`.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = EnsembleForecaster(LegT(8, 20.0), horizon=4.0)
-        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(200) / 3))
-        >>> later = forecaster.follow(state, np.cos(np.arange(200, 250) / 3))
-        >>> later.time, later.pairs == state.pairs
-        (250.0, True)
-        """
-        return self._taken_in(state, signal, dt, mask, learning=False)
+        values, steps, observed = checked_signal(state, signal, dt, mask, self.dt)
+        check_size(state, values)
+        before, usual, seen = state.mixture, self.dt, observed > 0
+        offset = before.offset
+        is_even = not offset and bool((steps == usual).all())
+        if self.mixer.inputs is not None and not is_even:
+            raise ValueError("inputs are rows beside the samples: pass samples that are dt apart.")
+        features, told = self._features(state, len(values), known, past)
+        if not is_even:
+            # A cell holds the value that its middle falls into.
+            passed = offset + np.cumsum(steps)
+            ends = np.floor(passed / usual + 0.5 + 1e-9).astype(int)
+            counts = np.diff(ends, prepend=0)
+            values, seen = np.repeat(values, counts, axis=0), np.repeat(seen, counts, axis=0)
+            offset = float(passed[-1] - ends[-1] * usual) if len(passed) else offset
+            offset = 0.0 if abs(offset) < 1e-9 * usual else offset
+        mixture = self.mixer.advance(before, np.ascontiguousarray(values), seen, learning=learning, features=features)
+        if mixture.offset != offset:
+            mixture = replace(mixture, offset=offset)
+        heard = float((steps * observed.any(axis=1)).sum())
+        return EnsembleState(state.single, state.time + float(steps.sum()), state.seen + heard, mixture, told)
 
     def tell(
         self,
@@ -177,31 +164,38 @@ class EnsembleForecaster(TakesIn):
         >>> bool(np.abs(forecaster.forecast(state).samples() - 3.0 * price[300:]).max() < 1.0)
         True
         """
-        return self._told(state, known, past)
+        rows = checked_rows("known", known, self.known), checked_rows("past", past, self.past)
+        if self.mixer.inputs is None or state.inputs is None:
+            return state
+        return replace(state, inputs=self.mixer.inputs.tell(state.inputs, *rows))
+
+    def _features(
+        self, state: EnsembleState, cells: int, known: np.ndarray | None, past: np.ndarray | None
+    ) -> tuple[np.ndarray | None, InputState | None]:
+        """What inputs say after each of the next cells, and what is told of them after that."""
+        told = self.tell(state, known, past).inputs
+        return (None, None) if self.mixer.inputs is None or told is None else self.mixer.inputs.take(told, cells)
 
     def learn_one(
         self, state: EnsembleState, value: float | Float[np.ndarray, " channels"] | None, dt: float | None = None
     ) -> EnsembleState:
-        """The state after one more sample: a number, a vector of the channels, or None (NaN in a vector) if missing.
-
-        The same as `learn` of an array of length one, without its cost.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = EnsembleForecaster(LegT(8, 20.0), horizon=4.0)
-        >>> state = forecaster.initial_state()
-        >>> for value in np.cos(np.arange(300) / 3):
-        ...     state = forecaster.learn_one(state, value)
-        >>> bool(abs(forecaster.forecast(state).mean(0.5) - np.cos(100)) < 0.1)
-        True
-        """
+        """The state after one more sample; the same as `learn` of an array of length one, without its cost."""
         if dt is not None or state.mixture.offset or state.inputs is not None:
             row, mask = row_of(state, value)
             return self.learn(state, row, dt, mask)
         if type(value) is float and state.single and SMALLEST <= abs(value) <= LARGEST:
-            return self._after_cells(state, np.array([[value]]), SEEN)
+            return self._after_cells(state, np.array([[value]]), _SEEN)
         return self._after_cells(state, *checked_row(state, value))
+
+    def _after_cells(
+        self, state: EnsembleState, values: np.ndarray, seen: np.ndarray, expected: np.ndarray | None = None
+    ) -> EnsembleState:
+        """The state after cells of one step each; `expected` takes what is expected after each."""
+        time, heard, step = state.time, state.seen, float(self.dt)
+        mixture = self.mixer.advance(state.mixture, values, seen, expected=expected)
+        for row in seen:  # added up as one by one, rounding included
+            time, heard = time + step, heard + step if seen is _SEEN or row.any() else heard
+        return EnsembleState(state.single, time, heard, mixture)
 
     def roll(
         self,
@@ -245,75 +239,64 @@ class EnsembleForecaster(TakesIn):
             # Rows that were told are used up by the last piece: states before it cannot be told more.
             state = EnsembleState(state.single, time, state.seen + heard, mixture, told)
             begin = end
-            counts = (mixture.cleaner["is_begun"] > 0) & (mixture.cleaner["is_whole"] > 0)
-            yield state, rolled._replace(mean=self._bounded(rolled.mean, counts[:, None, None]))
+            yield state, rolled._replace(mean=self._bounded(rolled.mean, mixture.is_count[:, None, None]))
 
     def advance(
         self, state: EnsembleState, rows: Float[np.ndarray, "cells channels"]
     ) -> tuple[EnsembleState, Float[np.ndarray, "cells two channels"]]:
         """The state after readings of one step each, and what was expected of the reading after each of them.
 
-        The same, bit for bit, for one reading at a time and for many. Readings are not checked here: they are finite,
-        and their squares neither overflow nor vanish.
-
-        Parameters
-        ----------
-        state
-            Where to go on.
-        rows
-            NaN where one is missing.
+        The same, bit for bit, for one reading at a time and for many. `rows` are not checked here: they are finite, NaN
+        where one is missing, and their squares neither overflow nor vanish.
 
         Examples
         --------
         >>> from hippozoo.systems import LegT
         >>> forecaster = EnsembleForecaster(LegT(8, 20.0), horizon=4.0)
-        >>> wave = np.cos(np.arange(300) / 3)[:, None]
-        >>> state, expected = forecaster.advance(forecaster.initial_state(), wave)
+        >>> state, expected = forecaster.advance(forecaster.initial_state(), np.cos(np.arange(300) / 3)[:, None])
         >>> mean, error = expected[-1, :, 0]  # of the next reading
         >>> bool(abs(mean - np.cos(100)) < 0.1), state.time
         (True, 300.0)
         """
         seen = ~np.isnan(rows)
-        if len(rows) == 1 and state.inputs is not None:
-            one = rows[0] if not state.single else float(rows[0, 0]) if seen[0, 0] else None
-            after = self.learn_one(state, one)
-            return after, self.expect(after)[None]
-        if len(rows) == 1:
-            after = self._after_cells(state, rows if seen.all() else np.where(seen, rows, 0.0), seen)
-            return after, self.expect(after)[None]
-        if state.inputs is not None or not self._expects_every_cell(state) or not seen.any(axis=1).all():
+        if len(rows) != 1 and not self._is_expected_everywhere(state, seen):
             steps = [np.empty((0, 2, state.channels))]
             for place in range(len(rows)):
                 state, expected = self.advance(state, rows[place : place + 1])
                 steps.append(expected)
             return state, np.concatenate(steps)
-        expected = np.empty((len(rows), 2, state.channels))
-        counts = counts_so_far(state.mixture, rows)
-        after = self._after_cells(state, np.where(seen, rows, 0.0), seen, expected)
-        expected[:, 0] = self._bounded(expected[:, 0], counts)
-        return after, expected
+        if len(rows) != 1:
+            expected = np.empty((len(rows), 2, state.channels))
+            after = self._after_cells(state, np.where(seen, rows, 0.0), seen, expected)
+            # A channel is one of counts as long as all of its readings are whole numbers from zero on.
+            whole = np.isnan(rows) | ((rows == np.floor(rows)) & (rows >= 0))
+            counts = np.logical_and.accumulate(whole, axis=0) & state.mixture.is_count
+            expected[:, 0] = self._bounded(expected[:, 0], counts)
+            return after, expected
+        if state.inputs is not None:
+            after = self.learn_one(state, rows[0] if not state.single else float(rows[0, 0]) if seen.all() else None)
+        else:
+            after = self._after_cells(state, rows if seen.all() else np.where(seen, rows, 0.0), seen)
+        return after, self.expect(after)[None]
 
-    def merge(self, state: EnsembleState, other: EnsembleState) -> EnsembleState:
-        """`state`, with what `other` has learnt from a separate series added to it.
+    def _is_expected_everywhere(self, state: EnsembleState, seen: np.ndarray) -> bool:
+        """Whether every cell brings a reading and is followed by a forecast whose errors have a known size."""
+        if state.inputs is not None or self.mixer.stride > 1 or state.mixture.offset:
+            return False
+        return bool((state.mixture.live[:, self.mixer.known_place] > 0).all() and seen.any(axis=1).all())
 
-        For pieces of one series hand the state over instead: the pairs across the cut would be missing.
+    def _bounded(self, mean: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """The mean, not below what can be; `counts` are channels that hold whole-number counts so far."""
+        above = (
+            np.maximum(mean, self.lower) if self.lower is not None else np.where(counts, np.maximum(mean, 0.0), mean)
+        )
+        return above if self.upper is None else np.minimum(above, self.upper)
 
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = EnsembleForecaster(LegT(8, 20.0), horizon=4.0)
-        >>> one = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(100) / 3))
-        >>> two = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(150) / 4))
-        >>> forecaster.merge(one, two).pairs == one.pairs + two.pairs
-        True
-        """
-        mine, theirs = ([one.mixture.yx.shape, one.mixture.live.shape] for one in (state, other))
-        if mine != theirs:
-            raise ValueError(
-                f"states of {state.channels} and {other.channels} channels, or of different forecasters, do not merge; "
-                f"learn both with the same forecaster and the same channels."
-            )
+    def _merge(self, state: EnsembleState, other: EnsembleState) -> EnsembleState:
         return replace(state, mixture=self.mixer.merge(state.mixture, other.mixture))
+
+    def _shapes(self, state: EnsembleState) -> list[tuple[int, ...]]:
+        return [state.mixture.yx.shape, state.mixture.live.shape]
 
     def forecast(self, state: EnsembleState) -> EnsembleForecast:
         """What the state expects of the horizon that begins now.
@@ -327,6 +310,12 @@ class EnsembleForecaster(TakesIn):
         [[5.0, 5.0], [7.0, 7.0]]
         """
         return self._forecast(state.mixture, single=state.single, calibrated=self.calibrated)
+
+    def _forecast(self, mixture: Mixture, *, single: bool, calibrated: bool) -> EnsembleForecast:
+        issued = self.mixer.issue(mixture)
+        return EnsembleForecast(
+            self.mixer, mixture, issued, float(self.horizon), single, calibrated, self.lower, self.upper
+        )
 
     def expect(self, state: EnsembleState) -> Float[np.ndarray, "two channels"]:
         """Mean and expected absolute error of the next reading of each channel: the first cell of `forecast`."""
@@ -373,10 +362,8 @@ class EnsembleForecaster(TakesIn):
         answers = answers.reshape(*values.shape, *leads.shape)
         return answers[:, 0] if state.single else answers
 
-    def until_validated(self, state: EnsembleState) -> float:
-        """How much more must be observed before the bands of all channels are measured; 0 if they are.
-
-        They are once every lead was compared with what came 32 times.
+    def until_each_validated(self, state: EnsembleState) -> Float[np.ndarray, " channels"]:
+        """How much more must be observed before bands are measured: every lead was compared with what came 32 times.
 
         Examples
         --------
@@ -385,10 +372,6 @@ class EnsembleForecaster(TakesIn):
         >>> forecaster.until_validated(forecaster.learn(forecaster.initial_state(), np.cos(np.arange(10) / 3)))
         26.0
         """
-        return float(self.until_each_validated(state).max())
-
-    def until_each_validated(self, state: EnsembleState) -> Float[np.ndarray, " channels"]:
-        """The same for each channel."""
         mixer, mixture = self.mixer, state.mixture
         compared = mixer.open(mixture).scores.leads["weight"][:, -1]
         enough = (1 - mixer.decay ** (_COMPARISONS / mixer.stride)) / (1 - mixer.decay)

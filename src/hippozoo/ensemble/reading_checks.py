@@ -1,4 +1,4 @@
-"""The door of a stream: readings and their times, checked before anything is taken in."""
+"""Readings, samples and saved states, checked before anything is taken in."""
 
 from __future__ import annotations
 
@@ -10,25 +10,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from hippozoo._internal.arguments import real_array, shorten
-from hippozoo.ensemble.sizes import LARGEST, SMALLEST
-
-__all__ = [
-    "SAME",
-    "Late",
-    "check_alike",
-    "check_options",
-    "checked_time",
-    "checked_times",
-    "checked_value",
-    "checked_values",
-    "in_time",
-    "too_late",
-    "whole_cells",
-]
+from hippozoo.ensemble.detector import DetectorState
+from hippozoo.ensemble.state import EnsembleState
 
 Late = Literal["refuse", "skip"]
-
-
+# Squares of values between these are neither infinite nor zero.
+LARGEST, SMALLEST = 1e100, 1e-100
 # Two steps that differ by no more than this share of the usual one are the same.
 SAME = 1e-9
 Held = Callable[[], Float[np.ndarray, " channels"]]
@@ -47,14 +34,6 @@ def check_alike(timed: bool | None, is_timed: bool) -> None:
     if timed is not None and timed != is_timed:
         before = "with a time" if timed else "without a time"
         raise ValueError(f"readings came {before} so far; push all of them alike.")
-
-
-def too_late(time: float | None, before: float | None) -> ValueError:
-    """What is said of a reading that came too late."""
-    return ValueError(
-        f"time={time} is not after {before}, the time of the reading before; time only runs forwards: sort the "
-        f"readings, or build the stream with late='skip'."
-    )
 
 
 def checked_value(value: Any, channels: int | None, held: Held) -> Float[np.ndarray, "one channels"]:
@@ -120,11 +99,16 @@ def in_time(
     kept = moments > before
     if refuse and not kept.all():
         at = int(kept.argmin())
-        raise ValueError(
-            f"times[{at}]={moments[at]} is not after {before[at]}, the time of the reading before; time only runs "
-            f"forwards: sort the readings, or build the stream with late='skip'."
-        )
+        raise too_late(f"times[{at}]={moments[at]}", before[at])
     return kept
+
+
+def too_late(what: str, before: float | None) -> ValueError:
+    """What is said of a reading that came too late."""
+    return ValueError(
+        f"{what} is not after {before}, the time of the reading before; time only runs forwards: sort the readings, or "
+        f"build the stream with late='skip'."
+    )
 
 
 def whole_cells(
@@ -169,3 +153,53 @@ def _check_size(rows: Float[np.ndarray, "time channels"], given: Any, held: Held
                 f"multiply the readings by a power of ten first."
             )
         before = np.where(np.isnan(row), before, row)
+
+
+def checked_row(state: EnsembleState, value: Any) -> tuple[np.ndarray, np.ndarray]:
+    """One sample of all channels, zero where it is missing, and where it is not."""
+    given = np.full(state.channels, np.nan) if value is None else np.asarray(value, float)
+    if (value is not None and (given.ndim > 0) == state.single) or given.size != state.channels:
+        expected = "one number" if state.single else f"a vector of {state.channels}"
+        raise ValueError(f"value has shape {given.shape}, but this state was begun for {expected}; pass that.")
+    row = given.reshape(1, -1)
+    seen = ~np.isnan(row)
+    if np.isinf(row).any():
+        raise ValueError(f"value={shorten(value)} is infinite; pass a finite number, or None if it is missing.")
+    row = np.where(seen, row, 0.0)
+    check_size(state, row)
+    return row, seen
+
+
+def check_size(state: EnsembleState, values: np.ndarray) -> None:
+    """Refuse numbers whose squares a float does not hold."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(
+            f"signal holds {largest:g}, and squares of numbers beyond {LARGEST:g} are infinite; divide it by a power "
+            f"of ten first."
+        )
+    if 0 < largest < SMALLEST and not (np.abs(state.held) >= SMALLEST).any():
+        raise ValueError(
+            f"no number of the signal is above {largest:g}, and squares of numbers below {SMALLEST:g} vanish; multiply "
+            f"it by a power of ten first."
+        )
+
+
+def check_saved(known: dict[str, Any], present: dict[str, Any]) -> None:
+    """Refuse a ``state_dict()`` that is not one of a stream configured like the `present` one."""
+    if set(known) != set(present):
+        raise ValueError(f"a stream knows {sorted(present)}, given {sorted(known)}; pass what state_dict() returned.")
+    if not isinstance(known["learnt"], EnsembleState) or not isinstance(known["watched"], DetectorState):
+        raise TypeError("learnt and watched are not states of a forecaster and a detector; pass a state_dict().")
+    channels = present["learnt"].channels
+    if known["learnt"].channels != channels or known["watched"].channels != channels:
+        raise ValueError(
+            f"the state has {known['learnt'].channels} channels, and this stream {channels}; "
+            f"load into a stream of the same configuration."
+        )
+    shapes = {name: np.shape(array) for name, array in vars(known["watched"]).items()}
+    if shapes != {name: np.shape(array) for name, array in vars(present["watched"]).items()}:
+        raise ValueError(
+            "what the detector knew has another shape: it looked at other features, or another version of hippozoo "
+            "wrote it; begin a new stream."
+        )

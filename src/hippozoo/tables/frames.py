@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 
 from hippozoo._internal.arguments import shorten
-from hippozoo._internal.extras import needs
-from hippozoo.ensemble.clock import LIBRARIES, Clock, table_clock, write_frame
-from hippozoo.ensemble.frame_times import read_times, stacked_by
+from hippozoo._internal.extras import is_installed, needs
 from hippozoo.tables import Rows
+from hippozoo.tables.frame_times import Clock, read_times, stacked_by, table_clock
 from hippozoo.tables.numbers import LARGEST
 from hippozoo.tables.panel import shared_by_row
 
 __all__ = ["Clock", "FrameRows", "is_frame", "read_frame", "table_clock", "write_frame"]
+
+#: Libraries whose frames are read and written.
+LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +142,6 @@ def read_frame(
             f"with columns=."
         )
     return _spread([frame[name].to_list() for name in ids], ids, read, inputs)
-
-
-# -- reading --------------------------------------------------------------------------------------------------------
 
 
 def _library(data: Any) -> str:
@@ -301,3 +300,43 @@ def _spread(labels: list[list[Any]], ids: tuple[str, ...], found: FrameRows, inp
     clock = found.clock if moments is not None else replace(found.clock, first=float(count), each=1.0)
     series = {name: tuple(key[n] for key in places) for n, name in enumerate(ids)}
     return replace(found, columns=names, rows=Rows(1, times, wide, offsets), clock=clock, series=series)
+
+
+def write_frame(clock: Clock, columns: Mapping[str, Any]) -> Any:
+    """A frame of these columns in the library of the clock; ``time`` holds what `Clock.times` gave.
+
+    Examples
+    --------
+    >>> frame = write_frame(Clock("pandas", "dates", "ns", "Europe/Berlin"), {"time": np.array([0], "datetime64[us]")})
+    >>> str(frame["time"][0])
+    '1970-01-01 01:00:00+01:00'
+    """
+    nw = needs("narwhals", extra="frames", feature="a forecast as a data frame")
+    library = clock.library or _usual_library()
+    frame = nw.from_dict(dict(columns), backend=library)
+    if "time" not in columns:
+        return frame.to_native()
+    column = nw.col("time")
+    if library == "pandas" and clock.kind in ("dates", "periods"):
+        native = frame.to_native()
+        times = native["time"]
+        if clock.zone:
+            times = times.dt.tz_localize("UTC").dt.tz_convert(clock.zone)
+        native["time"] = times.dt.to_period(clock.freq) if clock.kind == "periods" else times.dt.as_unit(clock.unit)
+        return native
+    if clock.kind in ("dates", "days"):
+        if clock.zone:
+            column = column.dt.replace_time_zone("UTC").dt.convert_time_zone(clock.zone)
+        is_midnight = not (columns["time"].astype("int64") % 86_400_000_000).any()
+        whole = clock.kind == "days" and is_midnight
+        column = column.cast(nw.Date) if whole else column.cast(nw.Datetime(clock.unit, clock.zone))
+        frame = frame.with_columns(column)
+    return frame.to_native()
+
+
+def _usual_library() -> str:
+    """The library for forecasts of what is no frame: the first one that is installed."""
+    found = next((one for one in LIBRARIES if is_installed(one)), None)
+    if found is None:
+        needs("pandas", extra="data", feature="a forecast as a data frame")
+    return str(found)
