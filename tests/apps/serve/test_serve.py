@@ -363,3 +363,12 @@ def test_numbers_that_damage_has_left_are_null(tmp_path):
         assert stream["value"] is None
         assert np.isfinite(stream["expected"])
         assert ask("/metrics").status == 200
+
+
+@pytest.mark.parametrize("content", [b"hello, I am no database" * 9, None])
+def test_what_is_no_database_is_refused_at_the_start(content, tmp_path, capsys):
+    path = tmp_path / "notes.txt"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", str(path), "--port", "0"])
+    assert "is a folder" in (said := capsys.readouterr().err) or "is not a database of hippozoo watch" in said

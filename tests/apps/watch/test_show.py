@@ -1,11 +1,15 @@
 """The page of a watch, and its last alarms."""
 
+import json
 import os
+import re
 import sqlite3
+from base64 import b64decode
 from contextlib import closing
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.apps.watch.run import Settings, Watch
@@ -98,3 +102,24 @@ def test_the_page_has_the_clock_of_the_source(tmp_path):
     assert "2024-05-01 00:00+05:30 to 2024-05-01 01:59+05:30" in text
     assert "time (+05:30)" in text
     assert "(UTC)" not in text
+
+
+def test_many_columns_share_one_chart_below_the_alarms(tmp_path):
+    columns = 13
+    values = np.sin(np.arange(300)[:, None] / (5 + np.arange(columns)))
+    values[250, 7] += 9.0
+    rows = "".join(f"{60 * k},{','.join(f'{one:.4f}' for one in row)}\n" for k, row in enumerate(values))
+    (tmp_path / "pumps.csv").write_text(f"time,{','.join(f'</script> {c}' for c in range(columns))}\n{rows}")
+    Watch(Settings(str(tmp_path / "pumps.csv"), horizon=2), tmp_path / "pumps.db", str, str).run()
+    text = write_page(tmp_path / "pumps.db", tmp_path / "page.html").read_text()
+    assert text.index('id="alarms"') < text.index('id="wanted"') < text.index('id="chosen"')
+    assert 'id="column-0"' not in text
+    assert "Search 13 columns" in text
+    found = json.loads(re.search("const COLUMNS=(.*);\n", text)[1])
+    assert sorted(one[0] for one in found) == sorted(f"</script> {c}" for c in range(columns))
+    name, alarms, start, numbers, marks = found[0]  # the one with the newest alarm
+    assert (name, alarms, marks[0][0]) == ("</script> 7", 1, 15_000.0)
+    time, low, high, *_ = np.frombuffer(b64decode(numbers), "<f4").reshape(6, -1)
+    assert_allclose(start + time, 60.0 * np.arange(300))
+    assert_allclose(low, values[:, 7], atol=1e-4)
+    assert_allclose(high, low)

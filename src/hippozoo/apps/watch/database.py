@@ -44,7 +44,7 @@ def sound(path: Path) -> Iterator[None]:
                 f"{path} is locked by another program; end that one, or write to another --out."
             ) from error
         if code == sqlite3.SQLITE_NOTADB or "belongs to something else" in str(error):
-            raise WatchError(f"{path} is not a database of hippozoo watch: {error}; write to another --out.") from error
+            raise WatchError(f"{path} is not a database of hippozoo watch: {error}; name another file.") from error
         raise WatchError(f"{path} is damaged: {error}; {advice}.") from error
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise WatchError(f"{path} is damaged: {type(error).__name__} {error}; {advice}.") from error

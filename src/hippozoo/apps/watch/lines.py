@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from hippozoo.apps.watch.problem import WatchError
@@ -133,7 +134,7 @@ class Lines:
         begin = stream.read(_HEAD)
         if _is_binary(begin):
             stream.close()
-            raise WatchError(f"{path} is a binary file; pass text: CSV, or one JSON object in each line.")
+            raise WatchError(f"{path} {_advice(begin, path)}")
         status = os.fstat(stream.fileno())
         why = self._why_another(place, begin, status)
         if not why and place.tail_length:
@@ -308,6 +309,17 @@ def _has_come(stream: Any) -> bool:
         return bool(select.select([stream], [], [], 0)[0])
     except (OSError, ValueError, TypeError):  # nothing that the system knows: memory, in a test
         return True
+
+
+def _advice(begin: bytes, path: Path) -> str:
+    """What a binary file is, and what to do."""
+    if begin.startswith(b"\x1f\x8b"):
+        return (
+            f"is compressed; decompress it, for example with: zcat {quote(str(path))} | hippozoo watch - --out FILE.db"
+        )
+    if begin.startswith(b"PAR1"):
+        return "is a Parquet file, which hippozoo forecast reads; to watch it, write it as CSV first."
+    return "is a binary file; pass text: CSV, or one JSON object in each line."
 
 
 def _is_binary(begin: bytes) -> bool:
