@@ -119,8 +119,8 @@ def test_names_are_escaped_in_metrics(tmp_path):
 
 def test_health_says_whether_all_databases_can_be_read(ask, tmp_path):
     assert ask.json("/healthz") == {"status": "ok", "unreadable": 0}
-    (tmp_path / "broken.db").write_bytes(b"SQLite format 3\0" + bytes(5000))
     with serving(tmp_path / "broken.db", tmp_path / "later.db") as other:
+        (tmp_path / "broken.db").write_bytes(b"SQLite format 3\0" + bytes(5000))
         answer = other("/healthz")
         assert (answer.status, json.loads(answer.text)) == (503, {"status": "failing", "unreadable": 2})
         broken, later = other.json("/streams.json")["databases"]

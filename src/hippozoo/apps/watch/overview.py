@@ -75,7 +75,7 @@ def look_over(path: Path) -> Overview:
             [alarms] = database.execute("SELECT count(*) FROM alarms").fetchone()
             streams = [_stream(database, channel, name, None, None) for channel, name in labels.items()]
             return Overview(settings, progress, is_watched(path), alarms, streams)
-        events = [read_event(row) for row in _all(database, "events WHERE ended IS NULL")]
+        events = [read_event(*row) for row in _all(database, "events WHERE ended IS NULL")]
         part_of = {channel: event.id for event in events for channel in event.open}
         muted = {channel: math.inf if until is None else until for channel, until in _all(database, "mutes")}
         watched = {channel for (channel,) in database.execute("SELECT channel FROM columns WHERE watched")}

@@ -93,7 +93,7 @@ def apply_request(store: Store, number: int, request: dict[str, Any]) -> str:
 
 
 def _event_of(store: Store, alarm: int) -> int:
-    found = store._alarms(f"WHERE id = {alarm:d}")
+    found = store.alarms(f"id = {alarm:d}")
     if not found or found[0].event is None:
         raise WatchError(f"there is no alarm {alarm} that belongs to an event")
     return found[0].event

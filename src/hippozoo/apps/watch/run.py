@@ -195,8 +195,8 @@ class _Run:
             lambda: opened.hint,
             self.store.open_events(),
             self.store.mutes(),
-            self.store.count_alarms(),
-            self.store.count_events(),
+            self.store.next_id("alarms"),
+            self.store.next_id("events"),
             self.store.last_groups(),
         )
         self._pending: list[Told] = []
