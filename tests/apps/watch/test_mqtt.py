@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from brokers import Amqtt, Mosquitto
-from hippozoo.apps.watch.destinations import Destinations
 from hippozoo.apps.watch.mqtt import Broker, read_credentials
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.apps.watch.run import Settings, Watch
+from hippozoo.apps.watch.terminal import Elsewhere
 
 pytest.importorskip("paho.mqtt", reason="needs paho-mqtt")
 
@@ -71,7 +71,7 @@ class Client:
 def watch_topic(url, out, until, on_connected=lambda: None, credentials=None, alarms=None, **choices):
     """Watch until `until(status)`, or for a minute; once it is connected, `on_connected` runs in a thread."""
     told, warned = [], []
-    elsewhere = Destinations(mqtt=url, mqtt_credentials=credentials, mqtt_alarms=alarms)
+    elsewhere = Elsewhere(mqtt=url, mqtt_credentials=credentials, mqtt_alarms=alarms)
     thread = threading.Thread(target=on_connected)
     begun = time.monotonic()
 
@@ -300,7 +300,7 @@ def test_alarms_are_published_and_wait_while_the_broker_is_away(broker, tmp_path
     source = tmp_path / "pump.csv"
     source.write_text("time,flow\n" + "".join(f"{60 * k},{value:.6f}\n" for k, value in enumerate(values)))
     url, told = f"mqtt://127.0.0.1:{broker.port}/plant/alarms", []
-    sinks = Destinations(mqtt_alarms=url).sinks(tmp_path / "a.db")
+    sinks = Elsewhere(mqtt_alarms=url).sinks(tmp_path / "a.db")
     settings = Settings(str(source), horizon=4, silence="20")
     broker.stop()
     warned = []
@@ -310,7 +310,7 @@ def test_alarms_are_published_and_wait_while_the_broker_is_away(broker, tmp_path
     with Client(broker, "listener") as listener:
         listener.client.subscribe("plant/alarms", 1)
         time.sleep(0.5)
-        sinks = Destinations(mqtt_alarms=url).sinks(tmp_path / "a.db")
+        sinks = Elsewhere(mqtt_alarms=url).sinks(tmp_path / "a.db")
         Watch(replace(settings), tmp_path / "a.db", told.append, warned.append, sinks=sinks).run()
         until = time.monotonic() + 10
         while len(listener.got) < len(told) and time.monotonic() < until:

@@ -58,13 +58,7 @@ class Overview:
 
 
 def look_over(path: Path) -> Overview:
-    """Look at a database of any format; a watch may be writing to it.
-
-    Parameters
-    ----------
-    path
-        A file that a watch has written.
-    """
+    """Look at a database of any format; a watch may be writing to it."""
     with reading(path) as database, sound(path):
         database.execute("BEGIN")  # so that all of it is of one moment
         new = database.execute("PRAGMA user_version").fetchone()[0] >= 7

@@ -22,10 +22,10 @@ import numpy as np
 
 from hippozoo import __version__
 from hippozoo._internal.files import CannotWriteError, demand_writable, naming, open_locked, remove_locked
-from hippozoo.apps.watch.database import FullDiskError, is_begun, read_progress, settings_in, sound
+from hippozoo.apps.watch.database import FullDiskError, is_begun, labels_in, read_progress, settings_in, sound
 from hippozoo.apps.watch.formats import create_tables, demand_format, migrate
 from hippozoo.apps.watch.problem import LockedError, WatchError
-from hippozoo.apps.watch.records import Alarm, Batch, Channel, Event, Kept, Progress, Sensor, State
+from hippozoo.apps.watch.records import Alarm, Batch, Channel, Event, Progress, Sensor, State
 from hippozoo.tables.trouble import word
 
 __all__ = ["FullDiskError", "Store", "read_event"]
@@ -40,6 +40,7 @@ class Store:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
+    >>> from hippozoo.apps.watch.records import Kept
     >>> settings = {"source": "a", "columns": ["flow"], "layout": {"columns": ["flow"]}}
     >>> with TemporaryDirectory() as folder:
     ...     with Store(Path(folder) / "pump.db", settings) as store:
@@ -167,6 +168,11 @@ class Store:
         """All columns of all sensors."""
         query = "SELECT channel, name, sensor, watched FROM columns ORDER BY channel"
         return self._read(query, make=lambda *row: Channel(*row[:3], bool(row[3])))
+
+    def labels(self) -> dict[int, str]:
+        """What each column is called."""
+        with sound(self.path):
+            return labels_in(self._database)
 
     def state(self, sensor: int) -> State | None:
         """The last state of a sensor that was kept by this arithmetic."""
