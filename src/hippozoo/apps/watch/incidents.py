@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hippozoo.apps.watch.records import Alarm, Event
 from hippozoo.apps.watch.sensors import Fact
 from hippozoo.apps.watch.store import Store
-from hippozoo.monitor import SEVERITIES, Alert, Over, sentence, severity_of
+from hippozoo.monitor import SEVERITIES, Alert, Over, severity_of
 from hippozoo.monitor.stream import NO_DATA
 
 __all__ = ["Incidents", "Told"]
@@ -143,21 +143,11 @@ class Incidents:
         muted = self.mutes.get(alert.channel, -math.inf) > alert.time
         known = event.acknowledged is not None and alert.again == "still"
         told_as = _MUTED if muted or known else 0
-        near = alert.nearest
-        told = alert._asdict() | {
-            "column": column,
-            "time": self.text(alert.time, offset),
-            "since": self.text(alert.since_time, offset),
-            "nearest": None if near is None else (self.text(near[0], offset), near[1], near[2]),
-        }
-        severity = severity_of(
-            alert.far if math.isfinite(alert.far) else 0.0, alert.number - alert.event + 1, 1, self.columns,
-            no_data=alert.kind == NO_DATA,
-        )  # fmt: skip
+        sentence, severity = alert.describe(column, lambda moment: self.text(moment, offset), self.columns)
         self._raise(event, severity)
         return Alarm(
             number, alert.number, alert.channel, alert.time, alert.p, alert.value, alert.expected, alert.lower,
-            alert.upper, alert.explanation, told_as, event.id, number, severity, sentence(told), alert.again,
+            alert.upper, alert.explanation, told_as, event.id, number, severity, sentence, alert.again,
             alert.key(sensor), offset,
         )  # fmt: skip
 

@@ -74,7 +74,7 @@ class Intake:
             said: list[Trouble] = []
             if isinstance(row, Reading):
                 clock = self.clocks.setdefault(row.series, Clock())
-                before = clock.copy() if self.strict else None
+                before = replace(clock) if self.strict else None
                 counted = clock.late, clock.left_out
                 taken, said = self._next(row, clock, readings)
                 if said and before is not None:

@@ -95,6 +95,10 @@ class Lines:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the file go; standard input stays open."""
         if self.source != STANDARD_INPUT:
             self._stream.close()
 

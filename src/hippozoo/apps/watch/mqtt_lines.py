@@ -79,7 +79,8 @@ class MqttLines(Lines):
         self._client.loop_start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Let the connection go; the broker keeps the session."""
         with self._news:
             self._is_open = False
             self._news.notify_all()

@@ -154,8 +154,8 @@ class Store:
     @property
     def progress(self) -> Progress:
         """How far the watch has come."""
-        [found] = self._read("SELECT content FROM progress", make=read_progress)
-        return found
+        with sound(self.path):
+            return read_progress(*self._database.execute("SELECT content FROM progress").fetchone())
 
     def sensors(self) -> list[Sensor]:
         """All sensors, in the order in which they came."""
