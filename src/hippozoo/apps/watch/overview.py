@@ -18,7 +18,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["Overview", "StreamNow", "is_watched", "look_over"]
+__all__ = ["Overview", "StreamNow", "alarms_in", "is_watched", "look_over"]
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,19 @@ def look_over(path: Path) -> Overview:
             ],
             database.execute("SELECT count(*) FROM requests WHERE applied IS NULL").fetchone()[0],
         )
+
+
+def alarms_in(database: sqlite3.Connection, count: int) -> list[dict[str, Any]]:
+    """The newest alarms that were told, newest first, in a database of any format; what it does not know is None."""
+    columns = ["alarms.id", "channel", "number", "time", "p", "value", "expected", "lower", "upper", "explanation"]
+    later = ["alarms.severity", "sentence", "event", "lead", "key", "offset", "ended", "acknowledged", "alarms.told"]
+    source, names = "alarms", [one.rpartition(".")[2] for one in columns + later]
+    if database.execute("PRAGMA user_version").fetchone()[0] >= 7:
+        columns, source = columns + later, "alarms LEFT JOIN events ON events.id = event WHERE lead = alarms.id"
+    query = f"SELECT {', '.join(columns)} FROM {source} ORDER BY alarms.id DESC LIMIT ?"
+    labels = labels_in(database)
+    found = [dict.fromkeys(names) | dict(zip(names, row, strict=False)) for row in database.execute(query, [count])]
+    return [one | {"column": labels[one["channel"]], "explanation": json.loads(one["explanation"])} for one in found]
 
 
 def _all(database: sqlite3.Connection, what: str) -> list[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from hippozoo.apps.watch.lines import Place
 from hippozoo.tables.trouble import Trouble
 
-__all__ = ["Alarm", "Batch", "Channel", "Event", "Kept", "Progress", "Sensor", "State"]
+__all__ = ["Alarm", "Batch", "Channel", "Event", "Kept", "Progress", "Sensor", "State", "Status"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,24 @@ class Progress:
     left_out: int = 0  # rows that were no readings
     names: tuple[str, ...] | None = None  # of the last header in the middle of the source
     offset: float | None = None  # seconds that the clock of the source is ahead of UTC, where it names a zone
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a watch is doing, for the line on stderr; `lag` is how long ago the last reading was taken, in seconds."""
+
+    readings: int
+    alarms: int
+    late: int
+    left_out: int
+    per_second: float
+    time: float | None
+    dates: bool
+    lag: float | None = None
+    last_alarm: float | None = None
+    offset: float | None = None
+    sensors: int = 1
+    open_events: int = 0
 
 
 class Kept(NamedTuple):

@@ -7,11 +7,10 @@ import signal
 import time as clock
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from hippozoo.apps.watch.database import FullDiskError, label_of
@@ -20,7 +19,7 @@ from hippozoo.apps.watch.intake import Intake
 from hippozoo.apps.watch.lines import CHUNK, STANDARD_INPUT, Lines
 from hippozoo.apps.watch.opening import PAUSE, Opened, Opening, records_of
 from hippozoo.apps.watch.problem import WatchError
-from hippozoo.apps.watch.records import Alarm, Batch, Progress
+from hippozoo.apps.watch.records import Alarm, Batch, Progress, Status
 from hippozoo.apps.watch.requests import apply_request
 from hippozoo.apps.watch.sensors import Pushed
 from hippozoo.apps.watch.settings import Settings, rules_from
@@ -36,24 +35,6 @@ _BATCH, _MOST_VALUES = 1024, 1 << 16
 # After so many readings, of many sensors some of each and at most so many, it is looked whether some send nothing: by
 # their number, so that a restart changes nothing; while a source is followed also every so many seconds.
 _TICK, _OF_EACH, _LONGEST_TICK, _TICK_SECONDS = 1024, 32, 1 << 16, 1.0
-
-
-@dataclass(frozen=True)
-class Status:
-    """How a watch is doing, for the line on stderr; `lag` is how long ago the last reading was taken, in seconds."""
-
-    readings: int
-    alarms: int
-    late: int
-    left_out: int
-    per_second: float
-    time: float | None
-    dates: bool
-    lag: float | None = None
-    last_alarm: float | None = None
-    offset: float | None = None
-    sensors: int = 1
-    open_events: int = 0
 
 
 class Watch:
@@ -149,14 +130,12 @@ class Watch:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        def stop(number: int, frame: FrameType | None) -> None:
+        def stop(*_: Any) -> None:
             self._stop = True
 
-        try:
+        before: dict[int, Any] = {}
+        with suppress(ValueError):  # not in the main thread: somebody else handles signals
             before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-        except ValueError:  # not in the main thread: somebody else handles signals
-            yield
-            return
         try:
             yield
         finally:

@@ -16,6 +16,7 @@ import numpy as np
 from hippozoo._internal.extras import needs
 from hippozoo.apps.pages import Page, colour, copyable_table, json_for_script, new_figure, shown
 from hippozoo.apps.watch.database import labels_in, progress_of, reading, settings_of, sound
+from hippozoo.apps.watch.overview import alarms_in, look_over
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.monitor import write_time
 
@@ -46,49 +47,20 @@ class _Drawn:
 
 
 def last_alarms(path: Path, count: int = 10) -> list[dict[str, Any]]:
-    """The last alarms of a database, oldest first, as plain data.
-
-    Parameters
-    ----------
-    path
-        The database; a watch may be writing to it.
-    count
-        How many.
-    """
+    """The last alarms of a database, oldest first, as plain data; a watch may be writing to it."""
     dates = settings_of(path)["layout"]["dates"]
-    names = ("id", "channel", "number", "time", "p", "value", "expected", "lower", "upper", "explanation")
-    later = ("severity", "sentence", "event", "lead", "key", "offset")
-    with reading(path) as database:
-        chosen = names + later if _leads(database) else names
-        rows = database.execute(
-            f"SELECT {', '.join(chosen)} FROM alarms {_leads(database)} ORDER BY id DESC LIMIT ?", [count]
-        ).fetchall()
-        with sound(path):
-            labels = labels_in(database)
-    found: list[dict[str, Any]] = [dict(zip(chosen, row, strict=True)) for row in reversed(rows)]
-    with sound(path):
-        for one in found:
-            one["column"] = labels[one["channel"]]
-            one["time"] = write_time(one["time"], one.get("offset"), dates=dates)
-            one["explanation"] = _NOTHING_SAID | json.loads(one["explanation"])
+    with reading(path) as database, sound(path):
+        found = alarms_in(database, count)[::-1]
+    for one in found:
+        one["time"] = write_time(one["time"], one["offset"], dates=dates)
+        one["explanation"] = _NOTHING_SAID | one["explanation"]
+        for name in ("ended", "acknowledged", "told"):
+            del one[name]
     return found
 
 
-def _leads(database: sqlite3.Connection) -> str:
-    """Which alarms are told: those of many columns at once are one; earlier formats know no such thing."""
-    return "WHERE lead = id" if database.execute("PRAGMA user_version").fetchone()[0] >= 7 else ""
-
-
 def write_page(path: Path, out: Path) -> Path:
-    """Write the page of a database to `out`.
-
-    Parameters
-    ----------
-    path
-        The database; a watch may be writing to it.
-    out
-        The HTML file.
-    """
+    """Write the page of a database to `out`; a watch may be writing to it."""
     needs("bokeh", extra="pages", feature="watch --show")
     if out.exists() and out.samefile(path):
         raise WatchError(f"{path} is the database, and the page would take its place; give it a name that ends in .db.")
@@ -104,7 +76,7 @@ def write_page(path: Path, out: Path) -> Path:
         if not count:
             raise WatchError(f"{path} holds no readings yet; watch the source for a while first.")
         span = " to ".join(write_time(one, zone, dates=dates) for one in (first, last))
-        [total] = database.execute(f"SELECT count(*) FROM alarms {_leads(database)}").fetchone()
+        total = look_over(path).alarms
         which = f" (the newest {len(alarms):,} are on this page)" if total > len(alarms) else ""
         page.add(
             f"<p>{count:,} readings of {shown(settings['source'])}, {shown(span)}. {_many(total, 'alarm')}{which}, at "
