@@ -152,6 +152,9 @@ WITHOUT_PICTURE = {
     "glossary.md": "words",
     "add-an-expert.md": "code",
     "coming-from.md": "names side by side",
+    "watch-details.md": "tables",
+    "flink.md": "commands",
+    "trust.md": "numbers",
 }
 
 

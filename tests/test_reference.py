@@ -25,19 +25,16 @@ RESULTS = {
     "FittedSystem": "hippozoo.zoo.volterra.fit_system",
     "ForecasterState": "hippozoo.zoo.forecasting.Forecaster",
     "InputEffects": "hippozoo.ensemble.input_effects",
-    "LabelledStream": "hippozoo.tasks.nab.load_stream",
     "Mixer": "hippozoo.ensemble.forecaster_for",
     "Mixture": "hippozoo.ensemble.forecaster_for",
-    "Outcome": "hippozoo.tasks.nab",
+    "Outcome": "hippozoo.monitor.Monitor",
     "Over": "hippozoo.monitor.Monitor",
     "PooledState": "hippozoo.layers.SequenceModel",
     "Pushed": "hippozoo.ensemble.ForecastStream",
     "Signals": "hippozoo.zoo.associative.AssociativeMemory",
-    "Split": "hippozoo.tasks.text",
     "Staircase": "hippozoo.zoo.salience",
     "Surprise": "hippozoo.ensemble.Detector",
     "Validation": "hippozoo.zoo.forecasting.Forecaster",
-    "WikiText": "hippozoo.tasks.text",
 }
 # Abstract: the examples are those of the classes that stand on them.
 ABSTRACT = {

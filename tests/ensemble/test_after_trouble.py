@@ -122,7 +122,8 @@ def test_a_season_goes_on_through_a_gap(rng, begin, end):
 @pytest.mark.parametrize("gap", [2, 10, 23, 24, 40, 100, 3000])
 def test_the_first_reading_after_a_gap_is_no_alarm(gap, timed):
     inside = alarms = 0
-    for seed in range(8):
+    seeds = range(8 if gap < 1000 else 2)  # reading by reading, a long gap is slow
+    for seed in seeds:
         rng = np.random.default_rng([seed, gap])
         values = np.sin(np.arange(801 + gap) / 20) + 0.05 * rng.normal(size=801 + gap)
         stream = ForecastStream(forecaster_for(HORIZON))
@@ -137,7 +138,7 @@ def test_the_first_reading_after_a_gap_is_no_alarm(gap, timed):
         inside += bool(told.lower <= values[-1] <= told.upper)
         alarms += len(told.alarms)
     assert alarms == 0
-    assert inside >= 6
+    assert inside >= 0.75 * len(seeds)
 
 
 def test_after_an_endless_silence_the_mean_is_expected(rng):

@@ -345,7 +345,7 @@ def test_one_spoilt_coefficient_is_seen(bad):
 
 
 @pytest.mark.parametrize(
-    ("system", "most"),  # of docs/memory.md, up to 3, 5, 10, 20 and 40 timescales
+    ("system", "most"),  # of docs/systems.md, up to 3, 5, 10, 20 and 40 timescales
     [(LegS(16, 100.0), (0.065, 0.34, 2, 2, 2)), (LagT(16, 100.0), (0.004, 0.008, 0.12, 14, 70_000))],
     ids=["legs", "lagt"],
 )

@@ -163,6 +163,7 @@ class Detector(Immutable):
     >>> state, surprise = detector.watch(detector.initial_state(), values, errors=values)
     >>> np.flatnonzero(surprise.alarm[1500:]).tolist()
     [500]
+    >>> from hippozoo.ensemble.detector import KINDS
     >>> KINDS[surprise.kind[2002]], int(surprise.direction[2002])
     ('shape', 1)
     """

@@ -1,7 +1,7 @@
 """What does any sequence model remember? Profile by lag, capacity, half-life, effective history, nearest plain memory.
 
 ``look`` runs a model on sequences and reads their past off its states, cross-fitted and with bands; ``compare`` does
-the same for several models and writes a page. Definitions: docs/microscope-numbers.md.
+the same for several models and writes a page. Definitions: docs/studies/microscope.md.
 
 >>> from hippozoo.microscope import look
 >>> from hippozoo.systems import LegS

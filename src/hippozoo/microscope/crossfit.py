@@ -1,6 +1,6 @@
 """Cross-fitted linear readouts: what can be read off states in sequences that the readout was not fitted on.
 
-The definitions are those of docs/microscope-numbers.md. Readable means above noise on the state: the noise enters the
+The definitions are those of docs/studies/microscope.md. Readable means above noise on the state: the noise enters the
 normal equations and the squared error by its expectation, so that no noise is drawn. Readouts are fitted to sums over
 folds; only the errors of the chosen one are taken sequence by sequence, for the bands.
 """

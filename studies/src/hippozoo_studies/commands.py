@@ -34,7 +34,7 @@ def reproduce(
     ] = False,
     seeds: Annotated[
         str | None,
-        typer.Option(metavar="0,1,2", help="Seeds, in place of the experiment's own.", show_default=False),
+        typer.Option(metavar="0,1,2", help="Seeds, instead of the experiment's own.", show_default=False),
     ] = None,
     data: Annotated[
         Path | None,
@@ -48,10 +48,10 @@ def reproduce(
             show_default="results; with --quick results-quick",
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Processes side by side, one thread each.")] = 1,
+    jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Parallel processes, one thread each.")] = 1,
     scheduler: Scheduler = None,
     so_far: Annotated[
-        bool, flag("--so-far", help="Run nothing: write metrics and figures of the units that are there.")
+        bool, flag("--so-far", help="Run nothing; write metrics and figures of the finished units.")
     ] = False,
     only: Annotated[
         str | None,
@@ -69,15 +69,15 @@ def reproduce(
     ] = None,
     check: Annotated[
         bool,
-        flag("--check", help="Compute one finished unit of each model again: do numbers and claims still come out?"),
+        flag("--check", help="Recompute one finished unit of each model and compare numbers and claims."),
     ] = False,
     as_json: Annotated[
         bool,
-        flag("--json", help="Print metrics.json on stdout and nothing else there (a list for several)."),
+        flag("--json", help="Print only metrics.json on stdout (a list for several experiments)."),
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """Run experiments, and set our figures beside the paper's.
+    """Run experiments and compare with the paper's figures.
 
     A long run can be stopped with Ctrl-C at any time: finished units are
     kept in OUT/NAME/units.jsonl, and the same command goes on from there.
@@ -160,7 +160,7 @@ def report(
     open_page: Annotated[bool, flag("--open/--no-open", help="Open the page in a browser.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Set all results on one page: ours beside the paper's, a verdict on every sentence."""
+    """Write all results on one page, with a verdict on every sentence of the paper."""
     from hippozoo_studies.report import NoResultsError, write_markdown, write_report
 
     if markdown is not None and (out is not None or open_page):

@@ -28,8 +28,8 @@ def look(
         ),
     ] = None,
     lags: Annotated[int | None, typer.Option(help="How far back to look, in samples.", show_default=False)] = None,
-    piece: Annotated[int, typer.Option(help="Samples of a piece of a .csv file.")] = 256,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page.")] = Path("memory.html"),
+    piece: Annotated[int, typer.Option(help="Length of the pieces of a .csv file, in samples.")] = 256,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Output page.")] = Path("memory.html"),
     open_page: Annotated[bool, flag("--open/--no-open", help="Open the page in a browser.")] = False,
     debug: Debug = False,
 ) -> None:

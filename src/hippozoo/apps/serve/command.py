@@ -18,10 +18,10 @@ def serve(
         str, option("ADDRESS", "Address to listen on; beyond 127.0.0.1 only with a token.", True)
     ] = "127.0.0.1",
     token_file: Annotated[
-        Path | None, option("FILE", "File with the token that acknowledging, muting and changing need.", "none")
+        Path | None, option("FILE", "File with the token required to acknowledge, mute and change.", "none")
     ] = None,
     allow_host: Annotated[
-        list[str] | None, option("NAME", "Further name of this server, e.g. of a proxy; repeatable.")
+        list[str] | None, option("NAME", "Additional host name to answer to, e.g. of a proxy; repeatable.")
     ] = None,
     browser: Annotated[bool, flag("--browser/--no-browser", help="Open the page in a browser.")] = False,
     debug: Debug = False,

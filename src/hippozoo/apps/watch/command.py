@@ -36,10 +36,10 @@ def watch(
         option("N|2h", "After an alarm, only rarer or other ones for so many readings, or so long.", "150"),
     ] = None,
     no_data: Annotated[
-        str | None, option("N|2h|never", "Alarm after so many steps, or so long, without data.", "5")
+        str | None, option("N|2h|never", "Raise an alarm after N steps, or this long, without data.", "5")
     ] = None,
     keep: Annotated[int | None, option("N", "Number of readings to keep in the database.", "all", min=1)] = None,
-    batch: Annotated[int | None, option("N", "Readings per commit.", "1024, more of many sensors", min=1)] = None,
+    batch: Annotated[int | None, option("N", "Readings per commit.", "1024, more for many sensors", min=1)] = None,
     follow: Annotated[bool, flag("--follow", help="Wait for more data at the end of the file.")] = False,
     strict: Annotated[bool, flag("--strict", help="Stop at the first invalid row.")] = False,
     all_readings: Annotated[
@@ -48,11 +48,11 @@ def watch(
     show: Annotated[Path | None, option("FILE.db", "Write FILE.html, a page of this database, and exit.")] = None,
     tail: Annotated[Path | None, option("FILE.db", "Print the latest alarms of this database and exit.")] = None,
     ack: Annotated[int | None, option("ID", "Acknowledge the event of this alarm in --out, and exit.")] = None,
-    mute: Annotated[str | None, option("COLUMN", "Do not tell alarms of this column in --out, and exit.")] = None,
+    mute: Annotated[str | None, option("COLUMN", "Mute alarms of this column in --out, and exit.")] = None,
     until: Annotated[str | None, option("TIME|2h", "End of --mute.", "for good")] = None,
-    unmute: Annotated[str | None, option("COLUMN", "Tell alarms of this column again, and exit.")] = None,
+    unmute: Annotated[str | None, option("COLUMN", "Report alarms of this column again, and exit.")] = None,
     webhook: Annotated[str | None, option("URL|@FILE", "Post alarms to this URL, or to the one in a file.")] = None,
-    webhook_form: Annotated[str, option("json|slack", "What to post.", True)] = "json",
+    webhook_form: Annotated[str, option("json|slack", "Format of the post.", True)] = "json",
     textfile: Annotated[Path | None, option("FILE.prom", "Write metrics for Prometheus' node exporter.")] = None,
     mqtt: Annotated[str | None, option("URL", "Read mqtt://host/topic instead of SOURCE.")] = None,
     mqtt_alarms: Annotated[str | None, option("URL", "Publish alarms to mqtt://host/topic.")] = None,

@@ -95,5 +95,7 @@ def step_series(system: HippoSystem, reach: float, dtype: torch.dtype) -> StepSe
             # Products with a multiple of four are faster than with fewer.
             kept = terms[: -(-needed // 4) * 4].swapaxes(-1, -2)
             return StepSeries(reach, torch.tensor(np.ascontiguousarray(kept), dtype=dtype, device="cpu"))
+        if nodes == MOST_TERMS and left_out[-1] > TOLERANCE[dtype]:
+            break  # the last term allowed is still needed, so twice the nodes would only confirm it
         nodes *= 2
     return None

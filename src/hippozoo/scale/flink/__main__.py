@@ -16,7 +16,7 @@ from hippozoo.scale.flink.lines import first_lines, infer_settings
 
 _KAFKA = (
     "Kafka is read and written by Flink's own connectors, KafkaSource and KafkaSink: put their jar on Flink's class "
-    "path and hand their stream of lines to hippozoo.scale.flink.watch_lines, as docs/scale.md shows."
+    "path and hand their stream of lines to hippozoo.scale.flink.watch_lines, as docs/flink.md shows."
 )
 # Flink deletes the checkpoints of a job that has finished, but not those that it went on from: without this file they
 # would be gone on from once more.
@@ -71,7 +71,7 @@ def run(
 ) -> None:
     """Watch one sensor per key on Flink; prints or writes alarms as JSON lines, each with an id.
 
-    Runs in Flink's local cluster, or where `flink run` sends it. Kafka: see docs/scale.md.
+    Runs in Flink's local cluster, or where `flink run` sends it. Kafka: see docs/flink.md.
     """
     try:
         if "kafka" in source.partition("://")[0] or "kafka" in sink.partition("://")[0]:

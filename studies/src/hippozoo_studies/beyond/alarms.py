@@ -1,6 +1,6 @@
 """Anomalies injected into quiet streams: which detectors find them at equal alarm rates (beyond the paper).
 
-Ten kinds of anomalies at three sizes (`hippozoo.tasks.injected_anomalies`) go into quiet pieces of ETT, M4, an
+Ten kinds of anomalies at three sizes (`hippozoo_studies.data.injected_anomalies`) go into quiet pieces of ETT, M4, an
 electrocardiogram, illness counts and simulated sensors, each anomaly into a copy of its own. Each detector and stream
 has its own threshold: the one that gives one alarm per 1,000 readings where nothing is injected. Found means a score
 above it during the anomaly or within ten readings after. VUS-PR is of the scores themselves.
@@ -22,11 +22,17 @@ from typing import Any
 import numpy as np
 
 from hippozoo.ensemble import ForecastStream, forecaster_for
-from hippozoo.tasks.injected_anomalies import KINDS, Injection, inject, inject_table
-from hippozoo.tasks.quiet_streams import FAMILIES, QuietStream, load_quiet_streams, load_quiet_tables, simulate_sensor
-from hippozoo.tasks.range_scores import threshold_at_rate, vus_pr
 from hippozoo_studies import QUIET, Claim, Context, Finished, Result, markdown_table, save_figure
 from hippozoo_studies.beyond._alarm_peers import DETECTORS, Scorer
+from hippozoo_studies.data.injected_anomalies import KINDS, Injection, inject, inject_table
+from hippozoo_studies.data.quiet_streams import (
+    FAMILIES,
+    QuietStream,
+    load_quiet_streams,
+    load_quiet_tables,
+    simulate_sensor,
+)
+from hippozoo_studies.data.range_scores import threshold_at_rate, vus_pr
 
 PAPER: dict[str, Any] = {}
 SELECTS = ("detectors", "halves", "streams", "rates")

@@ -22,9 +22,9 @@ import numpy as np
 from hippozoo._internal.files import write_whole
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
-from hippozoo.tasks.long_term import PUBLISHED, LongTermData, Split, load_long_term
 from hippozoo.zoo.forecasting import ForecastMap, Moments, reduced_rank
 from hippozoo_studies import QUIET, Context, Finished, Result, save_figure
+from hippozoo_studies.data.long_term import PUBLISHED, LongTermData, Split, load_long_term
 from hippozoo_studies.framework.claims import Asked, answers
 
 PAPER = {"mse": {name: {model: dict(row) for model, row in table.items()} for name, table in PUBLISHED.items()}}

@@ -19,7 +19,8 @@ from scipy.special import ndtri
 
 from hippozoo._internal.files import write_whole
 from hippozoo.ensemble import forecaster_for
-from hippozoo.tasks.m4 import (
+from hippozoo_studies import QUIET, Claim, Context, Finished, Result, save_figure
+from hippozoo_studies.data.m4 import (
     FREQUENCIES,
     PUBLISHED,
     Frequency,
@@ -31,7 +32,6 @@ from hippozoo.tasks.m4 import (
     seasonal_index,
     smape,
 )
-from hippozoo_studies import QUIET, Claim, Context, Finished, Result, save_figure
 
 PAPER = {"owa": {name: {model: row["owa"] for model, row in table.items() if "owa" in row}
                  for name, table in PUBLISHED.items()}}  # fmt: skip

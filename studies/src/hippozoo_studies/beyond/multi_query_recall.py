@@ -28,8 +28,7 @@ from torch.nn.functional import cross_entropy
 from hippozoo._internal.files import write_whole
 from hippozoo.baselines import LSTM, DeltaNet, GatedDeltaNet, Mamba
 from hippozoo.polynomials import Legendre
-from hippozoo.tasks.associative_recall import Recall, keyed_recall
-from hippozoo.tasks.zoology import zoology_recall
+from hippozoo.tasks.associative_recall import Recall
 from hippozoo.training import Plan, best_rate, report_to, seeded, train
 from hippozoo.zoo.associative import AssociativeMemory
 from hippozoo_studies import (
@@ -49,6 +48,7 @@ from hippozoo_studies import (
 )
 from hippozoo_studies.beyond._multi_query_claims import CLAIMS, TITLE
 from hippozoo_studies.beyond._state_size import numbers_of_state
+from hippozoo_studies.data.zoology import keyed_recall, zoology_recall
 from hippozoo_studies.framework.claims import answers
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ import numpy as np
 from hippozoo.ensemble import Detector, ForecastStream, forecaster_for
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
-from hippozoo.tasks.nab import PROFILES, PUBLISHED, load_stream, outcome, total_score
 from hippozoo_studies import QUIET, Claim, Context, Finished, Result, save_figure
+from hippozoo_studies.data.nab import PROFILES, PUBLISHED, load_stream, outcome, total_score
 
 PAPER = {"score": {"standard": PUBLISHED}}
 SELECTS = ("streams", "looks")

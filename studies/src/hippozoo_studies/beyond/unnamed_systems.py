@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo.tasks.plants import converter, position_drive
 from hippozoo.tasks.system_identification import load_benchmark
 from hippozoo.tasks.two_tanks import two_tanks
 from hippozoo.zoo.volterra import fit_system
 from hippozoo_studies import QUIET, Claim, Context, Finished, Result, markdown_table, save_figure
+from hippozoo_studies.data.plants import converter, position_drive
 
 # The paper has no such study.
 PAPER: dict[str, Any] = {}

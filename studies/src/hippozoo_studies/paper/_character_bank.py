@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float
 
 from hippozoo import checkpoint
-from hippozoo.tasks.text import encode
 from hippozoo.zoo.associative import Recall
 from hippozoo_studies import save_figure
+from hippozoo_studies.data.text import encode
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

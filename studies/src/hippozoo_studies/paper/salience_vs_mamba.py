@@ -21,10 +21,10 @@ from torch import nn
 from hippozoo._internal.files import write_whole
 from hippozoo.baselines import Mamba
 from hippozoo.systems import LegT
-from hippozoo.tasks.text import ALPHABET, WikiText, decode
 from hippozoo.training import seeded
 from hippozoo.zoo.salience import SalienceLayer
 from hippozoo_studies import QUIET, Context, Departure, Finished, Result, save_figure, select
+from hippozoo_studies.data.text import ALPHABET, WikiText, decode
 from hippozoo_studies.paper._character_models import (
     OTHER_FORMS,
     RECENT,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hippozoo.tasks.m4 import load_m4, mase, msis, naive2
+from hippozoo_studies.data.m4 import load_m4, mase, msis, naive2
 
 
 def written(folder, test_length=13):

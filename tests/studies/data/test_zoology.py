@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hippozoo.tasks.zoology import zoology_recall
+from hippozoo_studies.data.zoology import zoology_recall
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hippozoo.tasks.data_files import MissingDataError
-from hippozoo.tasks.nab import load_stream, outcome, stream_names, total_score
+from hippozoo_studies.data.nab import load_stream, outcome, stream_names, total_score
 
 
 def benchmark(folder, rows=200):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hippozoo.tasks.associative_recall import keyed_recall
+from hippozoo_studies.data.zoology import keyed_recall
 
 
 def test_every_key_is_asked_for_once_behind_the_pairs_and_the_noise_has_no_key():

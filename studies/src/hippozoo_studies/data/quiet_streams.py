@@ -20,7 +20,7 @@ from jaxtyping import Float
 from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.tasks.data_files import data_file
 from hippozoo.tasks.ecg import load_ecg
-from hippozoo.tasks.m4 import load_m4
+from hippozoo_studies.data.m4 import load_m4
 
 __all__ = ["FAMILIES", "QuietStream", "load_quiet_streams", "load_quiet_tables", "simulate_sensor"]
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from hippozoo.tasks.data_files import MissingDataError
-from hippozoo.tasks.spoken_digits import BANDS, FRAME, HOP, load_spoken_digits, log_mel
+from hippozoo_studies.data.spoken_digits import BANDS, FRAME, HOP, load_spoken_digits, log_mel
 
 
 def write(path, signal, rate=8_000, channels=1):

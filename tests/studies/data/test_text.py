@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hippozoo.tasks.data_files import MissingDataError
-from hippozoo.tasks.text import (
+from hippozoo_studies.data.text import (
     ALPHABET,
     STAND_IN,
     decode,

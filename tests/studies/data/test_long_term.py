@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from hippozoo.tasks.data_files import MissingDataError
-from hippozoo.tasks.long_term import PUBLISHED, load_long_term, split_series
+from hippozoo_studies.data.long_term import PUBLISHED, load_long_term, split_series
 
 
 def test_columns_are_standardised_by_the_training_rows_only(rng):

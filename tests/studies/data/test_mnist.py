@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hippozoo.tasks.data_files import MissingDataError
-from hippozoo.tasks.mnist import load_mnist, pixel_permutation
+from hippozoo_studies.data.mnist import load_mnist, pixel_permutation
 
 
 def write_part(folder, part, pixels, labels):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from hippozoo.tasks.injected_anomalies import AFTER, KINDS, SIZES, inject, inject_one, inject_table
-from hippozoo.tasks.quiet_streams import FAMILIES, QuietStream, simulate_sensor
-from hippozoo.tasks.range_scores import threshold_at_rate, vus_pr
+from hippozoo_studies.data.injected_anomalies import AFTER, KINDS, SIZES, inject, inject_one, inject_table
+from hippozoo_studies.data.quiet_streams import FAMILIES, QuietStream, simulate_sensor
+from hippozoo_studies.data.range_scores import threshold_at_rate, vus_pr
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hippozoo._internal.arguments import shorten
-from hippozoo.tasks.quiet_streams import QuietStream
+from hippozoo_studies.data.quiet_streams import QuietStream
 
 __all__ = ["AFTER", "KINDS", "SIZES", "Injection", "inject", "inject_table"]
 
