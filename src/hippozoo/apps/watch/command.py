@@ -33,7 +33,9 @@ def watch(
     rate: Annotated[float | None, option("X", "Expected false alarms per 1,000 normal readings.", "1")] = None,
     silence: Annotated[
         str | None,
-        option("N|2h", "After an alarm, only rarer or other ones for so many readings, or so long.", "150"),
+        option(
+            "N|2h", "After an alarm, report only rarer or different ones for this many readings, or this long.", "150"
+        ),
     ] = None,
     no_data: Annotated[
         str | None, option("N|2h|never", "Raise an alarm after N steps, or this long, without data.", "5")
