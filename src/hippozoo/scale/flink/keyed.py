@@ -68,23 +68,17 @@ class Settings:
 
     Parameters
     ----------
-    plan
-        What each monitor is asked to do; with `every` of None each sensor finds its own usual step.
-    columns
-        Names of the channels.
-    dates
-        Whether times are seconds since 1970, or else plain numbers.
-    hint
-        The usual step of a sensor of which little is known.
+    plan, columns
+        What each monitor is asked to do (with `every` of None each finds its own usual step); names of the channels.
+    dates, hint
+        Whether times are seconds since 1970; the usual step of a sensor of which little is known.
     lateness
         None: rows are taken as they come, and one whose time is not after the last is late, as in `hippozoo watch`.
         Else rows wait until the watermark, which is so much behind the latest time, has passed theirs, and are sorted.
     batch, wait
         Rows that are taken in together at most, and how many milliseconds of the wall clock one waits for others.
-    every_rows
-        After so many rows of a key a snapshot replaces the log.
-    cache
-        Sensors that are held in memory; others are read from the state when their rows are taken in.
+    every_rows, cache
+        After so many rows of a key a snapshot replaces the log; so many sensors are held in memory.
     all_readings
         Whether every reading is written, not only alarms.
 
