@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,7 @@ def serve(times: int, seed: int = 0) -> dict[str, Any]:
             try:
                 ask.change("pump.db", {"rate": rate})
                 answered.append(rate)
-            except (OSError, AssertionError):
+            except (OSError, AssertionError, HTTPException):
                 pass  # the server was killed, or is not there yet
 
         watch_once(pump)
