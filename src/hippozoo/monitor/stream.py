@@ -243,7 +243,10 @@ class EventStream(ForecastStream):
     def _tell(self, alarm: Alarm, time: float, error: float) -> None:
         own = self.events[alarm.channel]
         kind = int(_family(np.array(KINDS.index(alarm.kind)), np.array(alarm.direction)))
-        silent = bool(self._was_silent(own, alarm.number, time))
+        silence = self.rules.silence
+        silent = alarm.number - own["told"] <= silence.readings
+        if silence.seconds is not None:
+            silent = time - own["told_time"] <= silence.seconds
         why = ""
         if silent:
             way = int(_way(np.array(error)))
@@ -261,12 +264,6 @@ class EventStream(ForecastStream):
         own["kinds"] = int(own["kinds"]) | 1 << kind
         own["ways"] = int(own["ways"]) | 1 << int(_way(np.array(error)))
         self._found.append(Found(alarm, why, int(own["begun"]), self._nearest(alarm, float(error))))
-
-    def _was_silent(self, own: Any, number: int, time: float) -> bool:
-        silence = self.rules.silence
-        if silence.seconds is None:
-            return bool(number - own["told"] <= silence.readings)
-        return bool(time - own["told_time"] <= silence.seconds)
 
     def _nearest(self, alarm: Alarm, error: float) -> Extreme | None:
         """What came nearest to it before, on its side, if nothing came as far: by its value, or else by its error."""

@@ -14,7 +14,7 @@ from hippozoo._internal.arguments import shorten
 from hippozoo.apps.forecast.inputs import InputNames
 from hippozoo.apps.forecast.learner import Choices, Learner
 from hippozoo.apps.forecast.run import ForecastRun
-from hippozoo.ensemble.frames import is_frame, read_frame
+from hippozoo.tables.frames import is_frame, read_frame
 from hippozoo.tables import CHUNK_ROWS, Rows, Table, TableError, read_panel, read_table, reason, word
 from hippozoo.tables.trouble import KINDS, unusable
 
