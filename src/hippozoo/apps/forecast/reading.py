@@ -14,8 +14,8 @@ from hippozoo._internal.arguments import shorten
 from hippozoo.apps.forecast.inputs import InputNames
 from hippozoo.apps.forecast.learner import Choices, Learner
 from hippozoo.apps.forecast.run import ForecastRun
-from hippozoo.tables.frames import is_frame, read_frame
 from hippozoo.tables import CHUNK_ROWS, Rows, Table, TableError, read_panel, read_table, reason, word
+from hippozoo.tables.frames import is_frame, read_frame
 from hippozoo.tables.trouble import KINDS, unusable
 
 __all__ = ["Reading", "future_rows", "learn_table", "run_of_table", "say_notes"]
