@@ -136,8 +136,10 @@ def solved_text(found: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> solved_text(_over_solved([None, None])), solved_text(_over_solved([100, None]))
-    ('by no seed', '100 (1 of 2 seeds)')
+    >>> solved_text({"mean": None, "seeds": [None, None]})
+    'by no seed'
+    >>> solved_text({"mean": 100.0, "sem": None, "seeds": [100, None]})
+    '100 (1 of 2 seeds)'
     """
     if found["mean"] is None:
         return "by no seed"
