@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hippozoo.ensemble import EnsembleForecaster, ForecastStream
 from hippozoo.ensemble.alarm import Alarm
-from hippozoo.ensemble.comparison import ERROR
 from hippozoo.ensemble.detector import KINDS
-from hippozoo.ensemble.pushed import Judged
+from hippozoo.ensemble.judgement import ERROR, Judged
 from hippozoo.monitor._kernels import BACK, ENDED, EVENT, LONGER, MISSING, USUAL_GAPS, follow
 from hippozoo.monitor.rules import NEVER, Rules
 
@@ -164,7 +162,7 @@ class EventStream(ForecastStream):
         # What is known of events is of the first row: one of several that may be an alarm is judged again by itself.
         if len(rows) == 1 and told.any():
             told &= self._is_told(rows, p, kind, judged.surprise.direction, judged.said[ERROR], elapsed)
-        return judged._replace(surprise=replace(judged.surprise, alarm=told))
+        return judged._replace(surprise=judged.surprise._replace(alarm=told))
 
     def _is_told(
         self,

@@ -12,7 +12,7 @@ __all__ = ["ARITHMETIC", "arithmetic_of", "state_bytes"]
 
 # Raise it with every change of the forecaster, the bands or the detector that changes their numbers; a test that
 # compares some of them with `tests/fixtures/arithmetic.json` reminds of it.
-ARITHMETIC = 3
+ARITHMETIC = 4
 
 
 def arithmetic_of(plan: Plan) -> str:

@@ -39,11 +39,6 @@ class Injection:
         The first reading that is strange, and the one after the last.
     values
         Readings from `begin` on, up to `AFTER` beyond `end`.
-
-    Examples
-    --------
-    >>> Injection("spike", 2, 500, 501, np.array([9.0, 0.0])).end
-    501
     """
 
     kind: str
@@ -186,13 +181,6 @@ _CYCLIC = ("rhythm", "missing cycle")
 def inject(stream: QuietStream, seed: int = 0) -> Iterator[Injection]:
     """One anomaly of each kind and size, each in a stream of its own, in its second half.
 
-    Parameters
-    ----------
-    stream
-        One that is quiet.
-    seed
-        Changes places, directions and noise; the same seed gives the same anomalies whatever else is done.
-
     Examples
     --------
     >>> stream = QuietStream("a wave", "waves", np.sin(np.arange(1000) / 8), 50)
@@ -239,13 +227,6 @@ def inject_table(table: QuietStream, seed: int = 0) -> Iterator[Injection]:
 
     For 12, 36 and 108 readings a column is replaced by a stretch of its own past that begins and ends near the values
     that it has there (the best of the places in the first half, but none that belongs to the same hour of the cycle).
-
-    Parameters
-    ----------
-    table
-        A stream of several columns.
-    seed
-        Changes places and columns.
 
     Examples
     --------

@@ -114,13 +114,6 @@ class LongTermData:
 def split_series(values: Float[np.ndarray, "time channels"], ends: tuple[int, int, int]) -> LongTermData:
     """Standardise a series by its training rows, and cut it after the test rows.
 
-    Parameters
-    ----------
-    values
-        (time, channels).
-    ends
-        Row after the last one of train, validation and test.
-
     Examples
     --------
     >>> data = split_series(np.array([[1.0], [3.0], [5.0], [7.0], [9.0]]), (2, 3, 4))
@@ -136,13 +129,6 @@ def split_series(values: Float[np.ndarray, "time channels"], ends: tuple[int, in
 
 def load_long_term(name: Name, data: str | Path | None = None) -> LongTermData:
     r"""Read one of the published data sets from the user's data folder and split it as the literature does.
-
-    Parameters
-    ----------
-    name
-        ``"ETTh1"``, ``"ETTm1"`` or ``"illness"``.
-    data
-        The data folder, as for `data_file`.
 
     Examples
     --------

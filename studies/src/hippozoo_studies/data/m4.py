@@ -25,14 +25,7 @@ Frequency = Literal["hourly", "weekly"]
 class Protocol:
     """How a frequency is scored, and the seasons that a user of such data knows of.
 
-    Parameters
-    ----------
-    horizon
-        Values to forecast.
-    scoring_season
-        m of MASE and of Naive2.
-    seasons
-        A day and a week of hours; a year of weeks.
+    `scoring_season` is m of MASE and Naive2; `seasons` are a day and a week of hours, or a year of weeks.
     """
 
     horizon: int
@@ -68,14 +61,7 @@ PUBLISHED: dict[str, dict[str, dict[str, float]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """One series: what may be learnt from, and what came after it.
-
-    Examples
-    --------
-    >>> series = Series("H1", np.arange(700.0), np.arange(700.0, 748.0))
-    >>> len(series.test)
-    48
-    """
+    """One series: what may be learnt from, and what came after it."""
 
     name: str
     train: Float[np.ndarray, " time"]
@@ -83,21 +69,7 @@ class Series:
 
 
 def load_m4(frequency: Frequency, data: str | Path | None = None) -> list[Series]:
-    """All series of a frequency that are there.
-
-    Parameters
-    ----------
-    frequency
-        "hourly" or "weekly".
-    data
-        The folder with ``m4/hourly-train.csv`` and so on; by default the one of the environment.
-
-    Examples
-    --------
-    >>> series = load_m4("hourly", data="DIR")  # doctest: +SKIP
-    >>> len(series[0].test)  # doctest: +SKIP
-    48
-    """
+    """All series of a frequency that are there."""
     if frequency not in FREQUENCIES:
         raise ValueError(f"frequency={shorten(frequency)} is unknown; pass one of {tuple(FREQUENCIES)}.")
     train, test = (_read(data_file(f"m4/{frequency}-{part}.csv", data)) for part in ("train", "test"))

@@ -31,21 +31,7 @@ _IMAGES, _LABELS = 0x803, 0x801  # unsigned bytes along three axes, and along on
 
 @dataclass(frozen=True, eq=False)
 class Mnist:
-    """Images as sequences, and what they show.
-
-    Parameters
-    ----------
-    pixels
-        0 to 255, in the order in which they are shown.
-    labels
-        The digits, 0 to 9.
-
-    Examples
-    --------
-    >>> images = Mnist(np.zeros((3, 784), np.uint8), np.array([7, 2, 1]))
-    >>> len(images)
-    3
-    """
+    """Images as sequences, and what they show."""
 
     pixels: UInt8[np.ndarray, "images time"]
     labels: Int[np.ndarray, " images"]
@@ -85,12 +71,6 @@ def load_mnist(order: PixelOrder = "sequential", data: str | Path | None = None)
     data
         The data folder; HIPPOZOO_DATA by default. It holds the four gzipped files as they are published,
         ``mnist/train-images-idx3-ubyte.gz`` and so on.
-
-    Examples
-    --------
-    >>> train, test = load_mnist("permuted", data="DIR")  # doctest: +SKIP
-    >>> train.pixels.shape, test.pixels.shape  # doctest: +SKIP
-    ((60000, 784), (10000, 784))
 
     References
     ----------

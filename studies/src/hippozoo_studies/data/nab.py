@@ -58,16 +58,7 @@ _PROBATION, _LONGEST_PROBATION = 0.15, 750
 class LabelledStream:
     """A stream and the windows in which something happened.
 
-    Parameters
-    ----------
-    name
-        Folder and file.
-    values
-        The readings.
-    windows
-        First and last row of each, both included.
-    times
-        As they are written in the file.
+    Windows are pairs of the first and the last row, both included; times are as they are written in the file.
     """
 
     name: str
@@ -83,19 +74,7 @@ class LabelledStream:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What alarms on one stream came to, under one profile.
-
-    Parameters
-    ----------
-    score
-        Earned and lost.
-    windows, found
-        Windows that count, and how many had an alarm.
-    outside
-        Alarms outside all windows.
-    missed_cost
-        What a missed window costs.
-    """
+    """What alarms on one stream came to, under one profile."""
 
     score: float
     windows: int
@@ -116,32 +95,12 @@ def probation(rows: int) -> int:
 
 
 def stream_names(data: str | Path | None = None) -> list[str]:
-    """The streams that the labels speak of, in order.
-
-    Examples
-    --------
-    >>> stream_names(data="DIR")[0]  # doctest: +SKIP
-    'artificialNoAnomaly/art_daily_no_noise.csv'
-    """
+    """The streams that the labels speak of, in order."""
     return sorted(json.loads(data_file("nab/windows.json", data).read_text(encoding="utf-8")))
 
 
 def load_stream(name: str, data: str | Path | None = None) -> LabelledStream:
-    """One stream with its windows.
-
-    Parameters
-    ----------
-    name
-        Folder and file, as in ``"realKnownCause/nyc_taxi.csv"``.
-    data
-        The data folder; HIPPOZOO_DATA by default.
-
-    Examples
-    --------
-    >>> stream = load_stream("realKnownCause/nyc_taxi.csv", data="DIR")  # doctest: +SKIP
-    >>> len(stream.values), len(stream.windows)  # doctest: +SKIP
-    (10320, 5)
-    """
+    """One stream with its windows."""
     labels = json.loads(data_file("nab/windows.json", data).read_text(encoding="utf-8"))
     if name not in labels:
         raise ValueError(f"name={name!r} has no labels in windows.json; pass one of stream_names().")
@@ -167,17 +126,6 @@ def _moment(text: str) -> datetime:
 
 def outcome(rows: int, windows: Sequence[Window], alarms: Sequence[int], profile: str = "standard") -> Outcome:
     """Score the alarms on one stream.
-
-    Parameters
-    ----------
-    rows
-        Readings of the stream.
-    windows
-        First and last row of each labelled window, in order.
-    alarms
-        Rows of the alarms.
-    profile
-        One of `PROFILES`.
 
     Examples
     --------

@@ -18,17 +18,6 @@ def position_drive(n_steps: int, rng: np.random.Generator, dt: float = 0.005, no
     A controller compares the position with the wanted one and drives the carriage by what is missing, so force and
     position depend on one another; the carriage stands still for a while at every place.
 
-    Parameters
-    ----------
-    n_steps
-        Samples.
-    rng
-        Where places and noise come from.
-    dt
-        Seconds between samples.
-    noise
-        Standard deviation of the measured position.
-
     Examples
     --------
     >>> force, position = position_drive(2_000, np.random.default_rng(0))
@@ -60,15 +49,6 @@ def position_drive(n_steps: int, rng: np.random.Generator, dt: float = 0.005, no
 
 def converter(n_steps: int, rng: np.random.Generator, noise: float = 0.02) -> Record:
     """Duty cycle and output voltage of a converter: a coil and a capacitor, and a diode that stops the current at 0.
-
-    Parameters
-    ----------
-    n_steps
-        Samples.
-    rng
-        Where duty cycles and noise come from; a duty cycle holds for 20 samples.
-    noise
-        Standard deviation of the measured voltage.
 
     Examples
     --------

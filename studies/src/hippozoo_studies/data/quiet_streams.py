@@ -36,19 +36,7 @@ _SEEDS = {"development": (0, 1), "check": (2, 3)}
 class QuietStream:
     """Readings that are taken as normal.
 
-    Parameters
-    ----------
-    name, family
-        Its own name, and that of the streams like it.
-    values
-        The readings; (time, columns) in a table.
-    season
-        Readings in a cycle; None where there is no cycle.
-
-    Examples
-    --------
-    >>> QuietStream("a wave", "waves", np.sin(np.arange(100.0) / 4), 25).values.shape
-    (100,)
+    A table's values are (time, columns); `season` is the readings in a cycle, None where there is no cycle.
     """
 
     name: str
@@ -58,37 +46,13 @@ class QuietStream:
 
 
 def load_quiet_streams(half: Half, data: str | Path | None = None) -> list[QuietStream]:
-    """All streams of one half.
-
-    Parameters
-    ----------
-    half
-        "development" to choose settings on, "check" to report.
-    data
-        The data folder; HIPPOZOO_DATA by default.
-
-    Examples
-    --------
-    >>> len(load_quiet_streams("check", data="DIR"))  # doctest: +SKIP
-    40
-    """
+    """All streams of one half."""
     _check_half(half)
     return [*_ett(half, data), *_m4(half, data), *_ecg(half, data), *_illness(half, data), *_simulated(half)]
 
 
 def load_quiet_tables(half: Half, data: str | Path | None = None) -> list[QuietStream]:
-    """Tables whose columns belong together: loads of one transformer, two leads of one heart, sensors of one plant.
-
-    Parameters
-    ----------
-    half, data
-        As of `load_quiet_streams`.
-
-    Examples
-    --------
-    >>> [table.values.shape[1] for table in load_quiet_tables("check", data="DIR")][:3]  # doctest: +SKIP
-    [7, 7, 2]
-    """
+    """Tables whose columns belong together: loads of one transformer, two leads of one heart, sensors of one plant."""
     _check_half(half)
     late = half == "check"
     found = []
@@ -179,15 +143,6 @@ def _simulated(half: Half) -> Iterator[QuietStream]:
 
 def simulate_sensor(family: str, n_steps: int, rng: np.random.Generator) -> Float[np.ndarray, " time"]:
     """Readings of one of the simulated families.
-
-    Parameters
-    ----------
-    family
-        A key of `FAMILIES`.
-    n_steps
-        How many readings.
-    rng
-        Where they are drawn from.
 
     Examples
     --------

@@ -22,13 +22,6 @@ def threshold_at_rate(scores: Float[np.ndarray, " time"], rate: float = 1.0) -> 
     highest down, so the count grows as the threshold falls, and ties cannot be split: a score that is common to many
     readings gives no alarm.
 
-    Parameters
-    ----------
-    scores
-        Of the quiet stream; higher is stranger.
-    rate
-        Alarms per 1,000 readings.
-
     Examples
     --------
     >>> threshold_at_rate(np.concatenate([np.zeros(500), [3.0, 2.0], np.zeros(500), [1.0]]))
@@ -54,15 +47,6 @@ def vus_pr(scores: Float[np.ndarray, " time"], begin: int, end: int, longest: in
     / l). Precision is the mean label of the readings above a threshold. Recall is the sum of their labels, divided by
     the length of the anomaly and half of the buffer's labels among them, and at most 1: what exceeds the threshold in
     the buffer helps, what does not costs nothing. Thresholds are all scores. So it is in the authors' own program.
-
-    Parameters
-    ----------
-    scores
-        Of each reading; higher is stranger.
-    begin, end
-        First reading of the anomaly, and the one after its last.
-    longest
-        The longest buffer, in readings.
 
     Examples
     --------

@@ -45,12 +45,6 @@ class SpokenDigits:
         Who said it.
     lengths
         Frames of speech, at the end of the sequence.
-
-    Examples
-    --------
-    >>> none = SpokenDigits(np.zeros((2, 64, 24), np.float32), np.array([3, 7]), ("ada", "ada"), np.array([40, 64]))
-    >>> none.frames.shape
-    (2, 64, 24)
     """
 
     frames: Float[np.ndarray, "recordings time bands"]
@@ -61,19 +55,6 @@ class SpokenDigits:
 
 def load_spoken_digits(data: str | Path | None = None, time: int = 64) -> tuple[SpokenDigits, SpokenDigits]:
     """Recordings to learn from (2,700) and to report (300), by the official split.
-
-    Parameters
-    ----------
-    data
-        The data folder, with ``fsdd/recordings/{digit}_{speaker}_{index}.wav``; HIPPOZOO_DATA by default.
-    time
-        Frames of each sequence, 10 ms apart.
-
-    Examples
-    --------
-    >>> train, test = load_spoken_digits()  # doctest: +SKIP
-    >>> train.frames.shape, test.frames.shape  # doctest: +SKIP
-    ((2700, 64, 24), (300, 64, 24))
 
     References
     ----------
@@ -112,11 +93,6 @@ def load_spoken_digits(data: str | Path | None = None, time: int = 64) -> tuple[
 
 def log_mel(signal: Float[np.ndarray, " samples"]) -> Float[np.ndarray, "time bands"]:
     """The logarithm of the power in 24 mel bands, frames of 200 samples (25 ms) every 80 (10 ms), Hann window.
-
-    Parameters
-    ----------
-    signal
-        At 8 kHz, full scale is one.
 
     Examples
     --------

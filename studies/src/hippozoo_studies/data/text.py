@@ -72,15 +72,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class WikiText:
-    """The three official splits.
-
-    Parameters
-    ----------
-    version
-        ``"tokens"``, where rare words are ``<unk>``, or ``"raw"``.
-    train, valid, test
-        To learn from, to choose by, to report.
-    """
+    """The three official splits."""
 
     version: str
     train: Split
@@ -150,13 +142,6 @@ def in_unknown(codes: Codes) -> Bool[np.ndarray, " time"]:
 def load_wikitext(version: str = "tokens", data: str | Path | None = None) -> WikiText:
     r"""Read the three splits of WikiText-2 from the user's data folder.
 
-    Parameters
-    ----------
-    version
-        ``"tokens"`` (``wikitext-2/wiki.train.tokens`` and so on) or ``"raw"`` (``wikitext-2-raw/wiki.train.raw``).
-    data
-        The data folder, else that of the environment variable HIPPOZOO_DATA.
-
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
@@ -189,13 +174,6 @@ def load_wikitext(version: str = "tokens", data: str | Path | None = None) -> Wi
 
 def load_split(split: str, version: str = "tokens", data: str | Path | None = None) -> Split:
     r"""Read one split of WikiText-2, where not all three are there or wanted.
-
-    Parameters
-    ----------
-    split
-        One of `SPLITS`.
-    version, data
-        As in `load_wikitext`.
 
     Examples
     --------

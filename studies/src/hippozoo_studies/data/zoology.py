@@ -27,21 +27,6 @@ def zoology_recall(
     whole vocabulary, the keys of the episode among them: unlike in `keyed_recall`, a
     key of the episode may come by chance where nothing is asked.
 
-    Parameters
-    ----------
-    episodes
-        How many.
-    rng
-        Where the randomness comes from.
-    pairs
-        Pairs at the beginning, and queries behind them.
-    length
-        Tokens of an episode; a multiple of two.
-    vocabulary
-        How many tokens there are.
-    power
-        The exponent a: the smaller, the sooner are keys asked for; 0.01 in the publication.
-
     Examples
     --------
     >>> task = zoology_recall(2, np.random.default_rng(0), pairs=3, length=16, vocabulary=20)
@@ -89,19 +74,6 @@ def keyed_recall(
     noise is any token but its keys, so that nothing is written anew. After zoology's task, from which it differs: there
     queries come soon rather than anywhere, values do not repeat, and the noise may hold the episode's keys (see
     `zoology_recall`).
-
-    Parameters
-    ----------
-    episodes
-        How many.
-    rng
-        Where the randomness comes from.
-    pairs
-        Pairs at the beginning, and queries behind them.
-    length
-        Tokens of an episode.
-    vocabulary
-        How many tokens there are.
 
     Examples
     --------
