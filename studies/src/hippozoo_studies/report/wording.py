@@ -119,7 +119,7 @@ _EDITS: tuple[tuple[str, str], ...] = (
     (r"\| as it is \|", "| unchanged |"),
     (r"of other readings, at best \(one seed\)", "of other interpretations, the best (one seed) is"),
     (r"as small, at best \(one seed\)", "equally small, at best (one seed)"),
-    (r"(\d+) points below 100 % and more count as far", r"a gap of \1 points or more counts as far"),
+    (r"(\d+) points below 100 % and more count as far", r"\1 points or more below 100 % count as far"),
     (r"No more than ([\d.]+ ± [\d.]+ %) was reached by any of the table's (\d+) settings, "
      "with positions and depth or without",
      r"None of the table's \2 settings, with or without positions and depth, exceeds \1"),
