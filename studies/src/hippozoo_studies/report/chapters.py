@@ -14,7 +14,7 @@ from hippozoo_studies.report.studies import Study
 from hippozoo_studies.report.verdicts import Sentence, verdict_of
 from hippozoo_studies.report.wording import reword, share_clauses, show_verdict
 
-__all__ = ["chapter_link", "chapters_parts", "heading_anchor"]
+__all__ = ["chapter_link", "chapters_parts", "figure_text", "heading_anchor"]
 
 
 def chapters_parts(studies: Sequence[Study], findings: Sequence[Sentence], beside: Path) -> list[str]:
@@ -106,11 +106,15 @@ def _chapter(study: Study, beside: Path) -> str:
     parts.append(reword(re.sub(r"(?m)^#+ ", "### ", study.table.strip())))
     if study.document["claims"] and not quick:
         parts.append(_claims(study))
-    for path in study.figures:
-        caption = CAPTIONS.get((study.name, path.stem), f"{path.stem.replace('-', ' ').capitalize()}.")
-        link = Path(os.path.relpath(path, beside)).as_posix()
-        parts.append(f"![{caption}]({link})\n\n*{caption}*")
+    parts += [figure_text(study, path, beside) for path in study.figures]
     return "\n\n".join(part for part in parts if part)
+
+
+def figure_text(study: Study, path: Path, beside: Path) -> str:
+    """A figure with its caption, linked as seen from the folder `beside`."""
+    caption = CAPTIONS.get((study.name, path.stem), f"{path.stem.replace('-', ' ').capitalize()}.")
+    link = Path(os.path.relpath(path, beside)).as_posix()
+    return f"![{caption}]({link})\n\n*{caption}*"
 
 
 def _claims(study: Study) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hippozoo_studies import markdown_table
-from hippozoo_studies.report.chapters import chapter_link, chapters_parts
+from hippozoo_studies.report.chapters import chapter_link, chapters_parts, figure_text
 from hippozoo_studies.report.paper import FORMULAS, SENTENCES
 from hippozoo_studies.report.studies import Study
 from hippozoo_studies.report.summary import summary_for_authors
@@ -18,6 +18,7 @@ __all__ = ["CHAPTERS_FILE", "Pages", "report_pages", "report_text"]
 
 #: The file of the second page, beside the first.
 CHAPTERS_FILE = "chapters.md"
+_TABLE_ONE = ("memory-tasks", "accuracy")
 
 _PAPER = (
     "Goffinet, Hanks and Carlson, *HiPPO Zoo: Explicit Memory Mechanisms for Interpretable State Space Models* (2026)"
@@ -44,7 +45,7 @@ def report_pages(studies: Sequence[Study], file: Path) -> Pages:
     """The report on two pages: the verdicts, to be written to `file`, and :data:`CHAPTERS_FILE` beside it."""
     paper, ours = _split(studies)
     warnings = _warnings(studies)
-    verdicts = ["# What holds", _INTRODUCTION + _ON_TWO_PAGES, warnings, *_verdicts(studies, paper, CHAPTERS_FILE)]
+    verdicts = ["# What holds", _INTRODUCTION + _ON_TWO_PAGES, warnings, *_verdicts(studies, paper, file)]
     words = (
         f"One chapter per study: tables, statements, figures. [What holds]({file.name}) has the verdicts on the paper."
     )
@@ -80,13 +81,18 @@ def _warnings(studies: Sequence[Study]) -> str:
     return "\n\n".join(f"> {line}" for line in lines)
 
 
-def _verdicts(studies: Sequence[Study], paper: Sequence[Sentence], page: str = "") -> list[str]:
-    """The sections on the paper; none where no study quotes it."""
+def _verdicts(studies: Sequence[Study], paper: Sequence[Sentence], file: Path | None = None) -> list[str]:
+    """The sections on the paper; none where no study quotes it. A page of their own shows the paper's Table 1."""
     if not paper:
         return []
+    page, pictures = "", []
+    if file is not None:
+        page, found = CHAPTERS_FILE, [(study, path) for study in studies for path in study.figures]
+        pictures = [figure_text(*one, file.parent) for one in found if (one[0].name, one[1].stem) == _TABLE_ONE]
     words = "“(4×)” after a verdict means that four measurements agree; the evidence is that of the first."
     return [
         *summary_for_authors(studies, paper),
+        *pictures,
         "## The paper's claims",
         words,
         *_by_part(paper, page),
