@@ -52,9 +52,9 @@ def _cost(studies: Sequence[Study]) -> str:
     words = "Core time, mostly on a busy machine. `hippozoo reproduce NAME` resumes from the finished runs."
     if len(versions) == 1:
         words += f" Computed with {versions.pop()}."
-        header = ["study", "in the paper", "core time", "seeds"]
+        header = ["study", "about", "core time", "seeds"]
     else:
-        header = ["study", "in the paper", "core time", "seeds", "versions"]
+        header = ["study", "about", "core time", "seeds", "versions"]
     rows = []
     for study in studies:
         document = study.document
@@ -63,7 +63,9 @@ def _cost(studies: Sequence[Study]) -> str:
         seeds = own(document["metrics"]) if own is not None and not document["quick"] else seeds
         missing = document.get("units_missing", 0)
         time = duration_text(document["seconds"]) + (f", {missing} runs pending" if missing else "")
-        row = [chapter_link(study.name), _chapter_of(study.name).place, time, seeds, _versions(study)]
+        chapter = _chapter_of(study.name)
+        about = f"{chapter.title} ({chapter.place})"
+        row = [chapter_link(study.name), about, time, seeds, _versions(study)]
         rows.append(row[: len(header)])
     return f"{words}\n\n{markdown_table(header, rows)}"
 
