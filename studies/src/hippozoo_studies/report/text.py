@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hippozoo_studies import markdown_table
 from hippozoo_studies.report.chapters import chapter_link, chapters_parts, figure_text
-from hippozoo_studies.report.paper import FORMULAS, SENTENCES
+from hippozoo_studies.report.paper import FORMULAS, SENTENCES, Formula
 from hippozoo_studies.report.studies import Study
 from hippozoo_studies.report.summary import summary_for_authors
 from hippozoo_studies.report.verdicts import Sentence, first_sentence, sentences
@@ -157,8 +157,17 @@ def _untested(paper: Sequence[Sentence]) -> str:
 
 
 def _formulas(page: str) -> str:
-    rows = [[one.says, f"**{show_verdict(one.verdict)}**", one.why, f"`{one.test}`"] for one in FORMULAS]
+    rows = [
+        [number, one.says, f"**{show_verdict(one.verdict)}**", one.why] for number, one in enumerate(FORMULAS, start=1)
+    ]
     words = "Tests of the library decide these, not runs."
     if page:  # errata.md lies beside it
-        words += " [Errata](errata.md) lists them by number, with the correct formulas."
-    return f"{words}\n\n{markdown_table(['paper', 'verdict', 'correct', 'test'], rows)}"
+        words += " [Errata](errata.md) has the correct formulas."
+    table = markdown_table(["row", "paper", "verdict", "reason"], rows)
+    return "\n\n".join([words, table, "The tests, by row:", "\n".join(map(_test, range(1, len(rows) + 1), FORMULAS))])
+
+
+def _test(number: int, formula: Formula) -> str:
+    """A test as an item of a list; its name is a sentence."""
+    file, _, name = formula.test.partition("::")
+    return f"{number}. {name.removeprefix('test_').replace('_', ' ')} (`{file}`)"
