@@ -10,8 +10,10 @@ export HIPPOZOO_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
 # Tests that want the code as users have it, without shape checks at every call: what is refused, what is compiled,
-# the batteries of other libraries, calls drawn at random, and whole programs, which the checks would make twice as slow.
+# the batteries of other libraries, calls drawn at random, and whole programs, which the checks would make twice as slow;
+# searches over many fits they would make ten times as slow.
 PLAIN := tests/bad_input tests/compiled tests/estimators tests/trust tests/studies tests/apps tests/scale tests/browser
+PLAIN += tests/zoo/volterra/test_system_fit.py
 
 .PHONY: tour test setup check trust docs bench wheels flink clean
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from hippozoo.ensemble import forecaster_for
-from hippozoo.tasks.long_term import load_long_term
-from hippozoo.tasks.m4 import FREQUENCIES, Frequency, load_m4
-from hippozoo.tasks.m4 import scale_of as mase_scale
 from hippozoo.zoo.forecasting import Forecaster, forecaster_with_candidates
+from hippozoo_studies.data.long_term import load_long_term
+from hippozoo_studies.data.m4 import FREQUENCIES, Frequency, load_m4
+from hippozoo_studies.data.m4 import scale_of as mase_scale
 
 __all__ = ["FAMILIES", "misses"]
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from hippozoo.ensemble import forecaster_for
-from hippozoo.tasks.long_term import load_long_term
 from hippozoo.zoo.forecasting import ForecasterLike, forecaster_with_candidates
+from hippozoo_studies.data.long_term import load_long_term
 
 __all__ = ["error", "leader_and_follower"]
 

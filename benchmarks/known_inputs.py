@@ -30,8 +30,8 @@ import numpy as np
 import pandas as pd
 
 import hippozoo
-from hippozoo.tasks.long_term import load_long_term
-from hippozoo.tasks.m4 import FREQUENCIES, load_m4
+from hippozoo_studies.data.long_term import load_long_term
+from hippozoo_studies.data.m4 import FREQUENCIES, load_m4
 
 SEEDS = range(1, 6)
 OUT = Path("results/known-inputs")

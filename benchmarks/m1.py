@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from hippozoo.ensemble import forecaster_for
-from hippozoo.tasks.m4 import mase, naive2, smape
+from hippozoo_studies.data.m4 import mase, naive2, smape
 
 # Horizon and season.
 FREQUENCIES = {"yearly": (6, 1), "quarterly": (8, 4), "monthly": (18, 12)}

@@ -112,12 +112,12 @@ def how_a_forecast_is_made() -> Figure:
     figure = Figure(figsize=(8.2, 4.7), layout="constrained")
     ax = figure.subplots()
     boxes = {
-        "readings": (0.0, 3, "readings.py", "is it a number,\nis it in time?", "C0"),
+        "readings": (0.0, 3, "reading_checks.py", "is it a number,\nis it in time?", "C0"),
         "stream": (2.1, 3, "stream.py", "how long did it\nhold? cells of dt", "C0"),
-        "cleaner": (4.2, 3, "cleaner.py", "gap, outlier, shift?\nbeginning.py", "C0"),
+        "cleaner": (4.2, 3, "cleaner.py", "gap, outlier,\nlevel shift?", "C0"),
         "scores": (6.3, 3, "scores.py", "regret by expert\nand lead", "C2"),
         "experts": (4.2, 1.5, "experts/", "each forecasts\nevery lead", "C1"),
-        "ridge": (2.1, 1.5, "pairs.py, ridge.py", "learn maps from\npast to future", "C1"),
+        "ridge": (2.1, 1.5, "moments.py, ridge.py", "learn maps from\npast to future", "C1"),
         "brake": (6.3, 1.5, "brake.py, doubt.py", "last value instead?\noutlier or shift?", "C2"),
         "scale": (6.3, 0.0, "scale.py", "expected size\nof an error", "C4"),
         "calibration": (4.2, 0.0, "calibration.py", "its distribution:\nquantiles, tails", "C4"),

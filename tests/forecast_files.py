@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hippozoo.apps.forecast.beside import InputNames
+from hippozoo.apps.forecast.inputs import InputNames
 from hippozoo.apps.forecast.learner import Choices
 from hippozoo.apps.forecast.reading import Reading, learn_table, run_of_table
 from hippozoo.tables import CHUNK_ROWS

@@ -44,7 +44,7 @@ class Written(TorchDispatchMode):
 )
 def test_twice_as_many_samples_cost_a_gradient_twice_as_much(make, short, monkeypatch):
     monkeypatch.setattr("hippozoo.zoo.salience.layer.LOOKUPS", 16 * 21)
-    monkeypatch.setattr("hippozoo.zoo.salience.layer.NUMBERS_OF_STATES", 21 * 4)
+    monkeypatch.setattr("hippozoo.zoo.salience._table_form.NUMBERS_OF_STATES", 21 * 4)
     torch.manual_seed(0)
     layer, costs = make(), []
     for n_steps in (short, 2 * short):

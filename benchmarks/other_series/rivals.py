@@ -1,6 +1,6 @@
-"""Forecasts of statsforecast, made in an environment of its own: tasks as JSON on stdin, forecasts as JSON lines.
+"""Forecasts of statsforecast, made in an environment of its own: a task as JSON on stdin, the answer on stdout.
 
-A task is {"name", "season", "horizon", "pasts": [[…], …]}. Every model is fitted anew to each past.
+A task is {"season", "horizon", "pasts": [[…], …]}. Every model is fitted anew to each past.
 """
 
 import json
@@ -26,15 +26,15 @@ def models(season: int, length: int) -> dict:
 
 
 def main() -> None:
-    """Answer all tasks, one line for each model."""
-    for task in json.load(sys.stdin):
-        for name, model in models(task["season"], len(task["pasts"][0])).items():
-            made, begin = [], time.process_time()
-            for past in task["pasts"]:
-                found = model.forecast(y=np.array(past), h=task["horizon"], level=LEVELS)
-                made.append({key: np.asarray(one, float).tolist() for key, one in found.items() if key != "fitted"})
-            seconds = (time.process_time() - begin) / len(made)
-            print(json.dumps({"name": task["name"], "model": name, "made": made, "seconds": seconds}), flush=True)
+    """Answer a task: what each model forecasts from each past, and seconds of processor time a forecast."""
+    task, answer = json.load(sys.stdin), {}
+    for name, model in models(task["season"], len(task["pasts"][0])).items():
+        made, begin = [], time.process_time()
+        for past in task["pasts"]:
+            found = model.forecast(y=np.array(past), h=task["horizon"], level=LEVELS)
+            made.append({key: np.asarray(one, float).tolist() for key, one in found.items() if key != "fitted"})
+        answer[name] = {"made": made, "seconds": (time.process_time() - begin) / len(made)}
+    print(json.dumps(answer))
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def _taxi() -> np.ndarray:
 
 def _ett(column: int) -> Callable[[], np.ndarray]:
     def make() -> np.ndarray:
-        from hippozoo.tasks.long_term import load_long_term
+        from hippozoo_studies.data.long_term import load_long_term
 
         return load_long_term("ETTh1").values[:, column]
 

@@ -14,10 +14,9 @@ from jaxtyping import Float
 from scipy.linalg import expm
 
 from hippozoo._internal.arguments import real_array
-from hippozoo.polynomials import Legendre, shifted_legendre, shifted_legendre_integrals
-from hippozoo.systems import HippoSystem, LegS
+from hippozoo.systems import HippoSystem
 
-__all__ = ["Method", "bilinear", "discretise", "legs_zero_order_hold", "longest_step", "settled", "zero_order_hold"]
+__all__ = ["Method", "bilinear", "discretise", "longest_step", "settled", "zero_order_hold"]
 
 Method = Literal["zoh", "bilinear"]
 Step = Float[np.ndarray, "*steps"] | float
@@ -81,30 +80,6 @@ def longest_step(system: HippoSystem, method: Method = "zoh") -> float:
     8.0
     """
     return min(system.forgotten_after, LONGEST_STEP) if method == "zoh" else LONGEST_STEP
-
-
-def legs_zero_order_hold(system: LegS, dt: Step) -> Update:
-    r"""The exact update of Leg-S in closed form, without a matrix exponential: a check on :func:`zero_order_hold`.
-
-    While `dt` passes, the remembered past shrinks by :math:`q = e^{-dt/timescale}` towards the far end, so
-    :math:`A_d[n, k] = q \int_0^1 L_n(1 - q(1 - s))\,L_k(s)\,ds` and :math:`b_d[n] = \int_0^{1-q} L_n(s)\,ds`.
-    The first integrand is a polynomial of degree below 2 N: an N-point Gauss rule makes no error.
-
-    Examples
-    --------
-    >>> system = LegS(order=6, timescale=2.0)
-    >>> bool(np.allclose(legs_zero_order_hold(system, 0.7)[0], zero_order_hold(system, 0.7)[0]))
-    True
-    """
-    if not isinstance(system, LegS):
-        raise TypeError(f"{system!r} is no LegS; for other systems use zero_order_hold.")
-    step = _scaled_steps(system, dt)
-    kept, fresh = np.exp(-step)[..., None], -np.expm1(-step)
-    family = Legendre(system.order, positive_at="left")
-    nodes, weights = family.gauss_rule()
-    shrunk = shifted_legendre(fresh[..., None] + kept * nodes, system.order)
-    A_d = kept[..., None] * (np.swapaxes(shrunk, -1, -2) @ (weights[:, None] * family.values(nodes)))
-    return A_d, shifted_legendre_integrals(fresh, system.order)
 
 
 def bilinear(system: HippoSystem, dt: Step) -> Update:

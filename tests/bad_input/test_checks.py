@@ -2,12 +2,8 @@
 
 import pytest
 
-from hippozoo.checks import (
-    Trial,
-    check_bad_input_changes_nothing,
-    check_chunks_equal_one_call,
-    check_member,
-)
+from hippozoo.checks import Trial, check_member
+from hippozoo.checks.promises import check_bad_input_changes_nothing, check_chunks_equal_one_call
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
 from test_promises import MEMBERS

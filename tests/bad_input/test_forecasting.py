@@ -8,8 +8,8 @@ from hippozoo.ensemble import find_seasons, forecaster_for
 from hippozoo.systems import LegT
 from hippozoo.tables import TableError, read_table
 from hippozoo.tasks.gp_mixture import GaussianMixture
-from hippozoo.tasks.long_term import load_long_term, split_series
 from hippozoo.zoo.forecasting import Candidate, Forecaster, explain, future_metric, lead_basis
+from hippozoo_studies.data.long_term import load_long_term, split_series
 
 
 @pytest.mark.parametrize(

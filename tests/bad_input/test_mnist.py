@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippozoo.tasks.mnist import load_mnist
+from hippozoo_studies.data.mnist import load_mnist
 
 
 def test_an_unknown_order_names_the_choices():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hippozoo.systems import LegT
-from hippozoo.zoo.multiscale import MultiscaleMemory, scales_needed, smallest_memory
+from hippozoo.zoo.multiscale import MultiscaleMemory, smallest_memory
 
 SYSTEM = LegT(4, timescale=10.0)
 MEMORY = MultiscaleMemory(SYSTEM, longest=1e4, scales=12)
@@ -147,7 +147,7 @@ def test_accuracies_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="excess=0"):
         smallest_memory(SYSTEM, 1e3, excess=0)
     with pytest.raises(ValueError, match="construction='logs'"):
-        scales_needed(SYSTEM, 1e3, construction="logs")
+        MultiscaleMemory(SYSTEM, 1e3, construction="logs")
     with pytest.raises(TypeError, match="for example LegT"):
         smallest_memory("legt", 1e3)  # pyright: ignore[reportArgumentType]
 

@@ -18,7 +18,7 @@ SYSTEM = LegT(8, timescale=10.0)
         ({"channels": 2, "readout": "full"}, ValueError, "readout='full' without outputs"),
         ({"channels": 2, "readout": "states", "outputs": 3}, ValueError, "leave out outputs=3"),
         ({"channels": 2, "form": "fast"}, ValueError, "form='fast'; choose from 'table', 'stepwise'"),
-        ({"channels": 2, "form": "chunkwise"}, ValueError, "pass summary=0 and readout='shared'"),
+        ({"channels": 2, "form": "chunkwise"}, ValueError, "pass summary=0, readout='shared' and per_channel=False"),
         ({"channels": 2, "largest": 1.0}, ValueError, "salience starts at 1, the plain memory; pass largest > 1"),
         ({"channels": 2, "summary": -1}, ValueError, "summary=-1"),
         ({"channels": 2, "dt": 0.0}, ValueError, "dt=0.0"),

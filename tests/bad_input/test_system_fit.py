@@ -22,7 +22,7 @@ PIECES = [slice(begin, begin + 25) for begin in range(0, 225, 25)]
         ({"signal": [], "target": []}, r"signal has no samples; pass at least one"),
         (
             {"target": np.append(np.nan, np.ones(239))},
-            r"target\[0\] is nan.* Cut the record there, and pass",
+            r"target\[0\] is nan.* Fill the gap, or cut the record there",
         ),
         ({"forms": "linear"}, r"forms='linear': pass several of linear, .* for example \('linear', 'loop'\)"),
         (
@@ -31,6 +31,8 @@ PIECES = [slice(begin, begin + 25) for begin in range(0, 225, 25)]
         ),
         ({"known": 100}, r"240 samples are too few .* at least 280 samples, fewer blocks, or a smaller known"),
         ({"forms": None}, r"forms=None: pass several"),
+        ({"forms": ("linear", "lop")}, r"forms=\('linear', 'lop'\): pass several of linear, polynomial"),
+        ({"forms": ()}, r"forms=\(\): pass several"),
         ({"progress": 1}, r"progress=1 cannot be called"),
         (
             {
@@ -62,7 +64,7 @@ def loop():
         (np.zeros(0), None, r"signal has no samples; pass at least one"),
         (np.ones((30, 1)), None, r"signal has shape \(30, 1\); pass one record, \(time,\), here np.ravel\(signal\)"),
         (np.ones((2, 30)), None, r"several records are simulated one by one"),
-        ([1.0, np.nan], None, r"signal\[1\] is nan.* Fill the gap first"),
+        ([1.0, np.nan], None, r"signal\[1\] is nan.* Fill the gap, or cut"),
         (np.ones(30), np.full(5, 1e200), r"known 1e\+200, .* this system was fitted to inputs of .* in the same units"),
     ],
 )

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hippozoo.discretise import bilinear, discretise, legs_zero_order_hold, zero_order_hold
+from hippozoo.discretise import bilinear, discretise, zero_order_hold
 from hippozoo.systems import (
     FouT,
     LagT,
@@ -103,14 +103,14 @@ def test_a_state_holds_finite_numbers(state):
         LegT(3, timescale=1.0).reconstruct(state, 0.5)
 
 
-@pytest.mark.parametrize("rule", [zero_order_hold, bilinear, discretise, legs_zero_order_hold])
+@pytest.mark.parametrize("rule", [zero_order_hold, bilinear, discretise])
 @pytest.mark.parametrize("dt", [0, -0.1, np.array([0.1, 0.0]), np.array([[0.1], [-3.0]])])
 def test_time_only_runs_forwards(rule, dt):
     with pytest.raises(ValueError, match=r"pass dt > 0"):
         rule(LegS(3, timescale=1.0), dt)
 
 
-@pytest.mark.parametrize("rule", [zero_order_hold, bilinear, discretise, legs_zero_order_hold])
+@pytest.mark.parametrize("rule", [zero_order_hold, bilinear, discretise])
 @pytest.mark.parametrize("dt", [np.nan, np.inf, "1", None, np.array([1, "a"], object), 1j])
 def test_a_step_is_a_finite_number(rule, dt):
     with pytest.raises((ValueError, TypeError), match="dt"):
@@ -121,11 +121,6 @@ def test_a_step_is_a_finite_number(rule, dt):
 def test_there_is_no_other_rule(method):
     with pytest.raises(ValueError, match=r".exact. or 'bilinear'"):
         discretise(LegT(3, timescale=1.0), 0.1, method)
-
-
-def test_the_closed_form_belongs_to_leg_s():
-    with pytest.raises(TypeError, match=r"zero_order_hold"):
-        legs_zero_order_hold(LegT(3, timescale=1.0), 0.1)
 
 
 def test_only_a_legendre_window_is_an_lmu():

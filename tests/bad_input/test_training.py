@@ -9,7 +9,7 @@ from torch import nn
 from hippozoo.checkpoint import CheckpointError, load, save
 from hippozoo.memory import MemoryLayer
 from hippozoo.systems import LegT
-from hippozoo.training import Epochs, Plan, best_rate, choose_rate, seeded, train, train_online
+from hippozoo.training import Epochs, Plan, best_rate, seeded, train, train_online
 
 
 def nothing(step, rng):
@@ -181,9 +181,7 @@ def test_rates_that_all_diverged_are_no_choice():
     with pytest.raises(ValueError, match=r"every run diverged"):
         best_rate({1.0: None, 0.1: float("inf")})
     with pytest.raises(ValueError, match="rates were given"):
-        choose_rate(lambda rate: None, [])
-    with pytest.raises(ValueError, match="rates=-1"):
-        choose_rate(lambda rate: None, [-1.0])
+        best_rate({})
 
 
 def test_a_batch_is_no_larger_than_the_data():

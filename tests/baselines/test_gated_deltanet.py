@@ -7,8 +7,7 @@ from numpy.testing import assert_allclose
 from torch import nn
 
 from hippozoo.baselines import GatedDeltaNet
-from hippozoo.baselines.gated_deltanet import fading_delta_rule
-from hippozoo.layers.delta_rule import STRETCH, delta_rule
+from hippozoo.layers.delta_rule import STRETCH, delta_rule, fading_delta_rule
 from oracles import fading_delta_rule as slow_fading_delta_rule
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from hippozoo.baselines import Mamba
-from hippozoo.baselines._selective_scan import STRETCH, selective_scan
+from hippozoo.baselines._selective_scan import selective_scan
 from hippozoo.baselines._short_convolution import ShortConvolution
 from oracles import selective_scan as slow_scan
 
@@ -25,7 +25,7 @@ def scan_arguments(n_steps, batch=2, channels=3, order=4):
     ]
 
 
-@pytest.mark.parametrize("n_steps", [1, 2 * STRETCH, 2 * STRETCH + 5])
+@pytest.mark.parametrize("n_steps", [1, 32, 37])
 def test_the_scan_is_the_recurrence(n_steps):
     x, steps, A, B, C, state = scan_arguments(n_steps)
     y, after = selective_scan(x, steps, A, B, C, state)
@@ -37,13 +37,13 @@ def test_the_scan_is_the_recurrence(n_steps):
         np.testing.assert_allclose(after[item], last, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("n_steps", [1, STRETCH + 3])
+@pytest.mark.parametrize("n_steps", [1, 19])
 def test_the_backward_pass_is_the_derivative_of_outputs_and_last_state(n_steps):
     arguments = [part.requires_grad_() for part in scan_arguments(n_steps, batch=2, channels=2, order=3)]
     assert torch.autograd.gradcheck(selective_scan, arguments)
 
 
-@pytest.mark.parametrize("n_steps", [1, STRETCH + 3])
+@pytest.mark.parametrize("n_steps", [1, 19])
 def test_the_compiled_scan_says_what_the_plain_one_says(n_steps):
     arguments = scan_arguments(n_steps, batch=3, channels=21, order=5)
     arguments[1][:, ::4] = 0.0  # no time passes

@@ -14,8 +14,7 @@ import hippozoo
 PAGE = Path(__file__).parents[2] / "docs" / "add-an-expert.md"
 RUN = """
 import numpy as np
-from hippozoo.ensemble import forecaster_for
-from hippozoo.ensemble.history_weights import history_weights
+from hippozoo.ensemble import forecaster_for, history_weights
 
 rng = np.random.default_rng(0)
 series = np.cumsum(0.1 * rng.normal(size=600)) + 30.0 * (rng.random(600) < 0.2)

@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import oracles
 from hippozoo.ensemble import brake, calibration, cleaner, forecaster_for, ridge, scale, scores
-from hippozoo.ensemble.advance import Sample, Work
-from hippozoo.ensemble.channel import open_channel, open_channels
+from hippozoo.ensemble._kernels import Sample, Work
 from hippozoo.ensemble.experts import TABLE, damped_trend, seasonal, seasonal_trend
-from hippozoo.ensemble.plan import CELL, DUE, LEAD, ROW, UNDER_WAY, Past, Pending
+from hippozoo.ensemble.explanation import past_of
+from hippozoo.ensemble.records import CELL, DUE, LEAD, ROW, UNDER_WAY, Past, Pending, open_channel, open_channels
 
 
 def called_alone(function: Any) -> Any:
@@ -112,7 +112,7 @@ def test_a_seasonal_trend_is_its_recursion(rng):
     found = forecaster.forecast(state).issued.experts[0][:, names == "trend and mean of seasons 4"]
     for d, smoothing in enumerate(seasonal_trend.SMOOTHING):
         assert_allclose(found[:, d], oracles.seasonal_trend(values.copy(), 4, smoothing, 7), rtol=1e-9)
-    weights = seasonal_trend.lag_weights(forecaster.mixer.known(state.mixture), 0, 53)
+    weights = seasonal_trend.lag_weights(*past_of(forecaster.mixer, state.mixture, 0), forecaster.mixer.plan, 53)
     for d, smoothing in enumerate(seasonal_trend.SMOOTHING):
         ahead = [oracles.seasonal_trend(np.where(np.arange(900) == 899 - lag, 1.0, 0.0), 4, smoothing, 1)[0]
                  for lag in range(53)]  # fmt: skip
@@ -216,8 +216,9 @@ def test_errors_are_counted_in_expected_sizes():
     state, scored = np.zeros(1, calibration.ERRORS), np.ones(2).view(scores.LEAD_SCORE)
     pending = pending_of(np.zeros((1, 1)), np.array([1.0]), np.array([0.5]))
     update = numba.njit(lambda *given: calibration.update(*given))
-    surprise = update(state, pending, due_now(), 1, 3.0, 1000.0, scored)
+    surprise = update(state, log_of(np.array([2.5, 0.0])), 1, pending, due_now(), 1, 3.0, 1000.0, scored)
     assert surprise == 4.0
+    assert state["rise"][0] == 0.5
     edges = calibration.bin_edges()
     (place,) = np.flatnonzero(state["counts"][0, 0])
     assert edges[place] <= 4.0 <= edges[place + 1]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hippozoo.ensemble import forecaster_for
-from hippozoo.ensemble.beginning import early_outliers
+from hippozoo.ensemble.cleaner import early_outliers
 from troubled_streams import (
     HORIZON,
     WEEK,

@@ -2,7 +2,6 @@
 
 import builtins
 import importlib
-import pickle
 import sys
 
 import numpy as np
@@ -164,7 +163,3 @@ def test_the_regressor_calls_itself_by_its_public_name(rng):
         model.predict(rng.normal(size=(5, 1)))
     with pytest.raises(ValueError, match="SklearnVolterraRegressor is expecting 2"):
         model.fit(rng.normal(size=(20, 2)), rng.normal(size=20)).predict(rng.normal(size=(5, 1)))
-
-
-def test_pickles_with_the_former_name_find_their_class():
-    assert pickle.loads(b"chippozoo.estimators.volterra_sklearn\nVolterraRegressor\n.") is SklearnVolterraRegressor

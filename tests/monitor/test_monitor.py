@@ -196,7 +196,7 @@ def test_rules_change_without_losing_what_was_learnt():
     values = load(2000)
     monitor = Monitor(Plan(horizon=6, every=STEP))
     monitor.push(STEP * np.arange(1990), values[:1990, None])
-    monitor.change_rules(replace(monitor.rules, rate=1e-9))
+    monitor.change_rules(replace(monitor.plan.rules, rate=1e-9))
     assert monitor.readings == 1990
     values[1995] += 3e4
     assert monitor.push(STEP * np.arange(1990, 2000), values[1990:, None]).alerts == []

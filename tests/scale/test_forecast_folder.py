@@ -73,7 +73,7 @@ def test_a_data_set_of_many_series_is_forecast_series_by_series(tmp_path, capsys
     assert found.index.value_counts().to_dict() == dict.fromkeys("abc", 6)  # none lost, none twice
     frames[1][["day", "sold"]].to_csv(tmp_path / "b.csv", index=False)
     alone = forecast_table(tmp_path / "b.csv", horizon=6, season=1)
-    lower, upper = alone.forecast.band(alone.forecast.leads(), 0.95)
+    lower, upper = alone.forecast.band(0.95)
     for name, expected in (("mean", alone.forecast.samples()), ("lower_95", lower), ("upper_95", upper)):
         np.testing.assert_allclose(found.loc["b", name], expected[0], rtol=1e-9)
     assert found.loc["b", "time"].tolist() == list(alone.times)

@@ -119,7 +119,9 @@ def test_a_data_set_is_forecast_on_the_cluster(cluster, client, tmp_path):
     (tmp_path / "set").mkdir()
     table.to_parquet(tmp_path / "set" / "a.parquet", index=False)
     choices = Choices(horizon=3, season=(1,))
-    answer = run_panel(tmp_path / "set", "shop", Reading(), choices, tmp_path / "out", 1, cluster.scheduler_address)
+    answer = run_panel(
+        tmp_path / "set", Reading(panel=("shop",)), choices, tmp_path / "out", 1, cluster.scheduler_address
+    )
     assert (answer["series"], answer["failures"]) == (2, 0)
     assert pd.read_parquet(tmp_path / "out" / "forecast")["shop"].tolist() == ["a"] * 3 + ["b"] * 3
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from hippozoo.tasks.injected_anomalies import AFTER, Injection
-from hippozoo.tasks.quiet_streams import QuietStream
 from hippozoo_studies import Finished, reproduce
 from hippozoo_studies.beyond import alarms
 from hippozoo_studies.beyond._alarm_peers import DETECTORS
+from hippozoo_studies.data.injected_anomalies import AFTER, Injection
+from hippozoo_studies.data.quiet_streams import QuietStream
 
 
 class Size:

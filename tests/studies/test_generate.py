@@ -12,7 +12,7 @@ from hippozoo import checkpoint
 from hippozoo.memory import LagLayer
 from hippozoo.models import explicit_characters
 from hippozoo.systems import LegT
-from hippozoo.tasks.text import ALPHABET, encode
+from hippozoo_studies.data.text import ALPHABET, encode
 from hippozoo_studies.generate import what_carried, write, write_text
 from hippozoo_studies.generate.fast import FastSteps
 from hippozoo_studies.generate.write import load_characters

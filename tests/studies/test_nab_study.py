@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hippozoo.tasks.nab import outcome, total_score
 from hippozoo_studies import Finished
 from hippozoo_studies.beyond import nab
+from hippozoo_studies.data.nab import outcome, total_score
 
 ROWS, WINDOW = 1_000, (500, 550)
 GOOD, BAD, SHIPPED = "rate 2, silence 150", "rate 8, silence 100", "rate 1, silence 150"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from hippozoo.tasks.text import ALPHABET, Split, WikiText
 from hippozoo_studies import Finished
+from hippozoo_studies.data.text import ALPHABET, Split, WikiText
 from hippozoo_studies.paper import wikitext as study
 from hippozoo_studies.paper._character_hybrids import build_unit
 from hippozoo_studies.paper._character_models import build_stack

@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from hippozoo.tasks.long_term import PUBLISHED
 from hippozoo.tasks.selective_copying import SelectiveCopying
 from hippozoo.training import Plan
 from hippozoo_studies import QUIET, Context, over_seeds
 from hippozoo_studies.beyond import long_term_forecasting as long_term
+from hippozoo_studies.data.long_term import PUBLISHED
 from hippozoo_studies.framework.claims import answers
 from hippozoo_studies.paper import _two_tasks
 from hippozoo_studies.paper import memory_tasks as table_one

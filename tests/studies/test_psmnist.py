@@ -9,11 +9,11 @@ import torch
 
 from hippozoo.memory import MemoryLayer
 from hippozoo.systems import LegT
-from hippozoo.tasks.mnist import Mnist
 from hippozoo_studies import Finished, reproduce
 from hippozoo_studies.beyond import _pixel_readers as readers
 from hippozoo_studies.beyond import psmnist as study
 from hippozoo_studies.beyond._state_size import numbers_of_state
+from hippozoo_studies.data.mnist import Mnist
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import torch
 import hippozoo_studies as experiments
 from hippozoo.tasks.data_files import MissingDataError
 from hippozoo_studies import Claim, Finished, Result, own, reproduce, save_figure, select
-from hippozoo_studies.framework import run
+from hippozoo_studies.framework import units
 from hippozoo_studies.framework.progress import Silence
 from hippozoo_studies.framework.unit_log import UnitLog
 
@@ -184,7 +184,7 @@ def test_a_worker_may_make_its_folder_while_another_unit_is_tidied_up_after(tmp_
         second.scratch.mkdir()
         yield Finished(second.unit, {"total": 2.0}, 0.1)
 
-    monkeypatch.setattr(run, "_outcomes", outcomes)
+    monkeypatch.setattr(units, "_outcomes", outcomes)
     reproduce("counting", seeds=[0], out=tmp_path, jobs=2)
     assert not (tmp_path / "counting" / ".unfinished").exists()
 
@@ -250,7 +250,7 @@ def test_a_unit_finds_its_checkpoints_again_and_they_go_when_it_is_done(tmp_path
 
 def test_what_a_kill_left_of_a_finished_unit_goes_with_the_next_run(tmp_path, monkeypatch):
     killed = []
-    remove = run._remove
+    remove = units.remove_tree
 
     def kill_once(scratch):
         if not killed:
@@ -259,8 +259,8 @@ def test_what_a_kill_left_of_a_finished_unit_goes_with_the_next_run(tmp_path, mo
         remove(scratch)
 
     with monkeypatch.context() as patched:
-        patched.setattr(run, "_remove", kill_once)
-        patched.setattr(run, "_remove_empty", lambda *folders: None)  # nobody tidies up after a kill
+        patched.setattr(units, "remove_tree", kill_once)
+        patched.setattr(units, "remove_empty", lambda *folders: None)  # nobody tidies up after a kill
         with pytest.raises(experiments.Interrupted):
             reproduce("counting", seeds=[0], out=tmp_path)
     assert killed[0].exists()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from hippozoo.tasks.text import encode
 from hippozoo_studies import reproduce
+from hippozoo_studies.data.text import encode
 from hippozoo_studies.paper import salience_vs_mamba as study
 
 WORDS = ["the", "cat", "sat", "on", "a", "<unk>", "mat", "and", "then", "was", "gone", "–", ",", "1987", "."]

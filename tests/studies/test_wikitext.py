@@ -12,9 +12,9 @@ import torch
 from rich.console import Console
 
 from hippozoo import checkpoint
-from hippozoo.tasks.text import encode
 from hippozoo.training import loop
 from hippozoo_studies import Context, Finished, over_seeds, reproduce
+from hippozoo_studies.data.text import encode
 from hippozoo_studies.framework.summary import summary
 from hippozoo_studies.generate import load_characters
 from hippozoo_studies.paper import wikitext as study

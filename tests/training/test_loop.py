@@ -11,7 +11,7 @@ from torch import nn
 from hippozoo.checkpoint import load, save
 from hippozoo.memory import MemoryLayer
 from hippozoo.systems import LegT
-from hippozoo.training import Plan, choose_rate, detached, seeded, train, train_online
+from hippozoo.training import Plan, best_rate, detached, seeded, train, train_online
 from hippozoo.training import loop as loop_module
 
 
@@ -310,9 +310,9 @@ def test_a_rate_is_chosen_by_validation_and_divergence_never_wins():
         factor = math.nan if rate > 0.5 else 1.0
         return train(fresh(), batch, lambda m, b: factor * loss(m, b), replace(PLAN, rate=rate), validate=validate)
 
-    choice = choose_rate(train_at, [1e-6, 0.02, 1.0])
-    assert choice.rate == 0.02
-    assert choice.runs[1.0].ending == "diverged"
+    runs = {rate: train_at(rate) for rate in (1e-6, 0.02, 1.0)}
+    assert best_rate({rate: run.best_loss for rate, run in runs.items()}) == 0.02
+    assert runs[1.0].ending == "diverged"
 
 
 def test_progress_counts_up_to_the_end():

@@ -9,7 +9,7 @@ import torch
 from numpy.testing import assert_allclose
 from torch import nn
 
-from hippozoo.training import Epochs, Plan, Trained, best_rate, choose_rate, seeded, step_rng, train
+from hippozoo.training import Epochs, Plan, best_rate, seeded, step_rng, train
 from hippozoo.training import loop as loop_module
 
 
@@ -105,8 +105,6 @@ def test_two_seeds_are_two_orders():
 @pytest.mark.parametrize("rates", [(1e-3, 3e-3), (3e-3, 1e-3)])
 def test_of_two_rates_that_do_as_well_the_larger_wins(rates):
     assert best_rate(dict.fromkeys(rates, 0.25) | {1e-2: 0.5, 1e-4: math.nan}) == 3e-3
-    equal = choose_rate(lambda rate: Trained("steps", 1, 1, best_loss=0.25, looks=(), seconds=0.0), rates)
-    assert equal.rate == 3e-3
 
 
 def noise_of_steps(seed):

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import sys
 import time
 import warnings
@@ -23,12 +24,17 @@ def main() -> None:
     from trust.damage import FILES
     from trust.grid import LIMITS
     from trust.jobs import JOBS
+    from trust.live import LIVE
     from trust.soak import FORMS
 
     parser = argparse.ArgumentParser(prog="python -m trust", description=__doc__)
     parser.add_argument("--kills", type=int, default=200, help="random moments per job")
     parser.add_argument("--faults", type=int, default=None, help="at most so many calls of each kind per job")
     parser.add_argument("--jobs", nargs="*", default=list(JOBS), choices=list(JOBS), help="which jobs")
+    parser.add_argument(
+        "--live", nargs="*", default=list(LIVE), choices=list(LIVE), help="which with a broker or clients"
+    )
+    parser.add_argument("--panel", type=int, default=10_000_000, help="readings of 100 sensors through one watch")
     parser.add_argument("--files", nargs="*", default=list(FILES), choices=list(FILES), help="which files to damage")
     parser.add_argument("--systems", nargs="*", default=list(LIMITS), choices=list(LIMITS), help="which to sweep")
     parser.add_argument("--fuzz-minutes", type=float, default=60.0, help="how long to fuzz")
@@ -42,7 +48,8 @@ def main() -> None:
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
     about = {"machine": platform.machine(), "cores": os.cpu_count(), "versions": versions()}
-    mishaps = crash_matrix(options, about) + damages(options, about) + grids(options, about)
+    mishaps = crash_matrix(options, about) + lives(options, about) + panel(options, about)
+    mishaps += damages(options, about) + grids(options, about)
     mishaps += fuzz(options, about) + memory(options, about)
     if options.soak:
         soaks(options, about)
@@ -80,6 +87,39 @@ def crash_matrix(options: argparse.Namespace, about: dict[str, Any]) -> int:
         sys.stderr.write(f"{name}: {found['kills']['kills']} kills, {found['faults']['faults']} faults, ")
         sys.stderr.write(f"{mishaps} mishaps so far\n")
     return mishaps
+
+
+def lives(options: argparse.Namespace, about: dict[str, Any]) -> int:
+    """Kill what works with a broker or with clients; the number of mishaps."""
+    from hippozoo_studies.framework.plain import write_json
+    from trust.live import LIVE
+
+    path = options.out / "live.json"
+    document = {"about": "killed again and again while others send and ask", **about}
+    known = json.loads(path.read_text(encoding="utf-8"))["jobs"] if path.exists() else {}
+    for name in options.live:
+        began = time.monotonic()
+        if name == "watch, MQTT" and not shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin"):
+            sys.stderr.write(f"{name}: left out, there is no mosquitto\n")
+            continue
+        known[name] = LIVE[name](options.kills) | {"minutes": round((time.monotonic() - began) / 60, 1)}
+        write_json(path, document | {"jobs": known})
+        sys.stderr.write(f"{name}: {known[name]['kills']} kills, {len(known[name]['mishaps'])} mishaps\n")
+    return sum(len(known[name]["mishaps"]) for name in options.live if name in known)
+
+
+def panel(options: argparse.Namespace, about: dict[str, Any]) -> int:
+    """Watch a long panel; the number of mishaps."""
+    from hippozoo_studies.framework.plain import write_json
+    from trust.watch_soak import soak as soak_watch
+
+    if not options.panel:
+        return 0
+    found = soak_watch(options.panel)
+    document = {"about": "a panel through one watch, from standard input, the newest readings kept", **about, **found}
+    write_json(options.out / "panel.json", document)
+    sys.stderr.write(f"panel: {found['readings']:,} readings in {found['minutes']} minutes\n")
+    return len(found["mishaps"])
 
 
 def damages(options: argparse.Namespace, about: dict[str, Any]) -> int:

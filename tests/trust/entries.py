@@ -23,7 +23,7 @@ from hippozoo.discretise import settled, zero_order_hold
 from hippozoo.ensemble import ForecastStream, forecaster_for
 from hippozoo.estimators import MemoryFeatures
 from hippozoo.memory import GrowingMemory, LagLayer, Memory, MemoryLayer, Stream, hold_missing
-from hippozoo.polynomials import Legendre, laguerre_functions, shifted_legendre
+from hippozoo.polynomials import Laguerre, Legendre, shifted_legendre
 from hippozoo.systems import HippoSystem, LegT
 from hippozoo.tables import read_table
 from hippozoo.zoo.associative import AssociativeMemory, PolynomialBank, recall_matrix
@@ -502,7 +502,7 @@ def legendre(case: Case) -> Answer:
 
 def laguerre(case: Case) -> Answer:
     points = _points(case, 1000.0)
-    found = laguerre_functions(points, case.system.order)
+    found = np.exp(-points / 2)[:, None] * Laguerre(case.system.order).values(points)
     return Answer(found, lambda: np.array([laguerre_in_60_digits(s, case.system.order) for s in points.tolist()]))
 
 

@@ -15,7 +15,7 @@ from hippozoo._internal.files import naming
 from hippozoo.apps.watch import run, sensors
 from hippozoo.apps.watch.lines import Lines
 
-_READINGS, _SENSORS = 500, 4
+_READINGS, _SENSORS = 260, 3
 FILES = frozenset({"pump.db", "told.jsonl"})
 # In how many pieces a file that is followed grows.
 _GROWS_IN = 5
@@ -31,8 +31,8 @@ def write_source(path: Path, columns: int) -> None:
     rng = np.random.default_rng(columns)
     width = columns or _SENSORS
     values = np.sin(np.arange(_READINGS)[:, None] / (5 + np.arange(width))) + 0.1 * rng.normal(size=(_READINGS, width))
-    values[[300, 420]] += 9.0
-    values[380:] += 4.0
+    values[[160, 230]] += 9.0
+    values[200:] += 4.0
     lines = ["time," + (",".join(f"flow {c}" for c in range(columns)) or "sensor,flow")]
     for k, row in enumerate(values):
         cells = [f"{value:.6f}" if rng.random() > 0.03 else "" for value in row]
@@ -40,7 +40,7 @@ def write_source(path: Path, columns: int) -> None:
         if columns:
             lines.append(f"{time}," + ",".join(cells))
         else:
-            there = [s for s in range(width) if (s != 1 or k > 60) and (s != 2 or k < 450)]
+            there = [s for s in range(width) if (s != 1 or k > 40) and (s != 2 or k < 230)]
             lines += [f"{time},s{s},{cells[s]}" for s in there]
         if k % 90 == 17:
             lines += ["what is this", lines[-1], lines[0], "2024-01-01T00:00:00" + ",high" * (columns or 2)]

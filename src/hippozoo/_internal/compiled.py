@@ -1,9 +1,8 @@
 """Compiled loops with a cache that may be missing, damaged or in nobody's reach: then they are compiled anew.
 
-Numba keeps machine code between runs, in ``__pycache__`` beside the source, in the user's cache folder, or in
-NUMBA_CACHE_DIR. By itself it refuses to import where none of these can be written, and fails at every start on a
-truncated file. Here either costs the seconds of compilation, and is said once. What is read was written whole, for this
-very source: a checksum stands before every file.
+By itself Numba refuses to import where no cache can be written, and fails at every start on a truncated file. Here
+either costs the seconds of compilation, and is said once. What is read was written whole, for this very source: a
+checksum stands before every file.
 """
 
 from __future__ import annotations
@@ -38,25 +37,16 @@ def compiled(
 ) -> Callable[[Callable[..., Any]], Any]:
     """``numba.njit`` with a cache where there can be one; the options are Numba's.
 
-    A function that is called by compiled functions only is `inner`: it has no wrapper for calls from Python, which
-    takes as long to compile as a small function itself, and is kept in the cache as a part of its callers. A test that
-    calls it from Python wraps it: ``numba.njit(function.py_func)``. It counts no references, so that those who get
-    views of arrays from it must not either (``_nrt=False``).
+    A function that is called by compiled functions only is `inner`: without a wrapper for calls from Python it compiles
+    faster, and its callers keep it in their cache. A test calls ``numba.njit(function.py_func)``. It counts no
+    references, so that those who get views of arrays from it must not either (``_nrt=False``).
 
-    `tuples` names the arguments that are named tuples, with their classes. Numba takes 1 to 3 µs to look at a named
-    tuple in a call from Python, and 0.02 µs at an array, so these tuples go in as their fields and are put together
-    inside.
-
-    Examples
-    --------
-    >>> @compiled()
-    ... def double(x):
-    ...     return 2 * x
-    >>> double(21)
-    42
+    `tuples` names the arguments that are named tuples, with their classes. Numba takes 1 to 3 µs to look at one in a
+    call from Python, and 0.02 µs at an array, so they go in as their fields and are put together inside.
     """
 
-    def decorate(function: Callable[..., Any]) -> Any:
+    def decorate(decorated: Callable[..., Any]) -> Any:
+        function = inspect.unwrap(decorated)  # without the checks of shapes that tests put around every function
         if inner:
             return numba.njit(**(_INNER | options))(function)
         if tuples:

@@ -31,13 +31,7 @@ _KNOWN_AS = {"paho": "paho-mqtt", "sklearn": "scikit-learn", "bokeh": "Bokeh", "
 
 
 def is_installed(package: str) -> bool:
-    """Whether `package` can be imported; it is not imported to find out.
-
-    Examples
-    --------
-    >>> is_installed("numpy"), is_installed("no_such_package")
-    (True, False)
-    """
+    """Whether `package` can be imported; it is not imported to find out."""
     from importlib.util import find_spec  # here, because `import hippozoo` loads this module
 
     try:
@@ -47,16 +41,7 @@ def is_installed(package: str) -> bool:
 
 
 def needs(module: str, *, extra: str, feature: str) -> Any:
-    """Import `module`, or say which extra `feature` needs.
-
-    Parameters
-    ----------
-    module
-        A module of a package that is not a core dependency.
-    extra
-        The extra of hippozoo that installs it.
-    feature
-        What the user asked for; the sentence begins with it.
+    """Import `module`, or say which extra `feature` needs; the sentence begins with the feature.
 
     Examples
     --------
@@ -76,13 +61,7 @@ def needs(module: str, *, extra: str, feature: str) -> Any:
 def explain_missing(
     error: ModuleNotFoundError, feature: str, extras: dict[str, str] | None = None
 ) -> ImportError | None:
-    """The sentence for a failed import; None where no extra brings the missing package.
-
-    Examples
-    --------
-    >>> print(explain_missing(ModuleNotFoundError(name="torch"), "hippozoo.layers"))
-    hippozoo.layers needs torch, which is not installed: pip install 'hippozoo[torch]'
-    """
+    """The sentence for a failed import; None where no extra brings the missing package."""
     missing = (error.name or "").partition(".")[0]
     extra = (EXTRAS | (extras or {})).get(missing)
     if extra is None:

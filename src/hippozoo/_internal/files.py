@@ -1,8 +1,7 @@
 """Writing files safely: whole or not at all, ordinary files only, one writer, and nothing left behind by the killed.
 
-Everything of ours that writes a file does it here. The content goes to a temporary file of an unpredictable name in the
-same folder, to the disk, and then takes the place of the old file in one move. A temporary file is locked while its
-writer lives, so that whoever writes there next can tell the leftovers of a killed process, and removes them.
+The content goes to a temporary file in the same folder, to the disk, and then takes the place of the old file in one
+move. A temporary file is locked while its writer lives, so that whoever writes there next can tell leftovers.
 """
 
 from __future__ import annotations
@@ -49,16 +48,7 @@ _ADVICE = {
 
 
 class CannotWriteError(OSError):
-    """A file cannot be written: the message names it, says why, and what to do.
-
-    Examples
-    --------
-    >>> try:
-    ...     write_whole("no/such/folder/x", b"content")
-    ... except CannotWriteError as error:
-    ...     print(error)
-    no/such/folder/x cannot be written: there is no folder no/such/folder; create it first.
-    """
+    """A file cannot be written: the message names it, says why, and what to do."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str, number: int | None = None) -> None:
         super().__init__(f"{os.fspath(path)} cannot be written: {reason}.")
@@ -72,17 +62,7 @@ class CannotWriteError(OSError):
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Errors of the system inside become a `CannotWriteError` that names this path.
-
-    Examples
-    --------
-    >>> try:
-    ...     with naming("results/units.jsonl"):
-    ...         raise OSError(errno.ENOSPC, "No space left on device")
-    ... except CannotWriteError as error:
-    ...     print(error)
-    results/units.jsonl cannot be written: the disk is full; free some space and do it again.
-    """
+    """Errors of the system inside become a `CannotWriteError` that names this path."""
     try:
         yield
     except CannotWriteError:
@@ -98,21 +78,6 @@ def write_whole(path: str | os.PathLike[str], content: bytes | memoryview) -> No
     """Put the content at `path`: after a crash at any moment, the old file or the new one is there.
 
     A link stays a link, and what it points to is replaced. The new file has the permissions of the old one.
-
-    Parameters
-    ----------
-    path
-        The file; its folder must exist. What is no ordinary file, or write-protected, is refused.
-    content
-        All of it.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder) / "page.html", b"<p>hello")
-    ...     [entry.name for entry in Path(folder).iterdir()]
-    ['page.html']
     """
     with naming(path):
         target = _place(path)
@@ -128,55 +93,24 @@ def write_whole(path: str | os.PathLike[str], content: bytes | memoryview) -> No
 
 
 def demand_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a path that `write_whole` could not write, before the work is done and not after it.
-
-    Examples
-    --------
-    >>> try:
-    ...     demand_writable("/dev/null")
-    ... except CannotWriteError as error:
-    ...     print(error.reason)
-    it is a device and no ordinary file; pass another path
-    """
+    """Refuse a path that `write_whole` could not write, before the work is done and not after it."""
     with naming(path):
-        folder = _place(path).parent
-        remove_leftovers(folder)
-        with _temporary(folder):
-            pass
+        _try_folder(_place(path).parent)
 
 
 def demand_folder(path: str | os.PathLike[str]) -> Path:
-    """Refuse a folder that `make_folder` could not make, before the work; nothing is created.
-
-    Examples
-    --------
-    >>> try:
-    ...     demand_folder("/dev/null/results")
-    ... except CannotWriteError as error:
-    ...     print(error)
-    /dev/null/results cannot be written: /dev/null is a file, and a folder is wanted; pass another name.
-    """
+    """Refuse a folder that `make_folder` could not make, before the work; nothing is created."""
     folder = Path(path)
     with naming(path):
         there = next(part for part in (folder.absolute(), *folder.absolute().parents) if part.exists())
         if not there.is_dir():
             raise CannotWriteError(path, f"{there} is a file, and a folder is wanted; pass another name")
-        remove_leftovers(there)
-        with _temporary(there):
-            pass
+        _try_folder(there)
     return folder
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """The folder, created where there is none; refused, before the work, where nothing can be written.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     make_folder(Path(folder) / "results" / "volterra").is_dir()
-    True
-    """
+    """The folder, created where there is none; refused, before the work, where nothing can be written."""
     folder = demand_folder(path)
     with naming(path):
         folder.mkdir(parents=True, exist_ok=True)
@@ -187,28 +121,7 @@ def open_locked(path: str | os.PathLike[str], flags: int = 0) -> int:
     """A descriptor of this file, made where there is none, that nobody else has until it is closed.
 
     The lock goes with the process, so one that was killed leaves none. Who holds it may remove the file. On Windows
-    there are no such locks, and two writers are not noticed.
-
-    Parameters
-    ----------
-    path
-        The file.
-    flags
-        Of `os.open`, besides those to read, write and create.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     mine = open_locked(Path(folder) / "lock")
-    ...     try:
-    ...         open_locked(Path(folder) / "lock")
-    ...     except BlockingIOError:
-    ...         print("somebody has it")
-    ...     remove_locked(mine, Path(folder) / "lock")
-    ...     os.listdir(folder)
-    somebody has it
-    []
+    there are no such locks, and two writers are not noticed. `flags` are further ones of `os.open`.
     """
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | flags, 0o644)
@@ -275,7 +188,8 @@ def _place(path: str | os.PathLike[str]) -> Path:
         except NotADirectoryError:
             break  # said below
         if not stat.S_ISREG(mode):
-            kind = "a folder" if stat.S_ISDIR(mode) else "a device" if _is_device(mode) else "a pipe or socket"
+            is_device = stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+            kind = "a folder" if stat.S_ISDIR(mode) else "a device" if is_device else "a pipe or socket"
             raise CannotWriteError(path, f"it is {kind} and no ordinary file; pass another path")
         if not mode & 0o222 or not os.access(followed, os.W_OK):
             raise CannotWriteError(
@@ -286,8 +200,11 @@ def _place(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _is_device(mode: int) -> bool:
-    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+def _try_folder(folder: Path) -> None:
+    """Raise what writing there would raise."""
+    remove_leftovers(folder)
+    with _temporary(folder):
+        pass
 
 
 @contextlib.contextmanager

@@ -10,18 +10,7 @@ from hippozoo._internal.extras import explain_missing
 
 
 def fetched_from(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a `package` that gives each name of `homes` from the module named there.
-
-    Examples
-    --------
-    >>> get = fetched_from("hippozoo", {"LegT": "hippozoo.systems"})
-    >>> get("LegT").__name__
-    'LegT'
-    >>> get("LegX")
-    Traceback (most recent call last):
-    ...
-    AttributeError: module 'hippozoo' has no attribute 'LegX'
-    """
+    """The ``__getattr__`` of a `package` that gives each name of `homes` from the module named there."""
 
     def fetch(name: str) -> Any:
         if name not in homes:

@@ -25,6 +25,7 @@ __all__ = [
     "debug_is_set",
     "explain",
     "flag",
+    "option",
     "use_one_thread",
 ]
 
@@ -58,6 +59,17 @@ def command(*, epilog: str) -> Callable[[Function], Function]:
     return mark
 
 
+def option(metavar: str, help: str, default: str | bool = False, *names: str, **settings: Any) -> Any:
+    """An option that takes a value; `default` is what the help says of omitting it, True for the value itself.
+
+    Examples
+    --------
+    >>> option("N", "Number of steps.", "24").show_default
+    '24'
+    """
+    return typer.Option(*names, metavar=metavar, help=help, show_default=default, **settings)
+
+
 def flag(*names: str, **settings: Any) -> Any:
     """An option that takes no value; the empty metavar keeps typer from printing <bool> after it."""
     return typer.Option(*names, metavar="", **settings)
@@ -67,12 +79,7 @@ def flag(*names: str, **settings: Any) -> Any:
 Debug = Annotated[bool, flag("--debug", help="Show tracebacks of errors (also HIPPOZOO_DEBUG=1).")]
 
 Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Dask scheduler to use instead of --jobs, e.g. tcp://10.0.0.5:8786.",
-        show_default=False,
-    ),
+    str | None, option("ADDRESS", "Dask scheduler to use instead of --jobs, e.g. tcp://10.0.0.5:8786.")
 ]
 
 

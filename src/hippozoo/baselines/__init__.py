@@ -5,10 +5,7 @@
 >>> parameter_count(model)
 24682
 
-``y, state = model(x, state=None, dt=None, lengths=None)``, ``y, state = model.step(x, state, dt=None)`` and
-``model.initial_state(batch)``, as everywhere in hippozoo: chunks with the state handed on, and steps one by one, give
-what one long call gives. `VanillaHippo`, `VanillaMLP` and ``GRU(time=...)`` know time; the others refuse every `dt` but
-None.
+`VanillaHippo`, `VanillaMLP` and ``GRU(time=...)`` know time; the others refuse every `dt` but None.
 """
 
 from hippozoo._internal.extras import needs
@@ -16,8 +13,7 @@ from hippozoo._internal.extras import needs
 needs("torch", extra="torch", feature="hippozoo.baselines")
 
 from hippozoo.baselines.base import Baseline, parameter_count
-from hippozoo.baselines.deltanet import DeltaNet, DeltaNetState
-from hippozoo.baselines.gated_deltanet import GatedDeltaNet
+from hippozoo.baselines.deltanet import DeltaNet, DeltaNetState, GatedDeltaNet
 from hippozoo.baselines.gru import GRU
 from hippozoo.baselines.lstm import LSTM, LSTMState
 from hippozoo.baselines.mamba import Mamba, MambaState

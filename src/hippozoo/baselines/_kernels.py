@@ -1,8 +1,4 @@
-"""The selective scan of one sequence after the other, as plain loops: arrays in and out, no checks, single precision.
-
-One pass does what torch needs a dozen calls for, and the states of one sequence stay in the cache. Sums may be
-reordered, so that the compiler can use vector instructions.
-"""
+"""The selective scan and the GRU of one sequence after the other, in single precision; sums may be reordered."""
 
 from typing import no_type_check
 

@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from hippozoo.baselines._recent import last_samples
 from hippozoo.layers.derivatives import (
     differentiated_again,
     gradients_by_definition,
@@ -49,6 +48,20 @@ def shifted_sums(padded: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     for tap, one in enumerate(weight.unbind(0)):
         y = torch.addcmul(y, padded[:, tap : tap + n_steps], one)
     return y
+
+
+def last_samples(
+    before: Float[Tensor, "batch kept *rest"],
+    samples: Float[Tensor, "batch time *rest"],
+    lengths: Int[Tensor, " batch"] | None,
+) -> Float[Tensor, "batch kept *rest"]:
+    """The `kept` latest of the samples before and the real ones now, oldest first."""
+    kept, n_steps = before.shape[1], samples.shape[1]
+    if lengths is None:
+        return samples[:, n_steps - kept :] if n_steps >= kept else torch.cat([before[:, n_steps:], samples], 1)
+    places = lengths[:, None] + torch.arange(kept, device=samples.device)
+    items = torch.arange(len(samples), device=samples.device)[:, None]
+    return torch.cat([before, samples], 1)[items, places]
 
 
 class _Convolve(torch.autograd.Function):

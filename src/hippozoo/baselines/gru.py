@@ -79,7 +79,7 @@ class GRU(Baseline):
         return self.time is not None
 
     def _start(self, batch: int, channels: int) -> Hidden:
-        return torch.zeros(batch, self.layers, self.width, dtype=self.dtype, device=self.device)
+        return self._zeros(batch, self.layers, self.width)
 
     def _roll(self, x: Tensor, state: Tensor | None, timing: Timing) -> tuple[Tensor, Tensor]:
         first: Tensor = self._begin(x, state)

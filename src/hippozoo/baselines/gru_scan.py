@@ -24,13 +24,6 @@ class CompiledGRU(nn.GRU):
     Numbers of another precision or on another device, and graphs in which torch looks inside, go torch's own way.
     Gradients cannot be differentiated again.
 
-    Parameters
-    ----------
-    inputs
-        Numbers in a sample.
-    width
-        Numbers in the hidden state.
-
     Examples
     --------
     >>> cells = CompiledGRU(3, 5)
@@ -68,23 +61,11 @@ def fading_gru(
 ) -> Float[Tensor, "batch time width"]:
     """Hidden states of a GRU whose hidden state is multiplied by `fading` after every sample.
 
-    Parameters
-    ----------
-    entered
-        What the samples bring to the gates: reset, update, proposal.
-    fading
-        By what the hidden state is multiplied before the next sample.
-    state
-        The hidden state before the first sample, already faded.
-    weight, bias
-        Of what the hidden state brings to the gates.
+    `entered` is what the samples bring to the gates: reset, update, proposal; `weight` and `bias` are of what the
+    hidden state brings. `state` is the hidden state before the first sample, already faded.
     """
-    if torch_looks_inside() or entered.dtype != torch.float32 or entered.device.type != "cpu" or not entered.numel():
-        return _plainly(entered, fading, state, weight, bias)
-    return cast(Tensor, _Cells.apply(entered, fading, state, weight, bias))
-
-
-def _plainly(entered: Tensor, fading: Tensor, state: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    if not torch_looks_inside() and entered.dtype == torch.float32 and entered.device.type == "cpu" and entered.numel():
+        return cast(Tensor, _Cells.apply(entered, fading, state, weight, bias))
     found = []
     for now, fade in zip(entered.unbind(1), fading.unbind(1), strict=True):
         (reset, update, new), brought = now.chunk(3, -1), functional.linear(state, weight, bias).chunk(3, -1)

@@ -16,22 +16,7 @@ __all__ = ["LSTM", "LSTMState"]
 
 
 class LSTMState(NamedTuple):
-    """What an LSTM carries on.
-
-    Parameters
-    ----------
-    hidden
-        What it said last, layer by layer.
-    cell
-        What it keeps to itself.
-
-    Examples
-    --------
-    >>> from hippozoo.baselines import LSTM
-    >>> state = LSTM(3, 2, width=8).initial_state(batch=4)
-    >>> tuple(state.hidden.shape), tuple(state.cell.shape)
-    ((4, 1, 8), (4, 1, 8))
-    """
+    """What an LSTM carries on."""
 
     hidden: Float[Tensor, "batch layers width"]
     cell: Float[Tensor, "batch layers width"]
@@ -71,8 +56,7 @@ class LSTM(Baseline):
         self.readout = nn.Linear(self.width, self.outputs, **self._place)
 
     def _start(self, batch: int, channels: int) -> LSTMState:
-        zeros = torch.zeros(batch, self.layers, self.width, dtype=self.dtype, device=self.device)
-        return LSTMState(zeros, zeros.clone())
+        return LSTMState(*(self._zeros(batch, self.layers, self.width) for _ in range(2)))
 
     def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, LSTMState]:
         y, after = roll_cells(self.cells, x, self._begin(x, state), timing)

@@ -13,8 +13,7 @@ from torch.nn import functional
 from hippozoo._internal.arguments import whole_number
 from hippozoo.baselines._selective_scan import one_by_one, selective_scan
 from hippozoo.baselines._short_convolution import ShortConvolution
-from hippozoo.baselines.base import Baseline
-from hippozoo.layers import Timing
+from hippozoo.baselines.base import ConvolvedBlocks
 
 __all__ = ["Mamba", "MambaState"]
 
@@ -25,29 +24,15 @@ SHORTEST_STEP, LONGEST_STEP = 1e-3, 1e-1
 class MambaState(NamedTuple):
     """What Mamba carries on.
 
-    Parameters
-    ----------
-    samples
-        The last samples, for the short convolution.
-    memory
-        The coefficients of every channel.
-
-    Examples
-    --------
-    >>> from hippozoo.baselines import Mamba
-    >>> state = Mamba(3, 2, width=8).initial_state(batch=4)
-    >>> state.samples.shape[0], state.memory.shape[:2]
-    (4, torch.Size([4, 1]))
+    The last samples, for the short convolution, and the coefficients of every channel.
     """
 
     samples: Float[Tensor, "batch layers kept inner"]
     memory: Float[Tensor, "batch layers order inner"]
 
 
-class Mamba(Baseline):
+class Mamba(ConvolvedBlocks):
     """Selective state space blocks: norm, selective scan between gates, and a way around.
-
-    The scan is plain torch with a backward pass of its own (see `_selective_scan`).
 
     Parameters
     ----------
@@ -78,6 +63,8 @@ class Mamba(Baseline):
     Gu and Dao (2024), Mamba: linear-time sequence modeling with selective state spaces.
     """
 
+    State = MambaState
+
     def __init__(
         self,
         inputs: int,
@@ -98,28 +85,12 @@ class Mamba(Baseline):
         self.taps = whole_number("taps", taps)
         self.dt_rank = None if dt_rank is None else whole_number("dt_rank", dt_rank)
         self.shared_step, self.step_sees_state = bool(shared_step), bool(step_sees_state)
-        self.encoder = nn.Linear(self.inputs, self.width, **self._place)
-        self.blocks = nn.ModuleList(_Block(self, self._place) for _ in range(self.layers))
-        self.norm = nn.RMSNorm(self.width, eps=1e-5, **self._place)
-        self.readout = nn.Linear(self.width, self.outputs, **self._place)
+        self._add_blocks(_Block(self, self._place) for _ in range(self.layers))
 
     def _start(self, batch: int, channels: int) -> MambaState:
         inner = self.expand * self.width
-        place = {"dtype": self.dtype, "device": self.device}
-        samples = torch.zeros(batch, self.layers, self.taps - 1, inner, **place)
-        return MambaState(samples, torch.zeros(batch, self.layers, self.order, inner, **place))
-
-    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, MambaState]:
-        before = self._begin(x, state)
-        x = self.encoder(x)
-        after = []
-        for number, block in enumerate(self.blocks):
-            x, samples, memory = block(
-                x, before.samples[:, number], before.memory[:, number], timing.lengths, timing.real
-            )
-            after.append((samples, memory))
-        samples, memory = (torch.stack(parts, 1) for parts in zip(*after, strict=True))
-        return self.readout(self.norm(x)), MambaState(samples, memory)
+        samples = self._zeros(batch, self.layers, self.taps - 1, inner)
+        return MambaState(samples, self._zeros(batch, self.layers, self.order, inner))
 
     def _streamed(self) -> Any:
         if self.step_sees_state:
@@ -143,11 +114,6 @@ class Mamba(Baseline):
         self, x: Float[Tensor, "batch time inputs"], state: MambaState | None = None
     ) -> Float[Tensor, "batch time layers inner"]:
         """How much time each sample takes for each channel of each block: a long step writes much and forgets much.
-
-        Parameters
-        ----------
-        x, state
-            As in `forward`.
 
         Examples
         --------

@@ -73,8 +73,7 @@ class S4D(Baseline):
         self.readout = nn.Linear(self.width, self.outputs, **self._place)
 
     def _start(self, batch: int, channels: int) -> State:
-        shape = batch, self.layers, self.width, self.order // 2, 2
-        return torch.zeros(shape, dtype=self.dtype, device=self.device)
+        return self._zeros(batch, self.layers, self.width, self.order // 2, 2)
 
     def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, State]:
         x = self.encoder(x)

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hippozoo._internal.arguments import shorten, whole_number
-from hippozoo.baselines._recent import last_samples
-from hippozoo.baselines.base import Baseline
+from hippozoo.baselines._short_convolution import last_samples
+from hippozoo.baselines.base import Baseline, demand_multiple
 from hippozoo.layers import Timing
 
 __all__ = ["Positions", "Transformer", "TransformerState"]
@@ -27,19 +27,8 @@ PLACE_STD = 0.02
 class TransformerState(NamedTuple):
     """What a transformer carries on: all that attention will look at again.
 
-    Parameters
-    ----------
-    keys, values
-        Of the last `context` samples, oldest first; zeros where there were none yet.
-    seen
-        Samples that each item has had.
-
-    Examples
-    --------
-    >>> from hippozoo.baselines import Transformer
-    >>> state = Transformer(3, 2, width=8).initial_state(batch=4)
-    >>> state.seen.tolist()
-    [0, 0, 0, 0]
+    Keys and values of the last `context` samples, oldest first, zeros where there were none yet; and how many samples
+    each item has had.
     """
 
     keys: Float[Tensor, "batch layers context width"]
@@ -93,8 +82,7 @@ class Transformer(Baseline):
     ) -> None:
         super().__init__(inputs, outputs, width, layers, device, dtype)
         self.heads, self.context = whole_number("heads", heads), whole_number("context", context)
-        if self.width % self.heads:
-            raise ValueError(f"width={width} is no multiple of heads={heads}; pass one that is.")
+        demand_multiple(self.width, self.heads)
         if positions not in get_args(Positions):
             raise ValueError(f"positions={shorten(positions)}; pass 'none', 'sinusoidal' or 'learnt'.")
         self.positions: Positions = positions
@@ -111,9 +99,8 @@ class Transformer(Baseline):
         return options.get("heads", 4)
 
     def _start(self, batch: int, channels: int) -> TransformerState:
-        shape = batch, self.layers, self.context, self.width
-        empty = torch.zeros(shape, dtype=self.dtype, device=self.device)
-        return TransformerState(empty, empty.clone(), torch.zeros(batch, dtype=torch.long, device=self.device))
+        keys, values = (self._zeros(batch, self.layers, self.context, self.width) for _ in range(2))
+        return TransformerState(keys, values, torch.zeros(batch, dtype=torch.long, device=self.device))
 
     def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, TransformerState]:
         # Piece by piece, so that time and memory grow with the length of a sequence and not with its square.

@@ -61,11 +61,13 @@ class VanillaHippo(Baseline):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(inputs, outputs, width, layers, device, dtype)
+        self.system = system
         self.encoder = nn.Linear(self.inputs, self.width, **self._place)
         last = [False] * (self.layers - 1) + [True]
         self.memories = nn.ModuleList(
             MemoryLayer(system, dt=dt, outputs=self._readouts(end), channels=self.width, **self._place) for end in last
         )
+        self.dt = cast(MemoryLayer, self.memories[0]).dt
         self.heads = nn.ModuleList(self._head(end) for end in last)
 
     def _readouts(self, last: bool) -> int:
@@ -76,35 +78,18 @@ class VanillaHippo(Baseline):
         """What becomes of them."""
         return nn.Identity() if last else nn.GELU()
 
-    @property
-    def system(self) -> HippoSystem:
-        """The memory's."""
-        return cast(MemoryLayer, self.memories[0]).system
-
-    @property
-    def dt(self) -> float:
-        """Time from one sample to the next."""
-        return cast(MemoryLayer, self.memories[0]).dt
+    def _start(self, batch: int, channels: int) -> State:
+        return self._zeros(batch, self.layers, self.width, self.system.order)
 
     def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, State]:
-        x = self.encoder(x)
-        after = []
-        for number, (memory, head) in enumerate(zip(self.memories, self.heads, strict=True)):
-            read, one = memory(x, state[:, number], Timing(steps), step=True)
-            x = head(read)
-            after.append(one)
-        return x, torch.stack(after, 1)
+        return self._roll(x, state, Timing(steps), step=True)
 
-    def _start(self, batch: int, channels: int) -> State:
-        shape = batch, self.layers, self.width, self.system.order
-        return torch.zeros(shape, dtype=self.dtype, device=self.device)
-
-    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, State]:
+    def _roll(self, x: Tensor, state: Any, timing: Timing, step: bool = False) -> tuple[Tensor, State]:
         x = self.encoder(x)
         after = []
         for number, (memory, head) in enumerate(zip(self.memories, self.heads, strict=True)):
             x = silent_in_padding(x, timing.real)
-            read, one = memory(x, None if state is None else state[:, number], timing)
+            read, one = memory(x, None if state is None else state[:, number], timing, step=step)
             x = head(read)
             after.append(one)
         return x, torch.stack(after, 1)
@@ -144,17 +129,12 @@ class VanillaMLP(VanillaHippo):
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        self._hidden = whole_number("hidden", hidden)
+        self.hidden = whole_number("hidden", hidden)
         super().__init__(inputs, outputs, system, width, layers, dt, device, dtype)
 
-    @property
-    def hidden(self) -> int:
-        """Units of the hidden layer."""
-        return self._hidden
-
     def _readouts(self, last: bool) -> int:
-        return self._hidden
+        return self.hidden
 
     def _head(self, last: bool) -> nn.Module:
         size = self.outputs if last else self.width
-        return nn.Sequential(nn.GELU(), nn.Linear(self._hidden, size, **self._place))
+        return nn.Sequential(nn.GELU(), nn.Linear(self.hidden, size, **self._place))

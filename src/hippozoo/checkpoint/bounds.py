@@ -1,7 +1,6 @@
-"""What a file may make: a few bytes of text must not turn into hours of work, or fill the memory.
+"""What a file may make: the sizes that it names are bounded by what it holds, and by a limit of the caller's.
 
-An order of 8000 is four digits in a file and half a gigabyte as a matrix. So the sizes that a file names are bounded
-by what it holds itself, and by a limit that the caller can raise.
+An order of 8000 is four digits in a file and half a gigabyte as a matrix.
 """
 
 from __future__ import annotations
@@ -23,17 +22,7 @@ LIMIT = 1024
 
 
 class Bounds:
-    """The bounds for one file.
-
-    Parameters
-    ----------
-    limit
-        Largest size that may be asked for.
-    size
-        Bytes of the file.
-    arrays
-        Its arrays: what is as long as one of them, or as many as they are, cost the file its bytes.
-    """
+    """The bounds for one file of so many bytes; what is as long as one of its arrays cost the file its bytes."""
 
     def __init__(self, limit: int, size: int, arrays: dict[str, np.ndarray]) -> None:
         self.limit = limit

@@ -49,13 +49,8 @@ def register(cls: Any = None, *, name: str | None = None) -> Any:
     modules have them, and keeps the arguments of its constructor in attributes of the same names or returns
     them, as a dict, from ``configuration()``.
 
-    Parameters
-    ----------
-    cls
-        The class. A file can only be loaded where it has been registered under the same name.
-    name
-        What the class is called in files; by default its module and name. Give one where the module may
-        change, as with ``__main__``.
+    A file can only be loaded where the class has been registered under the same `name`, by default its module and
+    name. Give one where the module may change, as with ``__main__``.
 
     Examples
     --------

@@ -10,26 +10,8 @@ from unittest import SkipTest
 import numpy as np
 
 from hippozoo._internal.arguments import shorten
-from hippozoo.checks import extremes, promises
+from hippozoo.checks.promises import CHECKS
 from hippozoo.checks.subject import LayerSubject, Trial, is_factory, subject_of
-
-__all__ = ["CHECKS", "Report", "Result", "check_member"]
-
-#: Every promise, in the order in which `check_member` asks for it.
-CHECKS: tuple[Callable[..., None], ...] = (
-    promises.check_same_input_same_output,
-    promises.check_steps_equal_one_call,
-    promises.check_chunks_equal_one_call,
-    promises.check_future_is_invisible,
-    promises.check_batch_items_do_not_mix,
-    promises.check_padding_is_ignored,
-    promises.check_state_is_not_changed_in_place,
-    promises.check_bad_input_changes_nothing,
-    promises.check_save_equals_load,
-    extremes.check_any_scale,
-    extremes.check_any_step_length,
-    extremes.check_threads_do_not_mix,
-)
 
 
 @dataclass(frozen=True)

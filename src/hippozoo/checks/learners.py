@@ -3,50 +3,25 @@
 from __future__ import annotations
 
 import copy
-import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from unittest import SkipTest
 
 import numpy as np
 
 from hippozoo._internal.arguments import shorten, whole_number
-from hippozoo.checkpoint import CheckpointError, load, save
 from hippozoo.checks.battery import Report, run_checks
-from hippozoo.checks.compare import changed_since, difference, snapshot
+from hippozoo.checks.compare import changed_since, snapshot
+from hippozoo.checks.under_test import REFUSAL, RESTORED, UnderTest
 
-__all__ = [
-    "LEARNER_CHECKS",
-    "Stream",
-    "check_learner",
-    "check_learner_merges",
-    "check_learning_changes_no_state_in_place",
-    "check_learning_goes_on_after_loading",
-    "check_learning_in_chunks_equals_one_call",
-    "check_learning_one_by_one_equals_one_call",
-    "check_learning_refuses_bad_input",
-    "check_learning_sees_no_future",
-]
+__all__ = ["LEARNER_CHECKS", "Stream", "check_learner"]
 
 
 @dataclass(frozen=True)
 class Stream:
-    """What the checks let a learner learn from.
-
-    Parameters
-    ----------
-    n_steps
-        Samples, at least 40: a learner needs some before it says anything.
-    tolerance
-        Allowed difference relative to the largest value.
-    seed
-        Of the noise.
-    series
-        Makes another series than two waves and noise: ``series(rng, n_steps)``, (time,) or (time, channels).
+    """What the checks let a learner learn from: two waves and noise, or what ``series(rng, n_steps)`` returns.
 
     Examples
     --------
@@ -54,10 +29,10 @@ class Stream:
     (200,)
     """
 
-    n_steps: int = 400
-    tolerance: float = 1e-7
+    n_steps: int = 400  #: Samples, at least 40: a learner needs some before it says anything.
+    tolerance: float = 1e-7  #: Allowed difference relative to the largest value.
     seed: int = 0
-    series: Callable[[np.random.Generator, int], np.ndarray] | None = None
+    series: Callable[[np.random.Generator, int], np.ndarray] | None = None  #: Returns (time,) or (time, channels).
 
     def __post_init__(self) -> None:
         whole_number("n_steps", self.n_steps, minimum=40, why="learners say nothing before")
@@ -71,71 +46,42 @@ class Stream:
         return np.cos(time / 3 + seed) + 0.5 * np.sin(time / 11) + 0.1 * rng.normal(size=self.n_steps)
 
 
-class Learner(ABC):
-    """A learner in one form: a state that goes in and comes out, and what it says."""
-
-    def __init__(self, member: Any, stream: Stream) -> None:
-        self.member, self.stream = member, stream
-
-    @property
-    def name(self) -> str:
-        """What it is called in messages."""
-        return type(self.member).__name__
-
-    @abstractmethod
-    def start(self, series: np.ndarray) -> Any:
-        """The state that has learnt nothing."""
-
-    @abstractmethod
-    def learn(self, state: Any, series: Any) -> tuple[Any, Any]:
-        """What it said on the way (None if nothing), and the state after."""
-
-    @abstractmethod
-    def learn_one(self, state: Any, sample: Any) -> tuple[Any, Any]:
-        """The same for one sample."""
-
-    @abstractmethod
-    def says(self, state: Any) -> Any:
-        """What it says from this state on: arrays."""
-
-    @abstractmethod
-    def along(self, state: Any, series: np.ndarray) -> np.ndarray:
-        """What it says after every sample; the past alone may decide over it."""
-
-    def fail(self, promise: str, found: str) -> NoReturn:
-        """Say which promise was broken, and how."""
-        raise AssertionError(f"{self.name} breaks a promise: {promise}. Found: {found}.")
-
-    def compare(self, found: Any, expected: Any, promise: str, circumstances: str) -> None:
-        """Refuse what differs by more than rounding."""
-        message = difference(found, expected, self.stream.tolerance, "what it says")
-        if message:
-            self.fail(promise, f"with {circumstances}, {message}")
-
-
-class SeriesLearner(Learner):
+class SeriesLearner(UnderTest):
     """Learns a series by itself: ``state = learn(state, signal)``, ``learn_one(state, value)``, ``forecast(state)``."""
 
+    def __init__(self, member: Any, stream: Stream) -> None:
+        super().__init__(member, stream.tolerance)
+        self.stream = stream
+
     def start(self, series: np.ndarray) -> Any:
+        """The state that has learnt nothing."""
         return self.member.initial_state(*series.shape[1:])
 
     def learn(self, state: Any, series: Any) -> tuple[Any, Any]:
+        """What it predicted on the way (None if nothing), and the state after."""
         return None, self.member.learn(state, series)
 
     def learn_one(self, state: Any, sample: Any) -> tuple[Any, Any]:
+        """The same for one sample."""
         return None, self.member.learn_one(state, sample)
 
     def says(self, state: Any) -> Any:
+        """What it predicts from this state on: arrays."""
         expected = self.member.forecast(state)
         return {"mean": np.asarray(expected.coefficients), "covariance": np.asarray(expected.covariance)}
 
     def along(self, state: Any, series: np.ndarray) -> np.ndarray:
+        """What it predicts after every sample; only the past may decide it."""
         if not hasattr(self.member, "replay"):
             raise SkipTest(f"{self.name} does not replay: it says nothing along a series")
         return self.member.replay(state, series, self.member.horizon / 2)
 
+    def compare(self, found: Any, expected: Any, promise: str, circumstances: str) -> None:
+        """Refuse what differs by more than rounding."""
+        self.compare_nests(found, expected, "what it says", promise, circumstances)
 
-class TargetLearner(Learner):
+
+class TargetLearner(SeriesLearner):
     """Learns a target from a signal: ``predictions, state = learn(state, signal, targets)``."""
 
     def start(self, series: np.ndarray) -> Any:
@@ -155,7 +101,7 @@ class TargetLearner(Learner):
         return self.learn(state, series)[0]
 
 
-def learner_of(member: Any, stream: Stream | None) -> Learner:
+def learner_of(member: Any, stream: Stream | None) -> SeriesLearner:
     """The learner, or what the factory makes, ready for the checks."""
     made = member() if not hasattr(member, "initial_state") or isinstance(member, type) else member
     stream = stream or Stream()
@@ -167,64 +113,27 @@ def learner_of(member: Any, stream: Stream | None) -> Learner:
 
 
 def check_learning_in_chunks_equals_one_call(member: Any, stream: Stream | None = None) -> None:
-    """A series learnt in chunks, the state handed on, leaves what one call leaves; an empty chunk changes nothing.
-
-    Examples
-    --------
-    >>> from hippozoo.systems import LegT
-    >>> from hippozoo.zoo.forecasting import Forecaster
-    >>> check_learning_in_chunks_equals_one_call(Forecaster(LegT(8, 20.0), horizon=4.0))
-    """
+    """A series learnt in chunks, the state handed on, leaves what one call leaves; an empty chunk changes nothing."""
     learner = learner_of(member, stream)
     series = learner.stream.made()
-    promise = "chunks with the state handed on equal one call"
-    said, state = learner.learn(learner.start(series), series)
     n_steps = len(series)
     # Cut twice at one place: between lies a chunk in which nothing came.
     for cuts in ([1], [n_steps // 2] * 2, [n_steps // 7, n_steps // 3, n_steps - 1]):
-        pieces, now = [], learner.start(series)
-        for begin, end in pairwise([0, *cuts, n_steps]):
-            piece, now = learner.learn(now, series[begin:end])
-            pieces.append(piece)
-        circumstances = f"cuts at {cuts}"
-        learner.compare(learner.says(now), learner.says(state), promise, circumstances)
-        if said is not None:
-            learner.compare(np.concatenate(pieces), said, promise, circumstances)
+        chunks = [series[begin:end] for begin, end in pairwise([0, *cuts, n_steps])]
+        promise = "chunks with the state handed on equal one call"
+        _compare_pieces(learner, learner.learn, chunks, series, promise, f"cuts at {cuts}")
 
 
 def check_learning_one_by_one_equals_one_call(member: Any, stream: Stream | None = None) -> None:
-    """Sample by sample leaves what one call on the array leaves.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> from hippozoo.zoo.volterra import VolterraModel
-    >>> check_learning_one_by_one_equals_one_call(VolterraModel(Memory(LegT(order=3, timescale=5.0)), degree=2))
-    """
+    """Sample by sample leaves what one call on the array leaves."""
     learner = learner_of(member, stream)
     series = learner.stream.made()
-    said, state = learner.learn(learner.start(series), series)
-    pieces, now = [], learner.start(series)
-    for sample in series:
-        piece, now = learner.learn_one(now, sample)
-        pieces.append(piece)
     promise = "one sample after another equals one call"
-    learner.compare(learner.says(now), learner.says(state), promise, f"{len(series)} samples")
-    if said is not None:
-        learner.compare(np.concatenate(pieces), said, promise, f"{len(series)} samples")
+    _compare_pieces(learner, learner.learn_one, series, series, promise, f"{len(series)} samples")
 
 
 def check_learning_sees_no_future(member: Any, stream: Stream | None = None) -> None:
-    """Nothing that is said along a series depends on later samples, however large they are.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> from hippozoo.zoo.volterra import VolterraModel
-    >>> check_learning_sees_no_future(VolterraModel(Memory(LegT(order=3, timescale=5.0)), degree=2))
-    """
+    """Nothing that is said along a series depends on later samples, however large they are."""
     learner = learner_of(member, stream)
     series, n_steps = learner.stream.made(1), learner.stream.n_steps
     _, state = learner.learn(learner.start(series), learner.stream.made())
@@ -237,103 +146,54 @@ def check_learning_sees_no_future(member: Any, stream: Stream | None = None) -> 
 
 
 def check_learning_changes_no_state_in_place(member: Any, stream: Stream | None = None) -> None:
-    """A state stays what it is when one learns on from it, and asks it.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> from hippozoo.zoo.volterra import VolterraModel
-    >>> check_learning_changes_no_state_in_place(VolterraModel(Memory(LegT(order=3, timescale=5.0)), degree=2))
-    """
-    learner = learner_of(member, stream)
-    series = learner.stream.made()
-    _, state = learner.learn(learner.start(series), series)
+    """A state stays what it is when one learns on from it, and asks it."""
+    learner, series, state = _learnt(member, stream)
     before, given = snapshot(_in_use(state)), snapshot(series)
     learner.learn(state, series)
     learner.learn_one(state, series[0])
     learner.says(state)
-    if changed_since(_in_use(state), before) or changed_since(series, given):
-        found = changed_since(_in_use(state), before) or "the series"
+    found = changed_since(_in_use(state), before) or (changed_since(series, given) and "the series")
+    if found:
         learner.fail("nothing that was given is changed in place", found)
 
 
-def check_learning_goes_on_after_loading(member: Any, stream: Stream | None = None) -> None:
-    """Saved and loaded by `hippozoo.checkpoint`, learner and state go on as if nothing had happened.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> from hippozoo.zoo.volterra import VolterraModel
-    >>> check_learning_goes_on_after_loading(VolterraModel(Memory(LegT(order=3, timescale=5.0)), degree=2))
-    """
-    promise = "what is loaded goes on like what was saved"
-    learner = learner_of(member, stream)
-    series, later = learner.stream.made(), learner.stream.made(1)
-    _, state = learner.learn(learner.start(series), series)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "learner.safetensors"
-        try:
-            save(path, {"member": learner.member, "state": state})
-            found = load(path)
-        except CheckpointError as error:
-            learner.fail(promise, str(error).removeprefix(f"{path}: "))
-    if snapshot(found["state"]) != snapshot(state):
-        learner.fail(promise, "the state came back changed")
-    loaded = type(learner)(found["member"], learner.stream)
-    expected = learner.says(learner.learn(state, later)[1])
-    learner.compare(loaded.says(loaded.learn(found["state"], later)[1]), expected, promise, "more samples learnt")
-
-
 def check_learning_refuses_bad_input(member: Any, stream: Stream | None = None) -> None:
-    """NaN, infinity, wrong shapes and types are refused by ValueError or TypeError, and nothing has changed.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> from hippozoo.zoo.volterra import VolterraModel
-    >>> check_learning_refuses_bad_input(VolterraModel(Memory(LegT(order=3, timescale=5.0)), degree=2))
-    """
-    promise = "bad input is refused by ValueError or TypeError and changes nothing"
-    learner = learner_of(member, stream)
-    series, later = learner.stream.made(), learner.stream.made(1)
-    _, state = learner.learn(learner.start(series), series)
-    untouched = copy.deepcopy(state)
-    bad = {f"a series with {value}": np.append(series[:-1], [np.full_like(series[0], value)], 0) for value in _BAD}
+    """NaN, infinity, wrong shapes and types are refused by ValueError or TypeError, and nothing has changed."""
+    learner, series, state = _learnt(member, stream)
+    later, untouched = learner.stream.made(1), copy.deepcopy(state)
+    bad = {f"a series with {v}": np.append(series[:-1], [np.full_like(series[0], v)], 0) for v in (np.nan, np.inf)}
     bad |= {"a series of three axes": series.reshape(1, 1, -1), "a text": "x", "complex numbers": series * 1j}
-    calls: list[tuple[str, Callable[[], Any]]] = [
-        (what, lambda given=given: learner.learn(state, given)) for what, given in bad.items()
-    ]
-    calls += [(f"a sample of {one}", lambda one=one: learner.learn_one(state, one)) for one in ("x", np.inf, 1j)]
-    calls.append(("a number for a state", lambda: learner.learn(3.0, series)))
-    for what, call in calls:
+    calls: dict[str, Callable[[], Any]] = {
+        what: lambda given=given: learner.learn(state, given) for what, given in bad.items()
+    }
+    for sample in ("x", np.inf, 1j):
+        calls[f"a sample of {sample}"] = lambda sample=sample: learner.learn_one(state, sample)
+
+    def learn_from_a_number() -> None:
         try:
-            call()
-        except (ValueError, TypeError, AttributeError) as error:
-            if isinstance(error, AttributeError) and what != "a number for a state":
-                learner.fail(promise, f"{what} raised {type(error).__name__}: {error}")
-        except Exception as error:
-            learner.fail(promise, f"{what} raised {type(error).__name__}: {error}")
-        else:
-            learner.fail(promise, f"{what} was accepted")
-        if changed_since(state, snapshot(untouched)):
-            learner.fail(promise, f"{what} was refused and changed the state all the same")
+            learner.learn(3.0, series)
+        except AttributeError as error:  # as Python says it, of what is no state
+            raise TypeError from error
+
+    learner.demand_refusals(calls | {"a number for a state": learn_from_a_number}, state)
     expected = learner.says(learner.learn(untouched, later)[1])
-    learner.compare(learner.says(learner.learn(state, later)[1]), expected, promise, "good input after bad input")
+    learner.compare(learner.says(learner.learn(state, later)[1]), expected, REFUSAL, "good input after bad input")
+
+
+def check_learning_goes_on_after_loading(member: Any, stream: Stream | None = None) -> None:
+    """Saved and loaded by `hippozoo.checkpoint`, learner and state go on as if nothing had happened."""
+    learner, _, state = _learnt(member, stream)
+    later = learner.stream.made(1)
+    found, loaded_state = learner.saved_and_loaded(state)
+    loaded = type(learner)(found, learner.stream)
+    expected = learner.says(learner.learn(state, later)[1])
+    learner.compare(loaded.says(loaded.learn(loaded_state, later)[1]), expected, RESTORED, "more samples learnt")
 
 
 def check_learner_merges(member: Any, stream: Stream | None = None) -> None:
     """What was learnt from other series can be added, in any order; nothing learnt adds nothing.
 
     Skipped (by `unittest.SkipTest`) where the learner offers no `merge`.
-
-    Examples
-    --------
-    >>> from hippozoo.systems import LegT
-    >>> from hippozoo.zoo.forecasting import Forecaster
-    >>> check_learner_merges(Forecaster(LegT(order=4, timescale=8.0), horizon=2.0))
     """
     learner = learner_of(member, stream)
     if not hasattr(learner.member, "merge"):
@@ -350,8 +210,6 @@ def check_learner_merges(member: Any, stream: Stream | None = None) -> None:
     if changed_since([state, first, second], before):
         learner.fail(promise, "a state was changed in place")
 
-
-_BAD = (np.nan, np.inf)
 
 #: Every promise of a learner, in the order in which `check_learner` asks for it.
 LEARNER_CHECKS: tuple[Callable[..., None], ...] = (
@@ -401,6 +259,27 @@ def check_learner(
     """
     learner_of(member, stream)  # what is no learner at all is an error of the caller, not a broken promise
     return run_checks(LEARNER_CHECKS, member, stream, skip, on_fail)
+
+
+def _learnt(member: Any, stream: Stream | None) -> tuple[SeriesLearner, np.ndarray, Any]:
+    """The learner, a series, and the state after it has learnt from that series."""
+    learner = learner_of(member, stream)
+    series = learner.stream.made()
+    return learner, series, learner.learn(learner.start(series), series)[1]
+
+
+def _compare_pieces(
+    learner: SeriesLearner, learn: Callable[[Any, Any], Any], pieces: Any, series: Any, promise: str, circumstances: str
+) -> None:
+    """Refuse a learner that says something else after a series in pieces than after one call."""
+    expected, whole = learner.learn(learner.start(series), series)
+    said, state = [], learner.start(series)
+    for piece in pieces:
+        answer, state = learn(state, piece)
+        said.append(answer)
+    learner.compare(learner.says(state), learner.says(whole), promise, circumstances)
+    if expected is not None:
+        learner.compare(np.concatenate(said), expected, promise, circumstances)
 
 
 def _in_use(state: Any) -> Any:

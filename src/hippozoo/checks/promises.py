@@ -1,83 +1,61 @@
-"""What every member promises, one check each."""
+"""What every member promises, one check each: of a member, or a function that makes one, fed with a `Trial`."""
 
 from __future__ import annotations
 
 import copy
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from unittest import SkipTest
 
 import numpy as np
 
-from hippozoo._internal.nests import map_leaves
-from hippozoo.checkpoint import CheckpointError, load, save
+from hippozoo._internal.nests import leaves, map_leaves
 from hippozoo.checkpoint.modules import is_module
 from hippozoo.checkpoint.tensors import is_tensor, loaded_torch
-from hippozoo.checks.compare import changed_since, difference, snapshot
-from hippozoo.checks.subject import Outcome, Subject, Trial, subject_of
+from hippozoo.checks.compare import as_array, changed_since, difference, snapshot
+from hippozoo.checks.subject import Outcome, Subject, Trial, copied, subject_of
+from hippozoo.checks.under_test import REFUSAL, RESTORED
 
-__all__ = [
-    "check_bad_input_changes_nothing",
-    "check_batch_items_do_not_mix",
-    "check_chunks_equal_one_call",
-    "check_future_is_invisible",
-    "check_padding_is_ignored",
-    "check_same_input_same_output",
-    "check_save_equals_load",
-    "check_state_is_not_changed_in_place",
-    "check_steps_equal_one_call",
-]
+__all__ = ["CHECKS"]
 
 
 def check_same_input_same_output(member: Any, trial: Trial | None = None) -> None:
-    """Nothing is remembered but the state: the same input and state give the same output, whatever came between.
-
-    Parameters
-    ----------
-    member
-        A member, or a function (or class) that makes one.
-    trial
-        What to feed it with.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> check_same_input_same_output(Memory(LegT(order=4, timescale=20.0)))
-    """
+    """Nothing is remembered but the state: the same input and state give the same output, whatever came between."""
     subject = subject_of(member, trial)
     x, between = subject.inputs(), subject.inputs()
     start = subject.run(between).state
     expected = subject.run(x, start)
     promise = "the same input gives the same output"
-    _compare(subject, subject.run(x, start), expected, promise, "the same call again")
+    subject.compare(subject.run(x, start), expected, promise, "the same call again")
     subject.run(between, start)
-    _compare(subject, subject.run(x, start), expected, promise, "another call in between")
+    subject.compare(subject.run(x, start), expected, promise, "another call in between")
+
+
+def check_steps_equal_one_call(member: Any, trial: Trial | None = None) -> None:
+    """Sample by sample from the initial state gives what one call gives."""
+    subject = subject_of(member, trial)
+    n_steps = subject.trial.n_steps
+    x = subject.inputs()
+    for dt in subject.steps():
+        state, outputs = subject.initial_state(subject.trial.batch), []
+        for t in range(n_steps):
+            y, state = subject.step(x[:, t], state, None if dt is None else dt[..., t])
+            outputs.append(map_leaves(lambda leaf: leaf[:, None], y))
+        promise = "steps from the initial state equal one call"
+        subject.compare(
+            Outcome(_join(outputs), state), subject.run(x, dt=dt), promise, f"{n_steps} steps{_describe(dt)}"
+        )
 
 
 def check_chunks_equal_one_call(member: Any, trial: Trial | None = None) -> None:
-    """A sequence given in chunks, the state handed on, gives what one call gives.
-
-    Parameters
-    ----------
-    member
-        A member, or a function (or class) that makes one.
-    trial
-        What to feed it with.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> check_chunks_equal_one_call(Memory(LegT(order=4, timescale=20.0)))
-    """
+    """A sequence given in chunks, the state handed on, gives what one call gives."""
     subject = subject_of(member, trial)
     n_steps = subject.trial.n_steps
     x = subject.inputs()
     ragged = np.sort(subject.rng.choice(np.arange(1, n_steps), size=min(4, n_steps - 1), replace=False))
+    promise = "chunks with the state handed on equal one call"
     for dt in subject.steps():
         expected = subject.run(x, dt=dt)
         for cuts in ([1], [n_steps - 1], [n_steps // 2], ragged.tolist()):
@@ -86,181 +64,45 @@ def check_chunks_equal_one_call(member: Any, trial: Trial | None = None) -> None
             for begin, end in pairwise(edges):
                 y, state = subject.run(x[:, begin:end], state, None if dt is None else dt[..., begin:end])
                 outputs.append(y)
-            _compare(
-                subject,
-                Outcome(_join(outputs), state),
-                expected,
-                "chunks with the state handed on equal one call",
-                f"chunks of {np.diff(edges).tolist()} samples{_said(dt)}",
-            )
-
-
-def check_steps_equal_one_call(member: Any, trial: Trial | None = None) -> None:
-    """Sample by sample from the initial state gives what one call gives.
-
-    Parameters
-    ----------
-    member
-        A member, or a function (or class) that makes one.
-    trial
-        What to feed it with.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> check_steps_equal_one_call(Memory(LegT(order=4, timescale=20.0)))
-    """
-    subject = subject_of(member, trial)
-    x = subject.inputs()
-    for dt in subject.steps():
-        state, outputs = subject.initial_state(subject.trial.batch), []
-        for t in range(subject.trial.n_steps):
-            y, state = subject.step(x[:, t], state, None if dt is None else dt[..., t])
-            outputs.append(_at_one_time(y))
-        _compare(
-            subject,
-            Outcome(_join(outputs), state),
-            subject.run(x, dt=dt),
-            "steps from the initial state equal one call",
-            f"{subject.trial.n_steps} steps{_said(dt)}",
-        )
+            circumstances = f"chunks of {np.diff(edges).tolist()} samples{_describe(dt)}"
+            subject.compare(Outcome(_join(outputs), state), expected, promise, circumstances)
 
 
 def check_future_is_invisible(member: Any, trial: Trial | None = None) -> None:
-    """No output depends on later samples, however large they are.
-
-    Parameters
-    ----------
-    member
-        A member, or a function (or class) that makes one.
-    trial
-        What to feed it with.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> check_future_is_invisible(Memory(LegT(order=4, timescale=20.0)))
-    """
+    """No output depends on later samples, however large they are."""
     subject = subject_of(member, trial)
     n_steps = subject.trial.n_steps
     x, other = subject.inputs(), _large(subject, subject.inputs())
+    promise = "no output depends on later samples"
     for dt in subject.steps():
         expected, _ = subject.run(x, dt=dt)
         for present in sorted({1, 2, n_steps // 3, n_steps // 2, n_steps - 1}):
             y, _ = subject.run(_join([x[:, :present], other[:, present:]]), dt=dt)
-            _compare(
-                subject,
-                Outcome(_until(y, present), None),
-                Outcome(_until(expected, present), None),
-                "no output depends on later samples",
-                f"other samples from {present} on{_said(dt)}",
-            )
+            found, wanted = (Outcome(_until(output, present), None) for output in (y, expected))
+            subject.compare(found, wanted, promise, f"other samples from {present} on{_describe(dt)}")
 
 
 def check_batch_items_do_not_mix(member: Any, trial: Trial | None = None) -> None:
-    """Each sequence of a batch is treated as if it were alone; so is each channel of a pure memory.
-
-    Parameters
-    ----------
-    member
-        A member, or a function (or class) that makes one.
-    trial
-        What to feed it with.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> check_batch_items_do_not_mix(Memory(LegT(order=4, timescale=20.0)))
-    """
+    """Each sequence of a batch is treated as if it were alone; so is each channel of a pure memory."""
     subject = subject_of(member, trial)
     # Two calls each, so that a state that comes in is among the things that could mix.
     first, second = subject.inputs(), subject.inputs()
-    together = _two_calls(subject, first, second)
+
+    def two_calls(first: Any, second: Any) -> Outcome:
+        return subject.run(second, subject.run(first).state)
+
+    together = two_calls(first, second)
     for item in range(subject.trial.batch):
-        _compare(
-            subject,
-            Outcome(_item(together.output, item), _item(together.state, item)),
-            _two_calls(subject, _item(first, item), _item(second, item)),
-            "the sequences of a batch do not mix",
-            f"sequence {item} among {subject.trial.batch}, compared with the same alone",
-        )
-
-
-def check_state_is_not_changed_in_place(member: Any, trial: Trial | None = None) -> None:
-    """States, inputs and outputs stay what they are when the member is called again.
-
-    Parameters
-    ----------
-    member
-        A member, or a function (or class) that makes one.
-    trial
-        What to feed it with.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> check_state_is_not_changed_in_place(Memory(LegT(order=4, timescale=20.0)))
-    """
-    subject = subject_of(member, trial)
-    x = subject.inputs()
-    seen: list[tuple[str, Any, Any]] = []
-
-    def remember(name: str, nest: Any) -> None:
-        seen.append((name, nest, snapshot(nest)))
-
-    def look(after: str) -> None:
-        for name, nest, before in seen:
-            place = changed_since(nest, before)
-            if place:
-                _fail(
-                    subject,
-                    "nothing that was given or returned is changed in place",
-                    f"{after} changed {name} ({place})",
-                )
-
-    state = subject.initial_state(subject.trial.batch)
-    remember("the input", x)
-    remember("the initial state", state)
-    for call in range(3):
-        y, state = subject.run(x, state)
-        look("a call on a sequence")
-        remember(f"the output of call {call}", y)
-        remember(f"the state after call {call}", state)
-        y, state = subject.step(x[:, call], state)
-        look("a step")
-        remember(f"the output of step {call}", y)
-        remember(f"the state after step {call}", state)
-    fresh = subject.initial_state(subject.trial.batch)
-    if snapshot(fresh) != seen[1][2]:
-        _fail(subject, "the initial state is always the same", "it differs after a few calls")
+        found = Outcome(_item(together.output, item), _item(together.state, item))
+        alone = two_calls(_item(first, item), _item(second, item))
+        circumstances = f"sequence {item} among {subject.trial.batch}, compared with the same alone"
+        subject.compare(found, alone, "the sequences of a batch do not mix", circumstances)
 
 
 def check_padding_is_ignored(member: Any, trial: Trial | None = None) -> None:
     """With ``lengths=``, no time passes in the padding: outputs and states are those of the unpadded sequences.
 
     Skipped (by `unittest.SkipTest`) where the member takes no lengths.
-
-    Parameters
-    ----------
-    member
-        A member, or a function (or class) that makes one.
-    trial
-        What to feed it with.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> from unittest import SkipTest
-    >>> try:
-    ...     check_padding_is_ignored(Memory(LegT(order=4, timescale=20.0)))
-    ... except SkipTest as reason:
-    ...     print(reason)
-    Memory takes no lengths
     """
     subject = subject_of(member, trial)
     if not subject.takes_lengths:
@@ -272,16 +114,50 @@ def check_padding_is_ignored(member: Any, trial: Trial | None = None) -> None:
     lengths = subject.convert(np.array(ends))
     padded = _join([_join([_item(x, i)[:, :end], _item(padding, i)[:, end:]]) for i, end in enumerate(ends)], axis=0)
     for dt in subject.steps():
-        found = subject.run(padded, start, dt, lengths)
+        together = subject.run(padded, start, dt, lengths)
         for item, end in enumerate(ends):
-            part = None if dt is None else dt[..., :end]
-            _compare(
-                subject,
-                Outcome(_item(_until(found.output, end), item), _item(found.state, item)),
-                subject.run(_item(x, item)[:, :end], _item(start, item), part),
-                "padding is ignored",
-                f"{end} samples padded to {n_steps}{_said(dt)}, compared with the samples alone",
-            )
+            found = Outcome(_item(_until(together.output, end), item), _item(together.state, item))
+            alone = subject.run(_item(x, item)[:, :end], _item(start, item), None if dt is None else dt[..., :end])
+            circumstances = f"{end} samples padded to {n_steps}{_describe(dt)}, compared with the samples alone"
+            subject.compare(found, alone, "padding is ignored", circumstances)
+
+
+def check_state_is_not_changed_in_place(member: Any, trial: Trial | None = None) -> None:
+    """States, inputs and outputs stay what they are when the member is called again."""
+    subject = subject_of(member, trial)
+    x = subject.inputs()
+    state = subject.initial_state(subject.trial.batch)
+    initial = snapshot(state)
+    seen = [("the input", x, snapshot(x)), ("the initial state", state, initial)]
+
+    def look(call: str, number: str, y: Any, state: Any) -> None:
+        for name, nest, before in seen:
+            place = changed_since(nest, before)
+            if place:
+                promise = "nothing that was given or returned is changed in place"
+                subject.fail(promise, f"{call} changed {name} ({place})")
+        seen.append((f"the output of {number}", y, snapshot(y)))
+        seen.append((f"the state after {number}", state, snapshot(state)))
+
+    for call in range(3):
+        y, state = subject.run(x, state)
+        look("a call on a sequence", f"call {call}", y, state)
+        y, state = subject.step(x[:, call], state)
+        look("a step", f"step {call}", y, state)
+    if snapshot(subject.initial_state(subject.trial.batch)) != initial:
+        subject.fail("the initial state is always the same", "it differs after a few calls")
+
+
+def check_bad_input_changes_nothing(member: Any, trial: Trial | None = None) -> None:
+    """NaN, infinity, wrong shapes and types are refused by ValueError or TypeError, and nothing has changed."""
+    subject = subject_of(member, trial)
+    x, later = subject.inputs(), subject.inputs()
+    state = subject.run(x).state
+    untouched = copy.deepcopy(state)
+    # What it would have said without the bad calls: asked of a twin, since the member may have secrets of its own.
+    twin = type(subject)(copied(subject.member), subject.trial)
+    subject.demand_refusals(subject.bad_calls(x, state), state)
+    subject.compare(subject.run(later, state), twin.run(later, untouched), REFUSAL, "good input after bad input")
 
 
 def check_save_equals_load(member: Any, trial: Trial | None = None) -> None:
@@ -289,93 +165,72 @@ def check_save_equals_load(member: Any, trial: Trial | None = None) -> None:
 
     Trained numbers are moved a little first, so that a member that came back newly made is noticed. A class of
     your own must be registered with `hippozoo.checkpoint.register`.
-
-    Parameters
-    ----------
-    member
-        A member, or a function (or class) that makes one.
-    trial
-        What to feed it with.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> check_save_equals_load(Memory(LegT(order=4, timescale=20.0)))
     """
-    promise = "what is loaded goes on like what was saved"
     subject = subject_of(member, trial)
     _move_trained_numbers(subject)
     x = subject.inputs()
     state = subject.run(subject.inputs()).state
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "member.safetensors"
-        try:
-            save(path, {"member": subject.member, "state": state})
-            found = load(path)
-        except CheckpointError as error:
-            _fail(subject, promise, f"{str(error).removeprefix(f'{path}: ')}")
-    if snapshot(found["state"]) != snapshot(state):
-        _fail(subject, promise, "the state came back changed")
-    loaded = type(subject)(found["member"], subject.trial)
+    found, loaded_state = subject.saved_and_loaded(state)
+    loaded = type(subject)(found, subject.trial)
     for dt in subject.steps():
         expected = subject.run(x, state, dt)
-        _compare(subject, loaded.run(x, found["state"], dt), expected, promise, f"after loading{_said(dt)}")
+        subject.compare(loaded.run(x, loaded_state, dt), expected, RESTORED, f"after loading{_describe(dt)}")
     expected = subject.step(x[:, 0], state)
-    _compare(subject, loaded.step(x[:, 0], found["state"]), expected, promise, "a step after loading")
+    subject.compare(loaded.step(x[:, 0], loaded_state), expected, RESTORED, "a step after loading")
 
 
-def check_bad_input_changes_nothing(member: Any, trial: Trial | None = None) -> None:
-    """NaN, infinity, wrong shapes and types are refused by ValueError or TypeError, and nothing has changed.
-
-    Parameters
-    ----------
-    member
-        A member, or a function (or class) that makes one.
-    trial
-        What to feed it with.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> check_bad_input_changes_nothing(Memory(LegT(order=4, timescale=20.0)))
-    """
-    promise = "bad input is refused by ValueError or TypeError and changes nothing"
+def check_any_scale(member: Any, trial: Trial | None = None) -> None:
+    """Inputs times 1e30 and 1e-30 give finite outputs, or are refused by ValueError; never a silent NaN."""
     subject = subject_of(member, trial)
-    x, later = subject.inputs(), subject.inputs()
-    state = subject.run(x).state
-    untouched = copy.deepcopy(state)
-    # What it would have said without the bad calls: asked of a twin, since the member may have secrets of its own.
-    twin = type(subject)(_copied(subject.member), subject.trial)
-    for what, call in subject.bad_calls(x, state):
-        try:
-            call()
-        except (ValueError, TypeError):
-            pass
-        except Exception as error:
-            _fail(subject, promise, f"{what} raised {type(error).__name__}: {error}")
-        else:
-            _fail(subject, promise, f"{what} was accepted")
-        place = changed_since(state, snapshot(untouched))
-        if place:
-            _fail(subject, promise, f"{what} was refused and changed {place} all the same")
-    expected = twin.run(later, untouched)
-    _compare(subject, subject.run(later, state), expected, promise, "good input after bad input")
+    if subject.trial.inputs is not None:
+        raise SkipTest(f"{subject.name} has inputs of its own, which may not be scaled")
+    x = subject.inputs()
+    for scale in (1e-30, 1e30):
+        _demand_finite(subject, f"inputs times {scale:g}", x * scale, None)
 
 
-# ------------------------------------------------------------------------------------------------ small tools
+def check_any_step_length(member: Any, trial: Trial | None = None) -> None:
+    """Steps a billion times as long, or as short, give finite outputs, or are refused by ValueError."""
+    subject = subject_of(member, trial)
+    if not subject.takes_dt:
+        raise SkipTest(f"{subject.name} takes no dt")
+    x, (_, dt) = subject.inputs(), subject.steps()
+    for scale in (1e-9, 1e9):
+        _demand_finite(subject, f"steps times {scale:g}", x, dt * scale)
 
 
-def _fail(subject: Subject, promise: str, found: str) -> NoReturn:
-    raise AssertionError(f"{subject.name} breaks a promise: {promise}. Found: {found}.")
+def check_threads_do_not_mix(member: Any, trial: Trial | None = None) -> None:
+    """Calls from several threads at a time give what each of them gives alone."""
+    subject = subject_of(member, trial)
+    inputs = [subject.inputs() for _ in range(4)]
+    alone = [subject.run(x) for x in inputs]
+    for x, expected in zip(inputs, alone, strict=True):
+        if difference(subject.run(x), expected, subject.tolerance, "outcome"):
+            raise SkipTest(f"{subject.name} says other things at every call, also in one thread")
+    with ThreadPoolExecutor(len(inputs)) as threads:
+        for _ in range(3):
+            for found, expected in zip(threads.map(subject.run, inputs), alone, strict=True):
+                subject.compare(found, expected, "threads do not mix", f"{len(inputs)} threads at a time")
 
 
-def _compare(subject: Subject, found: Outcome, expected: Outcome, promise: str, circumstances: str) -> None:
-    for name, ours, theirs in zip(("output", "state"), found, expected, strict=True):
-        message = difference(ours, theirs, subject.trial.tolerance, name)
-        if message:
-            _fail(subject, promise, f"with {circumstances}, {message}")
+#: Every promise, in the order in which `check_member` asks for it.
+CHECKS: tuple[Callable[..., None], ...] = (
+    check_same_input_same_output,
+    check_steps_equal_one_call,
+    check_chunks_equal_one_call,
+    check_future_is_invisible,
+    check_batch_items_do_not_mix,
+    check_padding_is_ignored,
+    check_state_is_not_changed_in_place,
+    check_bad_input_changes_nothing,
+    check_save_equals_load,
+    check_any_scale,
+    check_any_step_length,
+    check_threads_do_not_mix,
+)
+
+
+# -- small tools ----------------------------------------------------------------------------------------------------
 
 
 def _large(subject: Subject, x: Any) -> Any:
@@ -383,12 +238,8 @@ def _large(subject: Subject, x: Any) -> Any:
     return x * 100 if subject.trial.inputs is None else x
 
 
-def _said(dt: Any) -> str:
+def _describe(dt: Any) -> str:
     return "" if dt is None else ", each with its own dt"
-
-
-def _two_calls(subject: Subject, first: Any, second: Any) -> Outcome:
-    return subject.run(second, subject.run(first).state)
 
 
 def _join(pieces: Sequence[Any], axis: int = 1) -> Any:
@@ -400,11 +251,6 @@ def _join(pieces: Sequence[Any], axis: int = 1) -> Any:
     return map_leaves(together, *pieces)
 
 
-def _at_one_time(output: Any) -> Any:
-    """The output of a step as the output of a sequence of one sample."""
-    return map_leaves(lambda leaf: leaf[:, None], output)
-
-
 def _until(output: Any, present: int) -> Any:
     return map_leaves(lambda leaf: leaf[:, :present], output)
 
@@ -414,13 +260,6 @@ def _item(nest: Any, item: int) -> Any:
     return map_leaves(lambda leaf: leaf[item : item + 1] if np.ndim(leaf) else leaf, nest)
 
 
-def _copied(member: Any) -> Any:
-    try:
-        return copy.deepcopy(member)
-    except Exception:  # what cannot be copied stands for itself
-        return member
-
-
 def _move_trained_numbers(subject: Subject) -> None:
     if is_module(subject.member):
         torch = loaded_torch()
@@ -428,3 +267,18 @@ def _move_trained_numbers(subject: Subject) -> None:
             for parameter in subject.member.parameters():
                 noise = torch.as_tensor(subject.rng.uniform(-0.05, 0.05, parameter.shape)).to(parameter)
                 parameter += noise * (parameter.abs() + 0.1)
+
+
+def _demand_finite(subject: Subject, circumstances: str, x: Any, dt: Any) -> None:
+    promise = "numbers of any size give finite ones, or are refused by ValueError"
+    try:
+        outcome = subject.run(x, dt=dt)
+    except ValueError:
+        return
+    except Exception as error:
+        subject.fail(promise, f"with {circumstances}, {type(error).__name__}: {error}")
+    for name, nest in zip(("output", "state"), outcome, strict=True):
+        for place, leaf in leaves(nest, name):
+            array = as_array(leaf)
+            if array.dtype.kind in "fc" and not np.isfinite(array).all():
+                subject.fail(promise, f"with {circumstances}, {place} has NaN or infinity, and nothing was said")

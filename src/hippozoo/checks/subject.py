@@ -17,30 +17,14 @@ from hippozoo._internal.nests import leaves
 from hippozoo.checkpoint.modules import is_module
 from hippozoo.checkpoint.tensors import is_tensor, loaded_torch
 from hippozoo.checks.compare import dtype_name
+from hippozoo.checks.under_test import UnderTest
 
 __all__ = ["Trial"]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What the checks feed a member with.
-
-    Parameters
-    ----------
-    channels
-        Channels of the input; by default what the member says in its attribute ``channels``, else 2.
-    batch
-        Sequences side by side, at least 2.
-    n_steps
-        Length of a sequence, at least 4. Where a member works in blocks, take more than one block.
-    tolerance
-        Allowed difference relative to the largest value; by default what rounding in the member's dtype
-        explains.
-    seed
-        Of the random inputs.
-    inputs
-        Makes the input where random normal numbers will not do: ``inputs(rng, batch, n_steps)`` returns an
-        array (batch, n_steps, channels), or whatever the member takes with batch and time first.
+    """What the checks feed a member with: random normal numbers, or what ``inputs(rng, batch, n_steps)`` returns.
 
     Examples
     --------
@@ -48,11 +32,12 @@ class Trial:
     3
     """
 
-    channels: int | None = None
-    batch: int = 3
-    n_steps: int = 40
-    tolerance: float | None = None
+    channels: int | None = None  #: Of the input; by default what the member says in its attribute ``channels``, else 2.
+    batch: int = 3  #: Sequences side by side, at least 2.
+    n_steps: int = 40  #: Length of a sequence, at least 4; where a member works in blocks, take more than one block.
+    tolerance: float | None = None  #: Relative to the largest value; by default what rounding explains.
     seed: int = 0
+    #: Returns an array (batch, n_steps, channels), or whatever the member takes with batch and time first.
     inputs: Callable[[np.random.Generator, int, int], Any] | None = None
 
     def __post_init__(self) -> None:
@@ -65,6 +50,7 @@ class Trial:
 
 
 Call = Callable[[], Any]
+_BAD_STEPS = (0.0, -1.0, np.nan)
 
 
 class Outcome(NamedTuple):
@@ -74,22 +60,17 @@ class Outcome(NamedTuple):
     state: Any
 
 
-class Subject(ABC):
+class Subject(UnderTest, ABC):
     """A member under test, in one form: inputs (batch, time, channels), states with the batch first."""
 
     takes_dt: bool = False
     takes_lengths: bool = False
 
     def __init__(self, member: Any, trial: Trial) -> None:
-        self.member = member
+        super().__init__(member, trial.tolerance)
         self.trial = trial
         self.rng = np.random.default_rng(trial.seed)
         self.channels = trial.channels or getattr(member, "channels", None) or 2
-
-    @property
-    def name(self) -> str:
-        """What the member is called in messages."""
-        return type(self.member).__name__
 
     @abstractmethod
     def initial_state(self, batch: int) -> Any:
@@ -108,12 +89,17 @@ class Subject(ABC):
         """Numbers as this member takes them."""
 
     @abstractmethod
-    def bad_calls(self, x: Any, state: Any) -> list[tuple[str, Call]]:
-        """Calls that must be refused, each with what is wrong with it."""
+    def bad_calls(self, x: Any, state: Any) -> dict[str, Call]:
+        """Calls that must be refused, by what is wrong with them."""
 
-    def inputs(self, batch: int | None = None, n_steps: int | None = None) -> Any:
+    def compare(self, found: Outcome, expected: Outcome, promise: str, circumstances: str) -> None:
+        """Refuse an outcome that differs by more than rounding."""
+        for name, ours, theirs in zip(Outcome._fields, found, expected, strict=True):
+            self.compare_nests(ours, theirs, name, promise, circumstances)
+
+    def inputs(self) -> Any:
         """Random input, the next in a seeded series."""
-        batch, n_steps = batch or self.trial.batch, n_steps or self.trial.n_steps
+        batch, n_steps = self.trial.batch, self.trial.n_steps
         if self.trial.inputs is not None:
             return self.trial.inputs(self.rng, batch, n_steps)
         return self.convert(self.rng.normal(size=(batch, n_steps, self.channels)))
@@ -157,12 +143,8 @@ class LayerSubject(Subject):
 
     def demand_channels(self) -> None:
         """Say so where a member does not tell its channels and takes another number than the one that is guessed."""
-        if (
-            self.trial.channels
-            or self.trial.inputs
-            or getattr(self.member, "channels", None)
-            or self._takes(self.channels)
-        ):
+        known = self.trial.channels or self.trial.inputs or getattr(self.member, "channels", None)
+        if known or self._takes(self.channels):
             return
         taken = next((count for count in (3, 4, 5, 6, 8, 10, 16, 32, 64, 1) if self._takes(count)), None)
         if taken is not None:  # else it is broken, and the checks will tell how
@@ -188,35 +170,34 @@ class LayerSubject(Subject):
             return loaded_torch().as_tensor(x, dtype=dtype, device=self._like.device)
         return np.asarray(x, self._like.dtype) if np.asarray(x).dtype.kind == "f" else np.asarray(x)
 
-    def bad_calls(self, x: Any, state: Any) -> list[tuple[str, Call]]:
-        plain = self.trial.inputs is None
+    def bad_calls(self, x: Any, state: Any) -> dict[str, Call]:
         other = self.initial_state(len(x) + 1)
-        calls: list[tuple[str, Call]] = [
-            ("an input without its batch axis", lambda: self.run(x[0], state)),
-            ("an input without its time axis", lambda: self.run(x[:, 0], state)),
-            ("an input of no samples", lambda: self.run(x[:, :0], state)),
-            ("a text as input", lambda: self.run("x", state)),
-            ("a state for another number of sequences", lambda: self.run(x, other)),
-            ("a step without its batch axis", lambda: self.step(x[0, 0], state)),
-            ("a step with a state for another number of sequences", lambda: self.step(x[:, 0], other)),
-        ]
-        if plain:
+        calls: dict[str, Call] = {
+            "an input without its batch axis": lambda: self.run(x[0], state),
+            "an input without its time axis": lambda: self.run(x[:, 0], state),
+            "an input of no samples": lambda: self.run(x[:, :0], state),
+            "a text as input": lambda: self.run("x", state),
+            "a state for another number of sequences": lambda: self.run(x, other),
+            "a step without its batch axis": lambda: self.step(x[0, 0], state),
+            "a step with a state for another number of sequences": lambda: self.step(x[:, 0], other),
+        }
+        if self.trial.inputs is None:
             for value in (np.nan, np.inf):
                 spoilt = _with(x, (-1, -1, -1), value)
-                calls.append((f"an input with {value}", lambda spoilt=spoilt: self.run(spoilt, state)))
-                calls.append((f"a step with {value}", lambda spoilt=spoilt: self.step(spoilt[:, -1], state)))
+                calls[f"an input with {value}"] = lambda spoilt=spoilt: self.run(spoilt, state)
+                calls[f"a step with {value}"] = lambda spoilt=spoilt: self.step(spoilt[:, -1], state)
             wide = self.convert(np.ones((len(x), x.shape[1], self.channels + 1)))
-            calls.append(("an input of too many channels", lambda: self.run(wide, state)))
-            calls.append(("a step of too many channels", lambda: self.step(wide[:, 0], state)))
-            calls.append(("complex numbers", lambda: self.run(x * 1j, state)))
+            calls["an input of too many channels"] = lambda: self.run(wide, state)
+            calls["a step of too many channels"] = lambda: self.step(wide[:, 0], state)
+            calls["complex numbers"] = lambda: self.run(x * 1j, state)
         if self.takes_dt:
-            for dt in (0.0, -1.0, np.nan):
-                calls.append((f"dt={dt}", lambda dt=dt: self.run(x, state, dt)))
-                calls.append((f"a step of dt={dt}", lambda dt=dt: self.step(x[:, 0], state, dt)))
+            for dt in _BAD_STEPS:
+                calls[f"dt={dt}"] = lambda dt=dt: self.run(x, state, dt)
+                calls[f"a step of dt={dt}"] = lambda dt=dt: self.step(x[:, 0], state, dt)
         if self.takes_lengths:
             for wrong in (-1, x.shape[1] + 1):
                 lengths = self.convert(np.full(len(x), wrong))
-                calls.append((f"lengths of {wrong}", lambda n=lengths: self.run(x, state, None, n)))
+                calls[f"lengths of {wrong}"] = lambda n=lengths: self.run(x, state, None, n)
         return calls
 
 
@@ -257,29 +238,23 @@ class MemorySubject(Subject):
     def convert(self, x: np.ndarray) -> Any:
         return np.asarray(x, getattr(self.member, "dtype", None)) if x.dtype.kind == "f" else x
 
-    def bad_calls(self, x: Any, state: Any) -> list[tuple[str, Call]]:
+    def bad_calls(self, x: Any, state: Any) -> dict[str, Call]:
         memory, signal = self.member, x[..., 0].T
         other = memory.initial_state(len(x) + 1)
-        calls: list[tuple[str, Call]] = []
-        for name, mode in (("scan", memory.scan), ("final", memory.final)):
-            calls += [
-                (f"{name} of three axes", lambda mode=mode: mode(x, state)),
-                (f"{name} of no samples", lambda mode=mode: mode(signal[:0], state)),
-                (f"{name} of a text", lambda mode=mode: mode("x", state)),
-                (f"{name} of complex numbers", lambda mode=mode: mode(signal * 1j, state)),
-                (f"{name} with a state of other channels", lambda mode=mode: mode(signal, other)),
-            ]
-            for value in (np.nan, np.inf):
-                spoilt = _with(signal, (-1, -1), value)
-                calls.append((f"{name} of {value}", lambda mode=mode, spoilt=spoilt: mode(spoilt, state)))
-            for dt in (0.0, -1.0, np.nan):
-                calls.append((f"{name} with dt={dt}", lambda mode=mode, dt=dt: mode(signal, state, dt=dt)))
+        calls: dict[str, Call] = {"a step of other channels": lambda: memory.step(state, np.ones(len(x) + 1))}
+        for name in ("scan", "final"):
+            mode = getattr(memory, name)
+            signals = {"three axes": x, "no samples": signal[:0], "a text": "x", "complex numbers": signal * 1j}
+            signals |= {str(value): _with(signal, (-1, -1), value) for value in (np.nan, np.inf)}
+            for what, bad in signals.items():
+                calls[f"{name} of {what}"] = lambda mode=mode, bad=bad: mode(bad, state)
+            calls[f"{name} with a state of other channels"] = lambda mode=mode: mode(signal, other)
+            for dt in _BAD_STEPS:
+                calls[f"{name} with dt={dt}"] = lambda mode=mode, dt=dt: mode(signal, state, dt=dt)
         for value in (np.nan, np.inf, "x", 1j):
-            sample = np.full(len(x), value)
-            calls.append((f"a step with {value}", lambda sample=sample: memory.step(state, sample)))
-        calls.append(("a step of other channels", lambda: memory.step(state, np.ones(len(x) + 1))))
-        for dt in (0.0, -1.0, np.nan):
-            calls.append((f"a step of dt={dt}", lambda dt=dt: memory.step(state, signal[0], dt=dt)))
+            calls[f"a step with {value}"] = lambda value=value: memory.step(state, np.full(len(x), value))
+        for dt in _BAD_STEPS:
+            calls[f"a step of dt={dt}"] = lambda dt=dt: memory.step(state, signal[0], dt=dt)
         return calls
 
 
@@ -297,12 +272,7 @@ def is_factory(member: Any) -> bool:
 def subject_of(member: Any, trial: Trial | None) -> Subject:
     """The member, or what the factory makes, ready for the checks; a member itself is left alone: a copy is used."""
     trial = trial or Trial()
-    if is_factory(member):
-        member = member()
-    else:
-        # What cannot be copied is used as it is.
-        with contextlib.suppress(Exception):
-            member = copy.deepcopy(member)
+    member = member() if is_factory(member) else copied(member)
     if hasattr(member, "forward") or callable(member):
         return LayerSubject(member, trial)
     if hasattr(member, "scan") and hasattr(member, "final"):
@@ -311,6 +281,14 @@ def subject_of(member: Any, trial: Trial | None) -> Subject:
         f"{shorten(member)} is no member: it needs step, initial_state and a call (or forward), or, as a memory, "
         "scan and final."
     )
+
+
+def copied(member: Any) -> Any:
+    """A copy of the member; what cannot be copied stands for itself."""
+    try:
+        return copy.deepcopy(member)
+    except Exception:
+        return member
 
 
 def _with(x: Any, place: tuple[int, ...], value: float) -> Any:

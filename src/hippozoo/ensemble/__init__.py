@@ -12,15 +12,13 @@ True
 from hippozoo.ensemble.alarm import Alarm
 from hippozoo.ensemble.defaults import forecaster_for
 from hippozoo.ensemble.detector import Detector, DetectorState, Surprise
-from hippozoo.ensemble.ensemble import EnsembleForecaster
+from hippozoo.ensemble.explanation import InputEffects, history_weights, input_effects
 from hippozoo.ensemble.forecast import EnsembleForecast
-from hippozoo.ensemble.history_weights import history_weights
-from hippozoo.ensemble.input_effects import InputEffects, input_effects
+from hippozoo.ensemble.forecaster import EnsembleForecaster
+from hippozoo.ensemble.judgement import Pushed
 from hippozoo.ensemble.mixer import Mixer
-from hippozoo.ensemble.mixture import Mixture
-from hippozoo.ensemble.pushed import Pushed
 from hippozoo.ensemble.seasons import find_seasons
-from hippozoo.ensemble.state import EnsembleState
+from hippozoo.ensemble.state import EnsembleState, Mixture
 from hippozoo.ensemble.stream import ForecastStream
 
 __all__ = [

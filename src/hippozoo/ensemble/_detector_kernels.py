@@ -171,19 +171,6 @@ def _cycle(own, lags, profile, value):
 
 @compiled(inner=True)
 @no_type_check
-def _judge_memory(own, j, state, store, histogram, settings):
-    """How strange the state of a memory is, its distance from the nearest past one, and which that is; then keep it."""
-    distance, place, among_all, beside = look_up(store, state, own.clock - settings.lengths[j])
-    strange, number, ahead = 0.0, -1.0, 0.0
-    if place >= 0:
-        strange = rank(histogram, distance, own.unit)
-        number, ahead = store[place, NUMBER], state[0] - store[place, 0]
-    keep(store, state, own.clock, among_all, beside)
-    return strange, distance, number, ahead
-
-
-@compiled(inner=True)
-@no_type_check
 def _p_value(counts, own, settings, combined):
     """Alarms per reading that a threshold at `combined` would have given; beyond the highest one, by a slope."""
     edge = LEVELS - 1
@@ -197,28 +184,6 @@ def _p_value(counts, own, settings, combined):
     else:
         found *= math.exp(-(combined - edge * LEVEL_STEP) / settings.slope)
     return min(max(found / (own.counted / own.unit + settings.prior), _SMALLEST), 1.0)
-
-
-@compiled(inner=True)
-@no_type_check
-def _count(own, counts, last, combined, silence):
-    """Count one more reading: at each level up to its own it would have been an alarm, unless one was before."""
-    own.counted += own.unit
-    for i in range(min(int(combined / LEVEL_STEP), LEVELS - 1) + 1):
-        if own.clock - last[i] > silence:
-            counts[i] += own.unit
-            last[i] = own.clock
-
-
-@compiled(inner=True)
-@no_type_check
-def _grow_unit(own, histograms, counts, memory):
-    own.unit *= math.exp(1.0 / memory)
-    if own.unit > _LARGEST_UNIT:
-        histograms /= own.unit
-        counts /= own.unit
-        own.counted /= own.unit
-        own.unit = 1.0
 
 
 @compiled(inner=True)
@@ -237,11 +202,14 @@ def _inputs(own, lags, profile, value, error, given):
 @compiled(inner=True)
 @no_type_check
 def _add(c, t, j, own, channels, settings, said):
-    """Judge memory j of a channel; the squares of strangeness are summed in `said.p`, and the strangest is told."""
-    histogram = channels.histograms[c, j]
-    strange, distance, number, ahead = _judge_memory(
-        own, j, channels.states[c, j], channels.stores[c, j], histogram, settings
-    )
+    """How far memory j is from its nearest past state; strangeness is summed in `said.p`, and the strangest is told."""
+    state, store, histogram = channels.states[c, j], channels.stores[c, j], channels.histograms[c, j]
+    distance, place, among_all, beside = look_up(store, state, own.clock - settings.lengths[j])
+    strange, number, ahead = 0.0, -1.0, 0.0
+    if place >= 0:
+        strange = rank(histogram, distance, own.unit)
+        number, ahead = store[place, NUMBER], state[0] - store[place, 0]
+    keep(store, state, own.clock, among_all, beside)
     said.p[t, c] += strange**settings.power
     if strange > own.strangest + _MARGIN:
         own.strangest, said.kind[t, c], said.neighbour[t, c] = strange, j, int(number)
@@ -314,18 +282,29 @@ def _compare_columns(t, values, channels, settings, work, said):
 @no_type_check
 def _conclude(c, t, own, channels, settings, said):
     """From strangeness to p, and whether to give an alarm; then what was seen is counted."""
+    histograms, counts, last = channels.histograms[c], channels.counts[c], channels.last[c]
     combined = said.p[t, c] ** (1.0 / settings.power)
     said.p[t, c] = 1.0
     if own.seen > settings.warmup:
-        p = _p_value(channels.counts[c], own, settings, combined)
+        p = _p_value(counts, own, settings, combined)
         said.p[t, c] = p
         if p <= settings.threshold and own.since > settings.silence:
             said.alarm[t, c] = True
             own.since = 0.0
-        _count(own, channels.counts[c], channels.last[c], combined, settings.silence)
+        # At each level up to its own this reading would have been an alarm, unless one was before.
+        own.counted += own.unit
+        for i in range(min(int(combined / LEVEL_STEP), LEVELS - 1) + 1):
+            if own.clock - last[i] > settings.silence:
+                counts[i] += own.unit
+                last[i] = own.clock
     else:
         said.kind[t, c], said.neighbour[t, c], said.size[t, c], said.direction[t, c] = -1, -1, 0.0, 0
-    _grow_unit(own, channels.histograms[c], channels.counts[c], settings.memory)
+    own.unit *= math.exp(1.0 / settings.memory)
+    if own.unit > _LARGEST_UNIT:
+        histograms /= own.unit
+        counts /= own.unit
+        own.counted /= own.unit
+        own.unit = 1.0
 
 
 @compiled(_nrt=False, error_model="numpy")

@@ -11,17 +11,17 @@ import numpy as np
 from jaxtyping import Float
 
 from hippozoo.ensemble.detector import KINDS, Detector, DetectorState, Surprise
-from hippozoo.ensemble.forecast import by_name
-from hippozoo.ensemble.history_weights import history_weights
+from hippozoo.ensemble.explanation import by_name, history_weights
 from hippozoo.ensemble.mixer import Mixer
-from hippozoo.ensemble.mixture import Mixture
-from hippozoo.ensemble.recent import RECENT
+from hippozoo.ensemble.state import Mixture
 
 if TYPE_CHECKING:
     from hippozoo.plotting import Figure
 
-__all__ = ["Alarm", "alarms_of"]
+__all__ = ["RECENT", "Alarm", "alarms_of"]
 
+# So many readings before an alarm are told with it.
+RECENT = 96
 # Columns of `Alarm.recent`.
 TIME, VALUE, EXPECTED, LOWER, UPPER, ERROR = range(6)
 
@@ -164,18 +164,8 @@ def alarms_of(
 ) -> tuple[Alarm, ...]:
     """The alarms of the last reading that `surprise` tells of, one for each channel that gives one.
 
-    Parameters
-    ----------
-    mixer, mixture
-        What expected the reading, and what it knew just before.
-    detector, watched
-        What noticed it, and what it knew just after.
-    surprise
-        What was noticed.
-    recent
-        The last readings, this one last.
-    number, time
-        Of the reading.
+    By the mixture that expected it, as it was before, and by what the detector has `watched` after it; `recent` are the
+    last readings, and `number` and `time` those of this one.
     """
     usual, shares = detector.usual(watched), mixer.weights(mixture)[:, 0]
     lags = max([RECENT, *(season + 1 for season in mixer.seasons)])

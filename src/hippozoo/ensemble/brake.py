@@ -1,7 +1,7 @@
 """When and how far the ensemble falls back to the last value.
 
-Three reasons: it has lately cost much more than the last value would have (`share`), the present is a surprise or a
-gap has just ended (`trust`), or the value has not moved for longer than it ever has (`trust`).
+Three reasons: it has lately cost much more than the last value would have (`share`), the present is a surprise
+(`trust`), or the value has not moved for longer than it ever has (`trust`).
 """
 
 from __future__ import annotations
@@ -14,23 +14,10 @@ import numpy as np
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.cleaner import SURPRISE
 
-__all__ = [
-    "BRAKE",
-    "anywhere",
-    "carry_costs",
-    "error_when_braked",
-    "keep",
-    "restore",
-    "set_share",
-    "set_trust",
-    "start",
-    "update",
-]
-
 # State of a channel.
 BRAKE = np.dtype(
     [
-        ("trust", float),  # what is left of the ensemble after a surprise, a gap or a stuck sensor
+        ("trust", float),  # what is left of the ensemble after a surprise or a stuck sensor
         ("share", float),  # what is left of it after losses to the last value
         ("run", float),  # cells in which the value has not changed, and the longest such run, fading
         ("longest_run", float),
@@ -45,13 +32,13 @@ BRAKE = np.dtype(
 )
 
 # The ensemble may cost so many times what the last value does, and so many of its mean errors on top, within about so
-# many cells. Chosen before 2026-11; see the ablation.
+# many cells.
 _TIMES_LAST, _CREDIT, _CELLS = 3.0, 2.0, 100.0
-# How fast the longest run is forgotten, per cell that moves; beyond twice the longest, and two cells, one is too long.
-# Chosen before 2026-11; see the ablation.
+# How fast the longest run is forgotten, per cell that moves; beyond twice the longest, and two cells, one is too
+# long.
 _RUN_FORGOTTEN = 1e-3
 # After a long gap the stream may be so many of its mean moves away; errors of the last value at a lead are so many
-# times a random walk's share of its mean error over the horizon. Chosen before 2026-11; see the ablation.
+# times a random walk's share of its mean error over the horizon.
 _ANYWHERE = 1.5
 
 
@@ -156,14 +143,11 @@ def carry_costs(brake, pending, clock, plan):
 
 @compiled(inner=True, inline="always")
 @no_type_check
-def set_trust(brake, cleaner, value, surprise, plan):
+def set_trust(brake, cleaner, value, surprise):
     """How far the ensemble is believed after this value, before it is held."""
     trust = 1.0
     if surprise > SURPRISE:
         trust = (SURPRISE / surprise) ** 2
-    if cleaner.silent > 0 and len(plan.seasons) == 0 and plan.guard:
-        # Memories hold what was expected of a long gap, not what was.
-        trust = min(trust, (plan.horizon / (plan.horizon + cleaner.silent)) ** 2)
     if value == cleaner.last_value and cleaner.age > 0:
         brake.run += 1.0
     else:

@@ -20,10 +20,10 @@ from hippozoo.ensemble.scale import KEPT_LONG
 
 __all__ = ["BINS", "ERRORS", "Calibration", "beginning", "bin_edges", "update"]
 
-# Bins of |error| / expected size: so many to an octave, from this octave on. Chosen before 2026-11; see the ablation.
+# Bins of |error| / expected size: so many to an octave, from this octave on.
 BINS, PER_OCTAVE, LOWEST_OCTAVE = 64, 6.0, -3.0
-# Errors made before so many horizons, and so many cells at least, were seen are those of a beginner: they count by this
-# power of the share. Chosen before 2026-11; see the ablation.
+# Errors made before so many horizons, and so many cells at least, were seen are those of a beginner: they count by
+# this power of the share.
 _BEGINNER_HORIZONS, _BEGINNER_CELLS, BEGINNER_POWER = 8, 48, 4
 # Errors of neighbouring leads are compared up to so many expected sizes; none counts as larger than the second number.
 _CLIPPED, _LARGEST = 3.0, 1e6
@@ -62,13 +62,9 @@ ERRORS = np.dtype(
 
 @compiled(inner=True, inline="always")
 @no_type_check
-def _beginning(horizon):
-    return max(_BEGINNER_HORIZONS * horizon, _BEGINNER_CELLS)
-
-
-def beginning(horizon: int) -> int:
+def beginning(horizon):
     """The cells after which a new error counts in full."""
-    return _beginning.py_func(horizon)
+    return max(_BEGINNER_HORIZONS * horizon, _BEGINNER_CELLS)
 
 
 @compiled(inner=True, inline="always")
@@ -94,13 +90,13 @@ def standardise(error, size, is_scored):
 
 @compiled(inner=True)
 @no_type_check
-def update(errors, pending, due, count, value, age, scored):
+def update(errors, log, now, pending, due, count, value, age, scored):
     """Count the error of every forecast of the present cell; returns the surprise, the size of the newest one's.
 
     `scored` are the records of `Scores.leads`, before these errors are scored.
     """
     horizon = len(errors)
-    counted = min(age / _beginning(horizon), 1.0) ** BEGINNER_POWER
+    counted = min(age / beginning(horizon), 1.0) ** BEGINNER_POWER
     surprise = 0.0
     for i in range(count):
         k, under_way = due[i].lead, pending.under_way[due[i].place]
@@ -112,6 +108,8 @@ def update(errors, pending, due, count, value, age, scored):
         if due[i].trust == 0:
             under_way.z = 0.0
             continue
+        change = value - log[now - 1 - k].value
+        here.rise, here.fall = max(here.rise, change), max(here.fall, -change)
         here.largest = max(here.largest * (1.0 - 0.5 * KEPT_LONG), abs(error))
         here.weight = here.weight * (1.0 - KEPT_LONG) + 1.0
         if ahead.size > 0 or is_scored:
@@ -122,17 +120,6 @@ def update(errors, pending, due, count, value, age, scored):
             here.product = here.product * (1.0 - KEPT_LONG) + z * before
             here.square = here.square * (1.0 - KEPT_LONG) + 0.5 * (z * z + before * before)
     return surprise
-
-
-@compiled(inner=True, inline="always")
-@no_type_check
-def update_changes(errors, log, now, due, count, value):
-    """How far the value is from those at the origins of forecasts of the present cell."""
-    for i in range(count):
-        if due[i].trust > 0:
-            here = errors[due[i].lead]
-            change = value - log[now - 1 - due[i].lead].value
-            here.rise, here.fall = max(here.rise, change), max(here.fall, -change)
 
 
 @cache
@@ -157,17 +144,10 @@ def usual_shape() -> Float[np.ndarray, " bins"]:
 
 
 class Calibration:
-    """The distribution of errors of every channel, at every lead.
+    """The distribution of errors of every channel, at every lead, from counts by side (above, below) and bin.
 
-    Parameters
-    ----------
-    counts
-        Of errors by channel, lead, side (above, below) and bin.
-    alike
-        The correlation of the error at each lead with that at the lead before; none if not given.
-    beginning
-        Errors of one lead until they count in full: the first ones, of a mixture that had not seen much, count less, by
-        the fourth power of the share.
+    `alike` is the correlation of the error at each lead with that at the lead before. Until `beginning` errors of a
+    lead were counted they count less: those of a mixture that had not seen much.
 
     Examples
     --------

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from hippozoo._internal.arguments import positive_number, whole_number
-from hippozoo._internal.immutable import Immutable
 from hippozoo.ensemble.inputs import Inputs
 from hippozoo.ensemble.mixer import Mixer
+from hippozoo.ensemble.state import EnsembleState
+from hippozoo.forecasts.forecaster import OnlineForecaster, check_bound
 from hippozoo.forecasts.leads import cell_count
-from hippozoo.forecasts.settings import (
-    checked_anchors,
-    checked_bound,
-    checked_choice,
-    checked_histories,
-    checked_ridges,
-    checked_time,
-    several,
-)
+from hippozoo.forecasts.settings import several
 from hippozoo.systems import HippoSystem, LegT
 
 __all__ = ["Configuration"]
@@ -29,7 +22,7 @@ Together = Literal["independent", "shared", "panel"]
 
 
 @dataclass(frozen=True, eq=False)
-class Configuration(Immutable):
+class Configuration(OnlineForecaster[EnsembleState]):
     """The fields of an `EnsembleForecaster`, where they are explained; it works by the machinery made here."""
 
     history: HippoSystem | tuple[HippoSystem, ...]
@@ -49,18 +42,8 @@ class Configuration(Immutable):
     past: int = 0
 
     def __post_init__(self) -> None:
-        def put(name: str, value: Any) -> None:
-            object.__setattr__(self, name, value)
-
-        checked_histories(self.history)
-        put("horizon", positive_number("horizon", self.horizon, why="how far to forecast, in your time unit"))
-        put("dt", positive_number("dt", self.dt, why="time only runs forwards"))
-        checked_choice("together", self.together, Together)
-        checked_anchors(self.anchor, Anchor)
-        checked_ridges(self.ridge)
-        put("forgetting", checked_time("forgetting", self.forgetting))
-        checked_bound(self.lower)
-        checked_bound(self.upper, name="upper")
+        self._check_arguments(Anchor, Together)
+        check_bound("upper", self.upper, "rises above")
         if self.lower is not None and self.upper is not None and self.lower >= self.upper:
             raise ValueError(
                 f"lower={self.lower} is not below upper={self.upper}; pass bounds that values lie between."
@@ -76,11 +59,6 @@ class Configuration(Immutable):
                 )
         if "season" in several(self.anchor) and not self.seasons:
             raise ValueError("anchor='season' needs to know the season; pass season=, a period in your time unit.")
-
-    @property
-    def histories(self) -> tuple[HippoSystem, ...]:
-        """The windows that maps read."""
-        return several(self.history)
 
     @property
     def seasons(self) -> tuple[float | int, ...]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from hippozoo._internal.arguments import positive_number
-from hippozoo.ensemble.ensemble import EnsembleForecaster
-from hippozoo.forecasts.settings import usual_histories
+from hippozoo.ensemble.forecaster import EnsembleForecaster
+from hippozoo.forecasts.settings import as_season, usual_histories
 
 __all__ = ["forecaster_for"]
 
@@ -71,8 +69,7 @@ def forecaster_for(
                 f"hippozoo.zoo.forecasting.forecaster_with_candidates(horizon, {name}=…)."
             )
     reach, step = (positive_number(name, value) for name, value in (("horizon", horizon), ("dt", dt)))
-    if isinstance(season, (Sequence, np.ndarray)) and not isinstance(season, str):
-        season = tuple(season) or None
+    season = as_season(season)
     settings: dict[str, Any] = {
         "history": usual_histories(reach, step, 48),
         "anchor": ("last", "none") if season is None else ("last", "none", "season"),

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, fields
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
@@ -94,8 +94,7 @@ class DetectorState:
         return DetectorState(self.single, *[one.copy() for one in self.arrays])
 
 
-@dataclass(frozen=True, eq=False)
-class Surprise:
+class Surprise(NamedTuple):
     """What a detector says about readings; one number per reading, or (time, channels).
 
     Parameters
@@ -163,6 +162,7 @@ class Detector(Immutable):
     >>> state, surprise = detector.watch(detector.initial_state(), values, errors=values)
     >>> np.flatnonzero(surprise.alarm[1500:]).tolist()
     [500]
+    >>> from hippozoo.ensemble.detector import KINDS
     >>> KINDS[surprise.kind[2002]], int(surprise.direction[2002])
     ('shape', 1)
     """
@@ -223,7 +223,7 @@ class Detector(Immutable):
         after = state.copy()
         surprise = self.watch_rows(after, seen, missed)
         if state.single:
-            surprise = Surprise(*[getattr(surprise, one.name)[:, 0] for one in fields(surprise)])
+            surprise = Surprise(*(one[:, 0] for one in surprise))
         return after, surprise
 
     def watch_rows(
@@ -234,10 +234,8 @@ class Detector(Immutable):
     ) -> Surprise:
         """`watch` of contiguous float64 arrays that were checked, by the owner of the state, which is written over."""
         shape = values.shape
-        said = kernels.Said(
-            np.empty(shape), np.empty(shape, bool), np.empty(shape, np.int64), np.empty(shape),
-            np.empty(shape, np.int64), np.empty(shape, np.int64),
-        )  # fmt: skip
+        kinds = (float, bool, np.int64, float, np.int64, np.int64)
+        said = kernels.Said(*(np.empty(shape, kind) for kind in kinds))
         room = np.empty(len(KINDS)), np.empty(kernels.LONGEST)
         kernels.watch(values, errors, kernels.Channels(*state.arrays), self._settings, *room, said)
         return Surprise(*said)

@@ -14,8 +14,6 @@ import numpy as np
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.cleaner import WARMUP
 
-__all__ = ["DOUBT", "LEAD_DOUBT", "Doubt", "apply", "odds_of_outlier", "step_error", "update"]
-
 # State of a channel.
 DOUBT = np.dtype(
     [

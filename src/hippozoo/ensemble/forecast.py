@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,15 +11,16 @@ from scipy.special import ndtr, ndtri
 
 from hippozoo._internal.arguments import whole_number
 from hippozoo.ensemble.calibration import Calibration, beginning
-from hippozoo.ensemble.channel import Channel
 from hippozoo.ensemble.doubt import odds_of_outlier
+from hippozoo.ensemble.explanation import by_name
 from hippozoo.ensemble.mixer import Mixer
-from hippozoo.ensemble.mixture import Issued, Mixture
+from hippozoo.ensemble.records import Channel
+from hippozoo.ensemble.state import Issued, Mixture
 from hippozoo.forecasts.forecast import Forecast, Leads, checked_probability
 from hippozoo.forecasts.leads import checked_leads, lead_basis, usual_order
 from hippozoo.systems import LegT
 
-__all__ = ["EnsembleForecast", "by_name"]
+__all__ = ["EnsembleForecast"]
 
 # The mean absolute error of a Gaussian is this share of its standard deviation.
 _MEAN_OF_DEVIATION = float(np.sqrt(2 / np.pi))
@@ -86,8 +86,7 @@ class EnsembleForecast(Forecast):
     @cached_property
     def _counts(self) -> Bool[np.ndarray, " channels"]:
         """Which channels hold whole-number counts."""
-        cleaner = self.mixture.cleaner
-        return (cleaner["is_begun"] > 0) & (cleaner["is_whole"] > 0)
+        return self.mixture.is_count
 
     def bounded(self, values: np.ndarray) -> np.ndarray:
         """The values, channels first (or of the one channel), none beyond what can be; counts are bounded by 0."""
@@ -121,7 +120,7 @@ class EnsembleForecast(Forecast):
     @cached_property
     def _calibration(self) -> Calibration:
         return Calibration(
-            self._channels.errors["counts"], self._alike, beginning(self.mixer.horizon) / self.mixer.stride
+            self._channels.errors["counts"], self._alike, beginning.py_func(self.mixer.horizon) / self.mixer.stride
         )
 
     @cached_property
@@ -347,29 +346,11 @@ class EnsembleForecast(Forecast):
         found = np.stack([self.bounded(one) for one in self.cells + self.sizes * drawn])
         return found[:, 0] if self.single else found
 
-    @staticmethod
-    def joined(parts: Sequence[EnsembleForecast]) -> EnsembleForecast:
-        """Forecasts of channels that were learnt apart, by forecasters alike, as one.
-
-        Examples
-        --------
-        >>> from hippozoo.ensemble import forecaster_for
-        >>> forecaster = forecaster_for(8)
-        >>> signal = np.random.default_rng(0).normal(size=(100, 3))
-        >>> states = [forecaster.learn(forecaster.initial_state(n), signal[:, :n]) for n in (3, 1)]
-        >>> EnsembleForecast.joined([forecaster.forecast(state) for state in states]).samples().shape
-        (4, 8)
-        """
-        mixture = Mixture.joined([one.mixture for one in parts])
-        issued = [(one.issued.mean, one.issued.size, one.issued.experts) for one in parts]
-        return replace(
-            parts[0], mixture=mixture, issued=Issued(*map(np.concatenate, zip(*issued, strict=True))), single=False
-        )
-
     def channel(self, number: int) -> EnsembleForecast:
         """The forecast of one channel by itself."""
         place = slice(number, number + 1)
-        return replace(self, mixture=self.mixture.channels(place), issued=self.issued.channels(place), single=True)
+        issued = Issued(*(one[place] for one in self.issued))
+        return replace(self, mixture=self.mixture.channels(place), issued=issued, single=True)
 
     def _read(self, cells: Float[np.ndarray, "channels leads"], lead: np.ndarray | float) -> np.ndarray:
         """Values at leads, from those in the middles of cells."""
@@ -383,14 +364,6 @@ class EnsembleForecast(Forecast):
         # A line between infinities is one, and no number.
         found = np.where(part > 0, np.where(np.isnan(between), cells[:, below], between), cells[:, below])
         return np.asarray(found[0] if self.single else found)
-
-
-def by_name(mixer: Mixer, shares: Float[np.ndarray, " experts"]) -> dict[str, float]:
-    """The share of each name, largest first; experts of one name count together."""
-    found: dict[str, float] = {}
-    for name, share in zip(mixer.names, shares.tolist(), strict=True):
-        found[name] = found.get(name, 0.0) + share
-    return dict(sorted(found.items(), key=lambda one: -one[1]))
 
 
 def _chain(alike: Float[np.ndarray, " leads"]) -> Float[np.ndarray, "leads leads"]:

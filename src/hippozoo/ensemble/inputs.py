@@ -30,28 +30,14 @@ _HORIZONS_BEFORE, _LEAST_BEFORE, _MOST_COEFFICIENTS = 1, 12, 32
 
 @dataclass(frozen=True, eq=False)
 class Told(Immutable):
-    """What was told of inputs that are known equally far ahead.
+    """What was told of inputs that are known equally far ahead."""
 
-    Parameters
-    ----------
-    memory
-        The states of the memories after the last row.
-    recent
-        The last rows, one for each cell of the longest season; gaps filled.
-    first, held
-        The first and the last value of each input; NaN before there is one.
-    rows
-        How many rows were told.
-    ready
-        Features of the cells after the present, as far as rows were told.
-    """
-
-    memory: Float[np.ndarray, "views_inputs order"]
-    recent: Float[np.ndarray, "longest inputs"]
-    first: Float[np.ndarray, " inputs"]
+    memory: Float[np.ndarray, "views_inputs order"]  # states after the last row
+    recent: Float[np.ndarray, "longest inputs"]  # the last rows, one for each cell of the longest season; gaps filled
+    first: Float[np.ndarray, " inputs"]  # the first and the last value of each input; NaN before there is one
     held: Float[np.ndarray, " inputs"]
-    rows: int
-    ready: Float[np.ndarray, "cells views features"]
+    rows: int  # how many were told
+    ready: Float[np.ndarray, "cells views features"]  # of the cells after the present, as far as rows were told
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +54,7 @@ for _class in (Told, InputState):
 
 @dataclass(frozen=True, eq=False)
 class Inputs(Immutable):
-    """How inputs are remembered; times are in cells.
-
-    Parameters
-    ----------
-    known, past
-        How many inputs are known over the horizon, and how many up to now only.
-    horizon, seasons
-        Of the ensemble.
+    """How inputs are remembered, so many `known` over the horizon and so many up to now (`past`); times are in cells.
 
     Examples
     --------
@@ -84,8 +63,8 @@ class Inputs(Immutable):
     (12, 6)
     >>> state = inputs.tell(inputs.begin(), np.arange(10.0)[:, None], np.empty((4, 0)))
     >>> features, state = inputs.take(state, 4)
-    >>> features.shape, bool(np.abs(inputs.recall(features[3, 0])[1:8] - np.arange(8, 1, -1)).max() < 0.2)
-    ((4, 1, 18), True)
+    >>> features.shape
+    (4, 1, 18)
     """
 
     known: int
@@ -173,16 +152,16 @@ class Inputs(Immutable):
             states[-1].copy(), recent.copy(), first, held, told.rows + len(rows), np.concatenate([told.ready, ready])
         )
 
-    def missing(self, state: InputState, cells: int) -> tuple[int, int]:
-        """How many more rows of known and of past inputs must be told before so many cells can be taken in."""
-        short = [
-            cells - len(told.ready) if count else 0
-            for told, count in zip((state.known, state.past), self._counts, strict=True)
-        ]
-        return max(short[0], 0), max(short[1], 0)
-
     def take(self, state: InputState, cells: int) -> tuple[Float[np.ndarray, "cells views features"], InputState]:
-        """Features of the next cells, and the state after them."""
+        """Features of the next cells, and the state after them; refused before their rows were told."""
+        for name, told, count in (("known", state.known, self.known), ("past", state.past, self.past)):
+            missing = cells - len(told.ready) if count else 0
+            if missing > 0:
+                ahead = f" and {self.horizon} more, up to the horizon" if name == "known" else ""
+                raise ValueError(
+                    f"{missing} rows of the inputs {name}= are missing: they are told for as many rows as the signal "
+                    f"has{ahead}; pass them with the signal."
+                )
         parts = [
             told.ready[:cells] for told, count in zip((state.known, state.past), self._counts, strict=True) if count
         ]
@@ -194,11 +173,6 @@ class Inputs(Immutable):
         system = self._memories[0 if number < self.known else 1].system
         A, b = zero_order_hold(system, 1.0)
         return response(A, b[None], round(system.timescale))[:, 0]
-
-    def recall(self, features: Float[np.ndarray, " features"]) -> Float[np.ndarray, " window"]:
-        """What the features of the first input say its window held, the newest row first."""
-        memory = self._memories[0 if self.known else 1]
-        return memory.reconstruct(features[self.blocks[0]], np.arange(round(memory.system.timescale)) + 0.5)
 
 
 def _filled(rows: np.ndarray, held: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -212,13 +186,7 @@ def _filled(rows: np.ndarray, held: np.ndarray, first: np.ndarray) -> tuple[np.n
 
 
 def checked_rows(name: str, given: np.ndarray | None, count: int) -> Float[np.ndarray, "rows inputs"]:
-    """Rows of so many inputs; none where nothing is given.
-
-    Examples
-    --------
-    >>> checked_rows("known", np.zeros(5), 1).shape
-    (5, 1)
-    """
+    """Rows of so many inputs; none where nothing is given."""
     if given is None:
         return np.empty((0, count))
     rows = np.asarray(given, float)

@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hippozoo.ensemble.advance import State, Work, advance, expert_weights, forecast_now
-from hippozoo.ensemble.beginning import BEGINNING, early_outliers
-from hippozoo.ensemble.channel import Channel, open_channels
-from hippozoo.ensemble.known import Known
-from hippozoo.ensemble.learning import MAP_RENEWAL, Learning
-from hippozoo.ensemble.mixture import Issued, Mixture, Rolled, fields_of, with_rows
-from hippozoo.ensemble.plan import CELL, LEAD, ROW, Clock
-from hippozoo.ensemble.planning import SLACK, Planner
-from hippozoo.ensemble.ridge import Moments, Solved, lend, merge_moments, solve
+from hippozoo.ensemble._kernels import Work, advance, expert_weights, forecast_now
+from hippozoo.ensemble.cleaner import FIRST_CELLS, early_outliers
+from hippozoo.ensemble.moments import Moments, lend, merge_moments
+from hippozoo.ensemble.one_pass import MAP_RENEWAL, OnePass, expected_after
+from hippozoo.ensemble.plan import SLACK, Planner
+from hippozoo.ensemble.records import CELL, LEAD, ROW, Channel, Clock, open_channels
+from hippozoo.ensemble.ridge import Solved, solve
+from hippozoo.ensemble.state import Issued, Mixture, Rolled, fields_of, with_rows
 
 __all__ = ["Mixer"]
 
@@ -40,11 +39,9 @@ class Mixer(Planner):
     """Learns and forecasts by an ensemble; pure: a `Mixture` goes in and comes out."""
 
     @cached_property
-    def _work(self) -> Work:
+    def work(self) -> Work:
         """Room for the compiled loop to work in; it holds Python's lock, so that no two of them run at once."""
         return Work.of(self.plan)
-
-    # -- states -----------------------------------------------------------------------------------------------------
 
     def begin(self, channels: int) -> Mixture:
         """Nothing seen, nothing learnt."""
@@ -112,26 +109,16 @@ class Mixer(Planner):
     ) -> Mixture:
         """The mixture after these cells too: the one way in.
 
-        Parameters
-        ----------
-        mixture
-            Where to go on.
-        values, observed
-            Of each cell; where nothing was observed the value is not read.
-        learning
-            Whether maps and scores learn, or only memories follow.
-        expected
-            Takes mean and absolute error expected after each cell, where all issue.
-        features
-            What inputs say after each cell.
+        Where nothing was observed the value is not read. Without `learning`, memories follow and maps and scores stay.
+        `expected` takes mean and absolute error expected after each cell, where all issue; `features` are what inputs
+        say after each.
         """
         self._check(mixture)
-        count, first = len(values), BEGINNING - mixture.cell
-        if learning and 0 <= first < count:
-            begun = slice(0, first)
+        first = FIRST_CELLS - mixture.cell
+        if learning and 0 <= first < len(values):
             if first:
-                told = (None if one is None else one[begun] for one in (expected, features))
-                mixture = self._advance(mixture, values[begun], observed[begun], True, *told)
+                told = (None if one is None else one[:first] for one in (expected, features))
+                mixture = self._advance(mixture, values[:first], observed[:first], True, *told)
             mixture = self._without_early_outliers(mixture)
             values, observed = values[first:], observed[first:]
             expected, features = (None if one is None else one[first:] for one in (expected, features))
@@ -139,7 +126,7 @@ class Mixer(Planner):
 
     def _without_early_outliers(self, mixture: Mixture) -> Mixture:
         """The same after its first cells, learnt anew where there were outliers among them."""
-        cells = slice(mixture.now - BEGINNING, mixture.now)
+        cells = slice(mixture.now - FIRST_CELLS, mixture.now)
         log = mixture.arrays.log[:, cells]
         seen = log["observed"] > 0
         outliers = np.stack([early_outliers(*one) for one in zip(log["value"], seen, strict=True)])
@@ -159,8 +146,10 @@ class Mixer(Planner):
         expected: np.ndarray | None,
         features: np.ndarray | None,
     ) -> Mixture:
-        """The mixture after these cells, all of them before or after the end of the beginning."""
+        """The mixture after these cells, all of them before or after the end of the first ones."""
         count = len(values)
+        if not count:
+            return mixture
         fits = (
             mixture.tip[0] == mixture.cell
             and mixture.now + count <= mixture.log.shape[1]
@@ -169,10 +158,11 @@ class Mixer(Planner):
             and learning
         )
         if not fits:
-            return self._advance_in_pieces(
-                mixture, values, observed, learning=learning, expected=expected, features=features
-            )
-        # Whatever is silent for long is crossed piece by piece; here all fits into the logs, and no map is due.
+            after = OnePass(self, mixture, count, learning=learning).run(values, observed, expected, features).finish()
+            if not learning:
+                self._copy_learnt(mixture, after)
+            return after
+        # The same, faster, for few cells that fit into the logs and before maps are due.
         mixture.tip[0] = mixture.cell + count
         moved = object.__new__(Mixture)  # `replace` would cost more than the sample itself
         inside = moved.__dict__
@@ -187,52 +177,15 @@ class Mixer(Planner):
         if features is not None:
             arrays.features[0, mixture.now : mixture.now + count] = features
         clock = Clock(mixture.now, mixture.cell, first_row, used)
-        first_row, used = advance(values, observed, arrays, clock, mixture.solution, self.plan, self._work)
+        first_row, used = advance(values, observed, arrays, clock, mixture.solution, self.plan, self.work)
         if expected is not None:
-            expected[:] = self.latest(arrays, used, count)
+            expected[:] = expected_after(arrays, used, count)
         seen = 1 if count == 1 and observed.any() else int(observed.any(axis=1).sum())
         inside.update(
             live=live, arrays=arrays, now=mixture.now + count, cell=mixture.cell + count, first_row=first_row,
             used=used, seen=mixture.seen + seen,
         )  # fmt: skip
         return moved
-
-    def _advance_in_pieces(
-        self,
-        mixture: Mixture,
-        values: np.ndarray,
-        observed: np.ndarray,
-        *,
-        learning: bool = True,
-        expected: np.ndarray | None = None,
-        features: np.ndarray | None = None,
-        is_trimmed: bool = True,
-    ) -> Mixture:
-        """The same, wherever logs fill up and maps are renewed on the way; forecasts that are over may be kept."""
-        if not len(values):
-            return mixture
-        state = Learning(self, mixture, len(values), learning=learning)
-        begin, counted = 0, np.cumsum(observed.any(axis=1))
-        while begin < len(values):
-            begin += state.skip_silence(begin, counted)
-            if begin == len(values):
-                break
-            room = state.room(len(values) - begin)
-            base = int(counted[begin - 1]) if begin else 0
-            due = int(np.searchsorted(counted, base + state.renewal - state.seen)) + 1 - begin
-            count = min(room, due, len(values) - begin)
-            told = None if features is None else features[begin : begin + count]
-            state.advance(values[begin : begin + count], observed[begin : begin + count], told, self._work)
-            if expected is not None:
-                expected[begin : begin + count] = self.latest(state.arrays, state.used, count)
-            begin += count
-            state.seen += int(counted[begin - 1]) - base
-            if state.seen >= state.renewal:
-                state.renew()
-        found = state.finish(self.rows if is_trimmed else len(state.arrays.origins))
-        if not learning:
-            self._copy_learnt(mixture, found)
-        return found
 
     def roll(
         self,
@@ -246,40 +199,19 @@ class Mixer(Planner):
         piece, begin = self.stride * max(SLACK, min(MAP_RENEWAL, _ROLLED // numbers)), 0
         while begin < len(values):
             end = min(begin + piece, len(values))
-            if mixture.cell < BEGINNING:
-                end = min(end, begin + BEGINNING - mixture.cell)
-            elif mixture.cell == BEGINNING:
+            if mixture.cell < FIRST_CELLS:
+                end = min(end, begin + FIRST_CELLS - mixture.cell)
+            elif mixture.cell == FIRST_CELLS:
                 mixture = self._without_early_outliers(mixture)
-            roomy, kept = self._with_room(mixture, end - begin)
+            kept = mixture.used - mixture.first_row
+            rows = kept + (end - begin) // self.stride + 2 + SLACK
             told = None if features is None else features[begin:end]
-            after = self._advance_in_pieces(
-                roomy, values[begin:end], observed[begin:end], features=told, is_trimmed=False
-            )
-            new = slice(kept, after.used)
-            rolled = Rolled(after.origins[new] + 1, after.arrays.leads["mean"][:, new], after.experts[:, new])
-            arrays = with_rows(after.arrays, slice(after.first_row, after.used), self.rows)
-            mixture = replace(after, **fields_of(arrays), first_row=0, used=after.used - after.first_row)
-            yield mixture, rolled
+            one_pass = OnePass(self, mixture, end - begin, learning=True, rows=rows)
+            one_pass.run(values[begin:end], observed[begin:end], None, told)
+            arrays, new = one_pass.arrays, slice(kept, one_pass.used)
+            mixture = one_pass.finish()
+            yield mixture, Rolled(arrays.origins[new] + 1, arrays.leads["mean"][:, new], arrays.experts[:, new])
             begin = end
-
-    def _with_room(self, mixture: Mixture, cells: int) -> tuple[Mixture, int]:
-        """The same mixture, with room for the forecasts of so many more cells, and the rows that are in use."""
-        kept = mixture.used - mixture.first_row
-        arrays = with_rows(
-            mixture.arrays, slice(mixture.first_row, mixture.used), kept + cells // self.stride + 2 + SLACK
-        )
-        # The log is shared: whoever goes on from the state before copies it.
-        is_tip = mixture.tip[0] == mixture.cell
-        if is_tip:
-            mixture.tip[0] = mixture.cell + 1
-        tip = np.array([mixture.cell if is_tip else -1])
-        return replace(mixture, **fields_of(arrays), first_row=0, used=kept, tip=tip), kept
-
-    @staticmethod
-    def latest(arrays: State, used: int, count: int) -> Float[np.ndarray, "count two channels"]:
-        """What the last `count` rows expect of the cell after them: mean and absolute error."""
-        rows = arrays.leads[:, used - count : used, 0].T
-        return np.stack([rows["mean"], rows["size"]], axis=1)
 
     def issue(self, mixture: Mixture) -> Issued:
         """The forecast from the present."""
@@ -292,13 +224,13 @@ class Mixer(Planner):
         if mixture.cell:
             one = one._replace(leverage=mixture.leverage[:, : mixture.now].copy())
             clock = Clock(mixture.now - 1, mixture.cell - 1, 0, 0)
-            forecast_now(one, clock, mixture.solution, self.plan, self._work)
+            forecast_now(one, clock, mixture.solution, self.plan, self.work)
         return Issued(one.leads["mean"][:, 0], one.leads["size"][:, 0], one.experts[:, 0])
 
     def weights(self, mixture: Mixture) -> Float[np.ndarray, "channels leads experts"]:
         """How much each expert counts at each lead; the last value takes what the brake takes from the rest."""
         found = np.empty((len(mixture.live), self.horizon, self.plan.experts))
-        expert_weights(mixture.live, self.plan, self._work, found)
+        expert_weights(mixture.live, self.plan, self.work, found)
         if self.guard and self.simple:
             # What was forecast before a reading that is in doubt has not been drawn to it.
             trust = np.where(self.open(mixture).doubt.last["surprise"][:, 0] > 0, 1.0, mixture.brake["trust"])
@@ -306,16 +238,6 @@ class Mixer(Planner):
             found *= left
             found[:, :, 0] += 1 - left[:, :, 0]
         return found
-
-    def known(self, mixture: Mixture) -> Known:
-        """What is known, by names."""
-        logs = mixture.arrays.log
-        return Known(
-            self.plan, self._timescales, mixture.live, logs, mixture.leverage, mixture.features, mixture.now - 1,
-            mixture.solution,
-        )  # fmt: skip
-
-    # -- what several series share ----------------------------------------------------------------------------------
 
     def merge(self, mixture: Mixture, other: Mixture) -> Mixture:
         """`mixture`, with what `other` has learnt from a separate series; its present, errors and calibration stay.

@@ -1,163 +1,175 @@
-"""What the compiled loop reads: the plan of an ensemble, the log of cells, and forecasts that wait for their values.
-
-Numbers that belong together are a NumPy record, and a state keeps few arrays of them, so that a copy is cheap and
-every number has a name: ``log[now].value`` in compiled code, ``log["value"]`` in Python.
-"""
+"""The plan of an ensemble: which memories, maps and experts it has, and what follows from its horizon and seasons."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-__all__ = ["CELL", "DUE", "LEAD", "ROW", "UNDER_WAY", "Clock", "Maps", "Past", "Pending", "Plan"]
+from hippozoo._internal.immutable import Immutable
+from hippozoo.discretise import zero_order_hold
+from hippozoo.ensemble import experts as table
+from hippozoo.ensemble.cleaner import FIRST_CELLS
+from hippozoo.ensemble.experts.recent_drift import LEAST_CELLS
+from hippozoo.ensemble.experts.ridge_map import LAST, MEAN, SEASON
+from hippozoo.ensemble.inputs import Inputs
+from hippozoo.ensemble.records import Plan, channel_parts
+from hippozoo.ensemble.scale import STEP
+from hippozoo.systems import HippoSystem
 
-# A cell of the log of a channel.
-CELL = np.dtype(
-    [
-        ("value", float),  # what was measured; what was expected where nothing was
-        ("observed", float),  # 1 if it was measured
-        ("surprise", float),  # its absolute error in units of the expected one
-        ("learnt", float),  # the value that memories learn: winsorised, and in gaps as expected
-        ("shift", float),  # how far the level has come by surprises alone, up to this cell
-        ("returned", float),  # how many cells before this one were shown by it to be outliers
-        ("expected", float),  # what was expected in place of an outlier
-    ]
-)
-# One lead of a pending forecast.
-LEAD = np.dtype(
-    [
-        ("mean", float),  # of the ensemble, and its expected absolute error
-        ("size", float),
-        ("seasonal", float),  # two of the ways to expect an error (see `scale`)
-        ("spread", float),
-    ]
-)
-# A pending forecast: the other ways to expect an error, the same at all leads, and how far its origin was believed; 0
-# in a gap.
-ROW = np.dtype([("long", float), ("short", float), ("middle", float), ("trust", float)])
-# The same while its values come: the last error in expected sizes, clipped, and what it has cost so far beside the last
-# value.
-UNDER_WAY = np.dtype([("z", float), ("cost", float)])
-# A pending forecast of the present cell: row, lead, place of `UNDER_WAY`, and how much it counts.
-DUE = np.dtype([("row", np.int64), ("lead", np.int64), ("place", np.int64), ("trust", float)])
+__all__ = ["SLACK", "Planner"]
+
+# Origins per horizon whose forecasts are scored, at most; a longer horizon issues every second, third, … cell.
+_ORIGINS = 48
+# Rows of pending forecasts that are free before those that are over are cleared away.
+SLACK = 8
+# Errors count for so many horizons, and so many cells at least.
+_SCORED_HORIZONS, _SCORED_CELLS = 4, 50
 
 
-class Plan(NamedTuple):
-    """What never changes; times are in cells.
+@dataclass(frozen=True, eq=False)
+class Planner(Immutable):
+    """The parts of an ensemble, by the arguments of an `EnsembleForecaster`; times but `dt` are in cells of it.
 
-    Parameters
-    ----------
-    horizon, stride
-        Cells ahead, and cells between two origins whose forecasts are scored.
-    decay, keep
-        What is left after a cell: of the weight of a score, and of what the mean remembers.
-    silence
-        After so many cells without a sample nothing is left in any memory but the last value.
-    seasons
-        Periods, the shortest first.
-    orders, inputs, A_T, b
-        Of each memory: order, what it reads (-1: the signal; else the change over that season), A_d transposed, b_d.
-    memory_of, anchors
-        Of each kind of map: its memory, and what it corrects (0: the mean, 1: the last value, 2 + s: season s).
-    views, extra
-        Of each kind of map: which view of the inputs it reads beside its memory, -1 for none; numbers of a view.
-    ridges
-        Maps of each kind.
-    experts, simple
-        How many there are, and how many of them are not maps.
-    own, parts
-        Where the numbers of each line of the table of experts begin, and the end; the same of the parts of a channel.
-    guard
-        Whether outliers, leverage and losses to the last value hold the ensemble back.
+    Ridges begin with the largest, and `seasonal` is the memory of changes from season to season.
     """
 
+    histories: tuple[HippoSystem, ...]
+    anchors: tuple[str, ...]
+    ridges: tuple[float, ...]
+    seasons: tuple[int, ...]
     horizon: int
-    stride: int
-    decay: float
-    keep: float
-    silence: float
-    seasons: Any
-    orders: Any
-    inputs: Any
-    A_T: Any
-    b: Any
-    memory_of: Any
-    anchors: Any
-    views: Any
-    extra: int
-    ridges: int
-    experts: int
-    simple: int
-    own: Any
-    parts: Any
+    dt: float
+    simple: bool
     guard: bool
+    forgetting: float | None
+    seasonal: HippoSystem
+    together: str = "independent"
+    inputs: Inputs | None = None
 
+    @cached_property
+    def kinds(self) -> tuple[tuple[int, str, int], ...]:
+        """(memory, anchor, season) of every kind of map; the season is -1 where there is none."""
+        return (*self._kinds_without_inputs, *self._kinds_with_inputs)
 
-class Maps(NamedTuple):
-    """The ridge maps of a channel, by kinds, as in `ridge.Solved`.
+    @cached_property
+    def _kinds_without_inputs(self) -> list[tuple[int, str, int]]:
+        plain = [(h, one, -1) for h in range(len(self.histories)) for one in self.anchors if one != "season"]
+        seasonal = [(len(self.histories) + s, "season", s) for s in range(len(self.seasons))]
+        return [*plain, *(seasonal if "season" in self.anchors else ())]
 
-    `leverage` is noted cell by cell, (cells, kinds); `features` are those of the inputs, (cells, views, numbers).
-    """
+    @property
+    def _kinds_with_inputs(self) -> list[tuple[int, str, int]]:
+        """Inputs stand beside the shortest history, and beside the changes over each season."""
+        first = len(self.histories)
+        return [one for one in self._kinds_without_inputs if one[0] == 0 or one[0] >= first] if self.inputs else []
 
-    means: Any
-    whitening: Any
-    freedom: Any
-    maps: Any
-    constants: Any
-    solved: Any
-    leverage: Any
-    features: Any
+    @cached_property
+    def views(self) -> tuple[int, ...]:
+        """Which view of the inputs every kind of map reads: 0 for themselves, 1 + s for season s, -1 for none."""
+        return (*[-1] * len(self._kinds_without_inputs), *(season + 1 for _, _, season in self._kinds_with_inputs))
 
+    @cached_property
+    def systems(self) -> tuple[HippoSystem, ...]:
+        """The memories: of the signal, and of its change from season to season."""
+        seasonal = len(self.seasons) if "season" in self.anchors else 0
+        return (*self.histories, *[self.seasonal] * seasonal)
 
-class Clock(NamedTuple):
-    """Where the present is: its place in the log, its number, and the pending forecasts in use."""
+    @cached_property
+    def orders(self) -> tuple[int, ...]:
+        """Numbers that every kind of map reads: of its memory, and of the inputs."""
+        return tuple(
+            self.systems[memory].order + (self.extra if view >= 0 else 0)
+            for (memory, _, _), view in zip(self.kinds, self.views, strict=True)
+        )
 
-    now: int
-    cell: int
-    first: int
-    used: int
+    @property
+    def extra(self) -> int:
+        """Numbers of all inputs in one view."""
+        return self.inputs.features if self.inputs else 0
 
+    @cached_property
+    def width(self) -> int:
+        """Coefficients of the largest memory."""
+        return max(system.order for system in self.systems)
 
-class Pending(NamedTuple):
-    """Forecasts of a channel that wait for their values.
+    @cached_property
+    def stride(self) -> int:
+        """Forecasts are kept to be scored from every so many cells; in time at every phase of the first season."""
+        stride = math.ceil(self.horizon / _ORIGINS)
+        while self.seasons and math.gcd(stride, int(self.seasons[0])) > 1:
+            stride += 1
+        return stride
 
-    Parameters
-    ----------
-    experts
-        (rows, leads, experts): of every expert.
-    leads, rows
-        Records of `LEAD`, (rows, leads), and of `ROW`.
-    origins
-        The number of the cell after which each was made; the same for all channels.
-    under_way
-        A ring of `UNDER_WAY`.
-    """
+    @cached_property
+    def rows(self) -> int:
+        """Forecasts that may be pending at once, and a few more."""
+        return math.ceil(self.horizon / self.stride) + 1 + SLACK
 
-    experts: Any
-    leads: Any
-    rows: Any
-    origins: Any
-    under_way: Any
+    @cached_property
+    def silence(self) -> float:
+        """After so many cells without a sample nothing is left in any memory but the last value."""
+        reach = (2 * one.window if math.isfinite(one.window) else 10 * one.timescale for one in self.systems)
+        return float(self.horizon + max([*(one / self.dt for one in reach), *self.seasons]))
 
+    @cached_property
+    def decay(self) -> float:
+        """What is left after a cell of the weight of a score."""
+        return math.exp(-1 / max(_SCORED_HORIZONS * self.horizon, _SCORED_CELLS))
 
-class Past(NamedTuple):
-    """What experts forecast from.
+    @cached_property
+    def plan(self) -> Plan:
+        """All of this as the compiled loops read it."""
+        A_T, b = np.zeros((len(self.systems), self.width, self.width)), np.zeros((len(self.systems), self.width))
+        for m, system in enumerate(self.systems):
+            A_d, b_d = zero_order_hold(system, self.dt)
+            A_T[m, : system.order, : system.order], b[m, : system.order] = A_d.T, b_d
+        count, codes = len(self.histories), {"none": MEAN, "last": LAST}
+        plan = Plan(
+            horizon=self.horizon,
+            stride=self.stride,
+            decay=self.decay,
+            keep=1.0 if self.forgetting is None else math.exp(-1 / self.forgetting),
+            silence=self.silence,
+            seasons=np.array(self.seasons, np.int64),
+            orders=np.array([system.order for system in self.systems], np.int64),
+            timescales=np.array([system.timescale for system in self.systems], float),
+            inputs=np.array([-1] * count + list(range(len(self.systems) - count)), np.int64),
+            A_T=A_T,
+            b=b,
+            memory_of=np.array([memory for memory, _, _ in self.kinds], np.int64),
+            anchors=np.array([codes.get(anchor, SEASON + s) for _, anchor, s in self.kinds], np.int64),
+            views=np.array(self.views, np.int64),
+            extra=self.extra,
+            ridges=len(self.ridges),
+            experts=0,
+            simple=0,
+            own=np.zeros(1, np.int64),
+            parts=np.zeros(0, np.int64),
+            guard=bool(self.guard),
+        )
+        experts = len(table.names(plan, simple=self.simple))
+        maps = len(self.kinds) * len(self.ridges)
+        plan = plan._replace(experts=experts, simple=experts - maps, own=np.cumsum([0, *table.sizes(plan)]))
+        return plan._replace(parts=channel_parts(plan))
 
-    Parameters
-    ----------
-    log, now
-        Records of `CELL`, and the place of the present.
-    cleaner
-        One record of `cleaner.CLEANER`.
-    held
-        The present value; in a gap, what was expected of it.
-    bases
-        (seasons, leads): the value one season before each lead.
-    """
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each of the experts is called."""
+        return table.names(self.plan, simple=self.simple)
 
-    log: Any
-    now: int
-    cleaner: Any
-    held: float
-    bases: Any
+    @cached_property
+    def before(self) -> int:
+        """Cells that must stay in the log: futures under way, a season before them, what drifts are read off.
+
+        And the first cells, in which outliers are looked for once.
+        """
+        H = self.horizon
+        return max(H + max(self.seasons, default=0), 2 * H + 3, LEAST_CELLS + 3, FIRST_CELLS) + 1
+
+    @cached_property
+    def known_place(self) -> int:
+        """Where a row of `Mixture.live` holds the weight of one-step errors: before any their size is unknown."""
+        return int(self.plan.parts[2]) + STEP.fields["weight"][1] // 8  # pyright: ignore[reportOptionalSubscript]

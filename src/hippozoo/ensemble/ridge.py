@@ -1,7 +1,4 @@
-"""Ridge regression from running moments: the maps of an ensemble, for each channel, shared or lent within a panel.
-
-Moments of a kind of map are the weight of its pairs, the means of past and future, and their centred products.
-"""
+"""Ridge regression from moments: the maps of an ensemble."""
 
 from __future__ import annotations
 
@@ -13,56 +10,28 @@ from jaxtyping import Bool, Float
 from scipy.linalg import get_lapack_funcs
 
 from hippozoo._internal.immutable import read_only
+from hippozoo.ensemble.moments import FEWEST_PAIRS, Moments
 
-__all__ = ["FEWEST_PAIRS", "Moments", "Solved", "lend", "merge_moments", "solve"]
+__all__ = ["Solved", "solve"]
 
 # Of a symmetric, positive matrix the solution; of a triangular one the inverse.
 _posv, _trtri = get_lapack_funcs(("posv", "trtri"), dtype=np.float64)
-# Channels that are worked out at once: a wide table takes no more memory than a narrow one.
-_CHANNELS = 16
 # The least ridge of a map, and of the leverage, in units of the mean variance of a coefficient.
 _LEAST_RIDGE, _LEVERAGE_RIDGE = 1e-9, 1e-3
 # An input whose variance is below this is constant.
 _DEAD = 1e-20
-# Pairs before there is a map. Chosen before 2026-11; see the ablation.
-FEWEST_PAIRS = 4
-# What a panel lends to each of its series counts as so many pairs. Chosen before 2026-11; see the ablation.
-_PANEL_PAIRS = 500.0
-
-
-class Moments(NamedTuple):
-    """Of every channel and kind of map: pasts, and the futures relative to what the map corrects."""
-
-    weight: Float[np.ndarray, "channels kinds"]
-    mean_x: Float[np.ndarray, "channels kinds width"]
-    mean_y: Float[np.ndarray, "channels kinds leads"]
-    xx: Float[np.ndarray, "channels kinds width width"]
-    yx: Float[np.ndarray, "channels kinds leads width"]
 
 
 class Solved(NamedTuple):
-    """The maps, with columns first, as the compiled loops read them.
+    """The maps, with columns first, as the compiled loops read them."""
 
-    Parameters
-    ----------
-    means
-        Of the pasts.
-    whitening
-        The inverse of the lower Cholesky factor of their covariance, by columns: it gives the leverage of a past.
-    freedom
-        Effective degrees of freedom, in whose units a leverage is.
-    maps, constants
-        By columns, (width, ridges times leads), and what is added.
-    solved
-        Whether there were enough pairs.
-    """
-
-    means: Float[np.ndarray, "channels kinds width"]
+    means: Float[np.ndarray, "channels kinds width"]  # of the pasts
+    # The inverse of the lower Cholesky factor of their covariance, by columns: it gives the leverage of a past.
     whitening: Float[np.ndarray, "channels kinds width width"]
-    freedom: Float[np.ndarray, "channels kinds"]
+    freedom: Float[np.ndarray, "channels kinds"]  # effective degrees of freedom, the unit of a leverage
     maps: Float[np.ndarray, "channels kinds width ridges_leads"]
-    constants: Float[np.ndarray, "channels kinds ridges leads"]
-    solved: Bool[np.ndarray, "channels kinds"]
+    constants: Float[np.ndarray, "channels kinds ridges leads"]  # what is added
+    solved: Bool[np.ndarray, "channels kinds"]  # whether there were enough pairs
 
     @staticmethod
     def empty(channels: int, kinds: int, width: int, ridges: int, leads: int) -> Solved:
@@ -78,49 +47,6 @@ class Solved(NamedTuple):
         )
 
 
-def merge_moments(left: Moments, right: Moments) -> Moments:
-    """Moments of both sets of pairs together."""
-    weight = left.weight + right.weight
-    share = right.weight / np.where(weight > 0, weight, 1.0)
-    dx, dy = right.mean_x - left.mean_x, right.mean_y - left.mean_y
-    between = (left.weight * share)[..., None, None]
-    return Moments(
-        weight,
-        left.mean_x + share[..., None] * dx,
-        left.mean_y + share[..., None] * dy,
-        left.xx + right.xx + between * (dx[..., :, None] * dx[..., None, :]),
-        left.yx + right.yx + between * (dy[..., :, None] * dx[..., None, :]),
-    )
-
-
-def lend(moments: Moments, together: str) -> Moments:
-    """The moments of every channel, with what the others lend: all of it if shared, a part of it in a panel.
-
-    In a panel each series is divided by its size (the root of the mean variance of a coefficient); then every series
-    gets the mean of all, counted as so many pairs, so that its own say more the longer it is.
-    """
-    if together == "independent":
-        return moments
-    weight, mean_x, mean_y, xx, yx = moments
-    if together == "shared":
-        total = Moments(*(one[:1] for one in moments))
-        for c in range(1, len(weight)):
-            total = merge_moments(total, Moments(*(one[c : c + 1] for one in moments)))
-        return Moments(*(np.broadcast_to(one, (len(weight), *one.shape[1:])).copy() for one in total))
-    size = np.sqrt(np.einsum("ckii->ck", xx) / np.maximum(weight, 1e-300))
-    known = (size > 0) & (weight >= FEWEST_PAIRS)
-    unit = np.where(known, size, 1.0)[..., None, None]
-    # Series count alike, whatever their length: none is to speak for all.
-    part = np.where(known, 1.0 / np.maximum(weight, 1e-300), 0.0)
-    count = np.maximum(known.sum(axis=0), 1)
-    mean_xx = ((xx / unit**2) * part[..., None, None]).sum(axis=0) / count[:, None, None]
-    mean_yx = ((yx / unit**2) * part[..., None, None]).sum(axis=0) / count[:, None, None]
-    # A series without pairs of its own has no size to give the others' back in.
-    lent = np.where(known, _PANEL_PAIRS, 0.0)
-    scaled = lent[..., None, None] * unit**2
-    return Moments(weight + lent, mean_x, mean_y, xx + scaled * mean_xx, yx + scaled * mean_yx)
-
-
 def solve(
     moments: Moments,
     orders: tuple[int, ...],
@@ -128,34 +54,21 @@ def solve(
     own: Solved | None = None,
     blocks: tuple[tuple[slice, ...], ...] = (),
 ) -> Solved:
-    """Ridge regressions of all channels, kind by kind.
+    """Ridge regressions of all channels, kind by kind, written into `own` where somebody owns such arrays.
 
-    Parameters
-    ----------
-    moments
-        With what channels lend each other.
-    orders
-        Numbers that every kind reads.
-    ridges
-        The largest first, in units of the mean variance of a coefficient.
-    own
-        Arrays to write into, of one who owns them.
-    blocks
-        Of every kind: the numbers of its memory, and those of each input, which are scaled as the memory's are.
+    `orders` says how many numbers every kind reads, and `blocks` which are those of its memory and of each input.
+    Ridges are in units of the mean variance of a coefficient, the largest first.
     """
     C, K, H, q = moments.yx.shape
     found = Solved.empty(C, K, q, len(ridges), H) if own is None else own
     for one in found:
         one[...] = 0
     found.means[...], found.freedom[...] = moments.mean_x, 1.0
-    for first in range(0, C, _CHANNELS):
-        block = slice(first, first + _CHANNELS)
-        part, known = Solved(*(one[block] for one in found)), Moments(*(one[block] for one in moments))
-        for n, order in enumerate(orders):
-            if blocks and len(blocks[n]) > 1:
-                _solve_beside_inputs(known, part, n, order, ridges, blocks[n])
-            else:
-                _solve_kind(known, part, n, order, ridges)
+    for n, order in enumerate(orders):
+        if blocks and len(blocks[n]) > 1:
+            _solve_beside_inputs(moments, found, n, order, ridges, blocks[n])
+        else:
+            _solve_kind(moments, found, n, order, ridges)
     return found
 
 

@@ -14,35 +14,19 @@ import numpy as np
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.cleaner import SURPRISE
 
-__all__ = [
-    "LEAD_SCALE",
-    "STEP",
-    "WAYS",
-    "Scale",
-    "expected_size",
-    "keep",
-    "mean_step",
-    "restore",
-    "update",
-    "update_step",
-    "widen_in_gap",
-]
-
 WAYS = 5
 LONG, SHORT, MIDDLE, SEASONAL, SPREAD = range(WAYS)
-# How fast one-step errors are forgotten, per cell; the long memory is that of the scale at every lead, too. Chosen
-# before 2026-11; see the ablation.
+# How fast one-step errors are forgotten, per cell; the long memory is that of the scale at every lead, too.
 KEPT_LONG = 1 / 512
 _FORGOTTEN = (KEPT_LONG, 1 / 8, 1 / 32)
-# How fast the loss of a way, and the usual error at a phase of the season, are forgotten. Chosen before 2026-11; see
-# the ablation.
+# How fast the loss of a way, and the usual error at a phase of the season, are forgotten.
 _LOSS, _PHASE = 1.0 / 128.0, 0.2
 # Ways are weighted by their likelihood over so many errors that tell something new; the error of one of them, in its
-# own units, counts up to so much. Chosen before 2026-11; see the ablation.
+# own units, counts up to so much.
 _LIKELIHOOD, _LARGEST_LOSS = 24.0, 50.0
 # A way that has expected less than this share of the errors, as experts do that differ by rounding, says nothing.
 _ROUNDING = 1e-12
-# After a gap errors grow as a random walk's do, up to so many horizons. Chosen before 2026-11; see the ablation.
+# After a gap errors grow as a random walk's do, up to so many horizons.
 _LONGEST_GROWTH = 16.0
 
 

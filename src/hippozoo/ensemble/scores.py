@@ -12,14 +12,11 @@ import numpy as np
 
 from hippozoo._internal.compiled import compiled
 
-__all__ = ["EXPERT_SCORE", "LEAD_SCORE", "Scores", "count_issued", "update", "weigh"]
-
-# The least error counts up to so many times its mean. Chosen before 2026-11; see the ablation.
+# The least error counts up to so many times its mean.
 _WINSORISED = 4.0
-# How fast the latest regret of one step is followed, per cell: the last three or so. Chosen before 2026-11; see the
-# ablation.
+# How fast the latest regret of one step is followed, per cell: the last three or so.
 _LATEST = 1 / 3
-# Regret of late counts where it is beyond so many times the usual error. Chosen before 2026-11; see the ablation.
+# Regret of late counts where it is beyond so many times the usual error.
 _USUAL_ERRORS = 3.0
 
 
@@ -30,19 +27,11 @@ EXPERT_SCORE = np.dtype([("latest", float), ("issued", float)])
 
 
 class Scores(NamedTuple):
-    """State of a channel.
+    """State of a channel."""
 
-    Parameters
-    ----------
-    leads, experts
-        Records of `LEAD_SCORE` and of `EXPERT_SCORE`.
-    regret
-        Sums of absolute errors beyond the least one, fading; experts at one lead after the other.
-    """
-
-    leads: Any
-    experts: Any
-    regret: Any
+    leads: Any  # records of `LEAD_SCORE`
+    experts: Any  # records of `EXPERT_SCORE`
+    regret: Any  # sums of absolute errors beyond the least one, fading; experts at one lead after the other
 
 
 @compiled(inner=True)

@@ -158,17 +158,7 @@ def _clipped(change: np.ndarray) -> np.ndarray:
 
 
 class _Search:
-    """Forward selection of periods, for all columns at once.
-
-    Parameters
-    ----------
-    changes
-        (time, columns), each of mean zero.
-    usual
-        Periods that are expected.
-    most
-        Seasons of one column, at most.
-    """
+    """Forward selection of periods, at most `most` of a column, for all columns of `changes` at once."""
 
     def __init__(self, changes: np.ndarray, usual: tuple[float, ...], most: int) -> None:
         self.changes, self.most = changes, most

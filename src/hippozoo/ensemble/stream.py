@@ -11,15 +11,22 @@ from jaxtyping import Float, Int
 
 from hippozoo import checkpoint
 from hippozoo._internal.arguments import shorten, whole_number
-from hippozoo.ensemble import readings as door
+from hippozoo.ensemble import reading_checks as checks
 from hippozoo.ensemble.alarm import Alarm, alarms_of
-from hippozoo.ensemble.comparison import ERROR, MOST_AT_ONCE, P_VALUE, SAID, compare, until_renewal
 from hippozoo.ensemble.detector import Detector, DetectorState
-from hippozoo.ensemble.ensemble import EnsembleForecaster
 from hippozoo.ensemble.forecast import EnsembleForecast
-from hippozoo.ensemble.pushed import Judged, Pushed
-from hippozoo.ensemble.recent import RecentReadings
-from hippozoo.ensemble.saved_stream import check_saved
+from hippozoo.ensemble.forecaster import EnsembleForecaster
+from hippozoo.ensemble.judgement import (
+    ERROR,
+    MOST_AT_ONCE,
+    P_VALUE,
+    SAID,
+    Judged,
+    Pushed,
+    RecentReadings,
+    compare,
+    until_renewal,
+)
 from hippozoo.ensemble.state import EnsembleState
 
 __all__ = ["ForecastStream"]
@@ -77,13 +84,13 @@ class ForecastStream:
         channels: int | None = None,
         rate: float = 1.0,
         coverage: float = 0.95,
-        late: door.Late = "refuse",
+        late: checks.Late = "refuse",
         detector: Detector | None = None,
     ) -> None:
         if not isinstance(forecaster, EnsembleForecaster):
             raise TypeError(f"forecaster={shorten(forecaster)}; pass one made by forecaster_for(horizon).")
-        door.check_options(coverage, late)
-        self.forecaster = forecaster
+        checks.check_options(coverage, late)
+        self.forecaster, self._step = forecaster, float(forecaster.dt)  # the usual step
         self.channels = None if channels is None else whole_number("channels", channels)
         self.detector = Detector(rate=rate) if detector is None else detector
         self.rate, self.coverage, self.late = self.detector.rate, coverage, late
@@ -140,16 +147,16 @@ class ForecastStream:
         time
             When it was taken, in the unit of `dt`; leave it out in a stream of equal steps.
         """
-        row, moment = door.checked_value(value, self.channels, self._held), self._checked_time(time)
+        row, moment = checks.checked_value(value, self.channels, self._held), self._checked_time(time)
         elapsed = self._elapsed(moment)
         if elapsed is not None and self._is_late(elapsed):
             if self.late == "skip":
                 self.skipped += 1
                 return None
-            raise door.too_late(time, self._time)
+            raise checks.too_late(f"time={time}", self._time)
         judged = self._judge(row, elapsed, self._watched)
         alarms = self._take_in(row, None if moment is None else np.array([moment]), judged)
-        return self._pushed(judged, alarms)
+        return self._pushed_one(judged, alarms)
 
     def push_many(
         self,
@@ -163,10 +170,8 @@ class ForecastStream:
 
         Parameters
         ----------
-        values
-            (time,) or (time, channels); NaN where one is missing.
-        times
-            Of each, in the unit of `dt`; leave them out in a stream of equal steps.
+        values, times
+            (time,) or (time, channels), NaN where one is missing; and when each was taken, as of `push`.
 
         Examples
         --------
@@ -176,13 +181,13 @@ class ForecastStream:
         >>> pushed.expected.shape, stream.readings, bool(abs(pushed.expected[-1] - np.sin(499 / 5)) < 0.05)
         ((500,), 500, True)
         """
-        given = door.checked_values(values, self.channels, self._held)
-        door.check_alike(self._timed, times is not None)
-        moments = None if times is None else door.checked_times(times, len(given))
+        given = checks.checked_values(values, self.channels, self._held)
+        checks.check_alike(self._timed, times is not None)
+        moments = None if times is None else checks.checked_times(times, len(given))
         begin = -math.inf if self._time is None else self._time
         if not self._pending:  # nothing came before that time; at that time something may
             begin = math.nextafter(begin, -math.inf)
-        kept = door.in_time(moments, len(given), begin, refuse=self.late == "refuse")
+        kept = checks.in_time(moments, len(given), begin, refuse=self.late == "refuse")
         said = np.full((SAID, len(given), len(self._newest)), np.nan)
         alarms: list[Alarm] = []
         places = np.flatnonzero(kept)
@@ -200,17 +205,10 @@ class ForecastStream:
             said[:, places[block]] = judged.said
             at += length
         self.skipped += int((~kept).sum())
-        expected, lower, upper, error, p = said[:, :, 0] if self.channels is None else said
-        number = self.readings
-        return Pushed(expected, lower, upper, error, p, tuple(alarms), lambda: self._forecast_at(number))
+        return self._pushed(said[:, :, 0] if self.channels is None else said, tuple(alarms))
 
     def judge(self, value: Value, time: float | None = None) -> Pushed:
         """What a reading would mean if it came now; nothing is taken in, and no alarm is given.
-
-        Parameters
-        ----------
-        value, time
-            As of `push`; a time that has passed is refused.
 
         Examples
         --------
@@ -220,11 +218,11 @@ class ForecastStream:
         >>> bool(stream.judge(9.0).p < 0.001 < stream.judge(np.sin(100)).p), stream.readings
         (True, 500)
         """
-        row = door.checked_value(value, self.channels, self._held)
+        row = checks.checked_value(value, self.channels, self._held)
         elapsed = self._elapsed(self._checked_time(time))
         if elapsed is not None and self._is_late(elapsed):
             raise ValueError(f"time={time} is not after {self._time}, the time of the newest reading.")
-        return self._pushed(self._judge(row, elapsed, self._watched.copy()), ())
+        return self._pushed_one(self._judge(row, elapsed, self._watched.copy()), ())
 
     def advance(self, time: float) -> None:
         """Nothing came until `time`: the newest reading held for its usual step, and then there was silence."""
@@ -235,11 +233,11 @@ class ForecastStream:
             raise ValueError(f"time={time} is before {self._time}; time only runs forwards.")
         if elapsed == 0:
             return
-        step, learnt, left = self.forecaster.dt, self._learnt, elapsed
+        step, learnt, left = self._step, self._learnt, elapsed
         if self._pending:
             learnt = self._learn(learnt, self._newest, min(elapsed, step))
             left -= min(elapsed, step)
-        if left > step * door.SAME:
+        if left > step * checks.SAME:
             learnt = self._after_silence(learnt, left)
         self._watched = self._watched.copy()
         self.detector.skip(self._watched, self._missed(elapsed))
@@ -267,10 +265,10 @@ class ForecastStream:
 
     def load_state_dict(self, known: dict[str, Any]) -> None:
         """Go on where another stream of the same configuration stood; what does not fit is refused."""
-        check_saved(known, self.state_dict())
+        checks.check_saved(known, self.state_dict())
         self._learnt, self._watched, self._provisional = known["learnt"], known["watched"].copy(), None
         self._newest, self._reach = np.array(known["newest"], float), np.array(known["reach"], float)
-        self._recent.load(known["recent"])
+        self._recent.ring = np.array(known["recent"], float)
         self._time = None if known["time"] is None else float(known["time"])
         self._timed = None if known["timed"] is None else bool(known["timed"])
         self._pending = bool(known["pending"])
@@ -286,24 +284,24 @@ class ForecastStream:
         return checkpoint.load(path, expected=cls)
 
     def _checked_time(self, time: Any) -> float | None:
-        door.check_alike(self._timed, time is not None)
-        return None if time is None else door.checked_time(time)
+        checks.check_alike(self._timed, time is not None)
+        return None if time is None else checks.checked_time(time)
 
     def _elapsed(self, time: float | None) -> float | None:
         """Time since the newest reading; None for the first."""
         if time is None:
-            return None if not self.readings else float(self.forecaster.dt)
+            return None if not self.readings else self._step
         return None if self._time is None else time - self._time
 
     def _is_late(self, elapsed: float) -> bool:
         return elapsed < 0 or (elapsed == 0 and self._pending)
 
     def _is_usual(self, elapsed: float) -> bool:
-        return abs(elapsed - float(self.forecaster.dt)) <= door.SAME * float(self.forecaster.dt)
+        return abs(elapsed - self._step) <= checks.SAME * self._step
 
     def _missed(self, elapsed: float) -> int:
         """How many readings should have come in a time that has passed."""
-        steps = round(min(elapsed / float(self.forecaster.dt), _LONGEST_SILENCE))
+        steps = round(min(elapsed / self._step, _LONGEST_SILENCE))
         return max(steps - 1, 0) if self._pending else steps
 
     def _after(self, elapsed: float | None) -> EnsembleState:
@@ -314,17 +312,15 @@ class ForecastStream:
             return self._after_silence(self._learnt, elapsed)
         if self._is_usual(elapsed):
             return self.state
-        usual = float(self.forecaster.dt)
-        if elapsed > _GAP * usual:
-            return self._after_silence(self.state, elapsed - usual)
+        if elapsed > _GAP * self._step:
+            return self._after_silence(self.state, elapsed - self._step)
         return self._learn(self._learnt, self._newest, elapsed)
 
     def _after_silence(self, state: EnsembleState, passed: float) -> EnsembleState:
         """What is known after so long without a reading."""
-        usual = float(self.forecaster.dt)
-        longest = usual * max(_LONGEST_SILENCE, 2 * self.forecaster.mixer.silence)
+        longest = self._step * max(_LONGEST_SILENCE, 2 * self.forecaster.mixer.silence)
         if passed > longest:
-            passed = longest + (math.fmod(passed, usual) if math.isfinite(passed) else 0.0)
+            passed = longest + (math.fmod(passed, self._step) if math.isfinite(passed) else 0.0)
         return self._learn(state, np.full_like(self._newest, np.nan), passed)
 
     def _learn(self, state: EnsembleState, value: np.ndarray, dt: float | None) -> EnsembleState:
@@ -377,16 +373,20 @@ class ForecastStream:
             self._recent.last(self.readings), self.readings - 1, None if clock is None else float(clock[-1]),
         )  # fmt: skip
 
-    def _pushed(self, judged: Judged, alarms: tuple[Alarm, ...]) -> Pushed:
+    def _pushed_one(self, judged: Judged, alarms: tuple[Alarm, ...]) -> Pushed:
         """What is said of one reading; single numbers where the stream is one of these."""
-        expected, lower, upper, error, p = judged.said[:, 0, 0].tolist() if self.channels is None else judged.said[:, 0]
-        number = self.readings
-        return Pushed(expected, lower, upper, error, p, alarms, lambda: self._forecast_at(number))
+        return self._pushed(judged.said[:, 0, 0].tolist() if self.channels is None else judged.said[:, 0], alarms)
 
-    def _forecast_at(self, readings: int) -> EnsembleForecast:
-        if readings != self.readings:
-            raise RuntimeError("the stream has moved on; ask for pushed.forecast before the next push.")
-        return self.forecast
+    def _pushed(self, said: Any, alarms: tuple[Alarm, ...]) -> Pushed:
+        number = self.readings
+
+        def forecast() -> EnsembleForecast:
+            if number != self.readings:
+                raise RuntimeError("the stream has moved on; ask for pushed.forecast before the next push.")
+            return self.forecast
+
+        expected, lower, upper, error, p = said
+        return Pushed(expected, lower, upper, error, p, alarms, forecast)
 
     def _length_of_block(self, rows: np.ndarray, clock: np.ndarray | None, at: int) -> int:
         """How many of the rows from `at` on can be judged in one go; 1 where a reading must be taken by itself."""
@@ -397,4 +397,4 @@ class ForecastStream:
         cells = np.concatenate([self._newest[None], rows[at : end - 1]])
         newest = math.nan if self._time is None else self._time
         steps = None if clock is None else np.diff(clock[at:end], prepend=newest)
-        return door.whole_cells(cells, steps, float(self.forecaster.dt))
+        return checks.whole_cells(cells, steps, self._step)

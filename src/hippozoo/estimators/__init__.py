@@ -14,34 +14,26 @@ if TYPE_CHECKING:
     from hippozoo.estimators.forecaster_river import RiverHippoForecaster as RiverHippoForecaster
     from hippozoo.estimators.forecaster_sktime import HippoForecaster as HippoForecaster
     from hippozoo.estimators.memory_features import MemoryFeatures as MemoryFeatures
-    from hippozoo.estimators.volterra_river import VolterraRegressor as RiverVolterraRegressor
+    from hippozoo.estimators.volterra_river import RiverVolterraRegressor as RiverVolterraRegressor
     from hippozoo.estimators.volterra_sklearn import SklearnVolterraRegressor as SklearnVolterraRegressor
 
-__all__ = [
-    "HippoForecaster",
-    "MemoryFeatures",
-    "RiverHippoDetector",
-    "RiverHippoForecaster",
-    "RiverVolterraRegressor",
-    "SklearnVolterraRegressor",
-]
-
-# Public name: module, name there, extra that brings what it needs.
+# The module of each name, and the extra that brings what it needs.
 _ELSEWHERE = {
-    "HippoForecaster": ("forecaster_sktime", "HippoForecaster", "sktime"),
-    "RiverHippoDetector": ("anomaly_river", "RiverHippoDetector", "river"),
-    "RiverHippoForecaster": ("forecaster_river", "RiverHippoForecaster", "river"),
-    "MemoryFeatures": ("memory_features", "MemoryFeatures", "sklearn"),
-    "RiverVolterraRegressor": ("volterra_river", "VolterraRegressor", "river"),
-    "SklearnVolterraRegressor": ("volterra_sklearn", "SklearnVolterraRegressor", "sklearn"),
+    "HippoForecaster": ("forecaster_sktime", "sktime"),
+    "MemoryFeatures": ("memory_features", "sklearn"),
+    "RiverHippoDetector": ("anomaly_river", "river"),
+    "RiverHippoForecaster": ("forecaster_river", "river"),
+    "RiverVolterraRegressor": ("volterra_river", "river"),
+    "SklearnVolterraRegressor": ("volterra_sklearn", "sklearn"),
 }
+__all__ = list(_ELSEWHERE)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}.")
-    module, there, extra = _ELSEWHERE[name]
+    module, extra = _ELSEWHERE[name]
     try:
-        return getattr(import_module(f"{__name__}.{module}"), there)
+        return getattr(import_module(f"{__name__}.{module}"), name)
     except ModuleNotFoundError as error:
         raise explain_missing(error, name, {"pandas": extra}) or error from None

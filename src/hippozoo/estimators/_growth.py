@@ -10,17 +10,8 @@ __all__ = ["grown_state"]
 
 
 def grown_state(old: VolterraModel, state: VolterraState, new: VolterraModel, begun: VolterraState) -> VolterraState:
-    """The state of a model with more channels: the old channels first, the new ones as they begin.
+    """The state of a `new` model with more channels: the old channels first, the new ones as they have `begun`.
 
-    Parameters
-    ----------
-    old, state
-        The model so far, and what it has learnt.
-    new, begun
-        The same model with more channels, and its initial state.
-
-    Examples
-    --------
     >>> from hippozoo.memory import Memory
     >>> from hippozoo.systems import LegT
     >>> memory = Memory(LegT(order=2, timescale=2.0))

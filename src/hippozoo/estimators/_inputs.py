@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-__all__ = ["Waiting", "take_in", "up_to_now"]
+__all__ = ["Waiting", "forecasts_until", "take_in", "up_to_now"]
 
 
 class Waiting(NamedTuple):
@@ -34,8 +34,6 @@ def take_in(
 ) -> tuple[Any, Waiting]:
     """The state after more samples with their inputs, and what waits then: the last ones, a horizon of them.
 
-    Examples
-    --------
     >>> from hippozoo.ensemble import forecaster_for
     >>> forecaster, price = forecaster_for(4, known=1), np.random.default_rng(0).normal(size=(304, 1))
     >>> signal = 3.0 * price[:300]
@@ -55,8 +53,23 @@ def take_in(
 
 
 def up_to_now(forecaster: Any, state: Any, waiting: Waiting, ahead: Float[np.ndarray, "steps inputs"]) -> Any:
-    """The state after all that waits, given the inputs of at least one horizon to come."""
-    return _advance(forecaster, forecaster.tell(state, known=ahead), waiting, len(waiting.values))
+    """The state after all that waits, given the inputs of the steps to come; after these, the last ones hold."""
+    steps, horizon = len(ahead), forecaster.mixer.horizon
+    held = np.full((-steps % horizon + horizon, ahead.shape[1]), np.nan)
+    known = np.concatenate([ahead, held])
+    return _advance(forecaster, forecaster.tell(state, known=known), waiting, len(waiting.values))
+
+
+def forecasts_until(forecaster: Any, state: Any, steps: int) -> list[Any]:
+    """Forecasts one after the other, each from the forecasts before it, until so many steps are reached."""
+    found, reached = [], 0
+    while reached < steps:
+        found.append(forecaster.forecast(state))
+        samples = found[-1].samples()
+        reached += samples.shape[-1]
+        if reached < steps:
+            state = forecaster.follow(state, samples.T)
+    return found
 
 
 def _advance(forecaster: Any, state: Any, waiting: Waiting, count: int) -> Any:

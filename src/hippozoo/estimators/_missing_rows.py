@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from pandas.tseries.frequencies import to_offset
 
-from hippozoo.estimators._settings import LARGEST
+from hippozoo.tables.numbers import LARGEST
 
 __all__ = ["check_rows", "spacing_of", "with_missing_rows"]
 
@@ -17,15 +17,7 @@ _MOST_MISSING = 1_000_000
 
 
 def check_rows(y: pd.DataFrame) -> None:
-    """Refuses two rows for one step, and values that are infinite or nearly so.
-
-    Examples
-    --------
-    >>> check_rows(pd.DataFrame({"load": [1.0, 2.0]}, index=[7, 7]))
-    Traceback (most recent call last):
-    ...
-    ValueError: the index has 7 more than once; keep one row for each step, for example y[~y.index.duplicated()].
-    """
+    """Refuse two rows for one step, and values that are infinite or nearly so."""
     if not y.index.is_unique:
         raise ValueError(
             f"the index has {y.index[y.index.duplicated()][0]} more than once; keep one row for each step, for example "
@@ -43,22 +35,11 @@ def check_rows(y: pd.DataFrame) -> None:
 def spacing_of(index: pd.Index, *others: Any) -> Any:
     """From one row to the next: a frequency, 1 for integers, None where the index does not say.
 
-    Parameters
-    ----------
-    index
-        Of the rows.
-    others
-        What else may have a ``freq``, if the index has none: sktime infers one for its cutoff where all rows are
-        there, and a horizon may bring one.
+    `others` may have a ``freq`` if the index has none: sktime infers one for its cutoff where all rows are there, and a
+    horizon may bring one.
 
-    Examples
-    --------
-    >>> spacing_of(pd.period_range("2024-01", periods=3, freq="3M"))
-    <3 * MonthEnds>
-    >>> spacing_of(pd.Index([3, 4, 9]))
-    1
-    >>> spacing_of(pd.DatetimeIndex(["2024-01-01", "2024-01-05"])) is None
-    True
+    >>> spacing_of(pd.period_range("2024-01", periods=3, freq="3M")), spacing_of(pd.Index([3, 4, 9]))
+    (<3 * MonthEnds>, 1)
     """
     if not isinstance(index, (pd.PeriodIndex, pd.DatetimeIndex)):
         return 1 if index.dtype.kind in "iu" else None
@@ -67,19 +48,9 @@ def spacing_of(index: pd.Index, *others: Any) -> Any:
 
 
 def with_missing_rows(y: pd.DataFrame, begin: Any, spacing: Any) -> pd.DataFrame:
-    """Rows at every step, of NaN where y has none; the steps are those from `begin` on, or after it.
+    """Rows at every step from `begin` on, or after it, of NaN where y has none; a `spacing` of None leaves them as they
+    are.
 
-    Parameters
-    ----------
-    y
-        At least one row.
-    begin
-        The first row of y, or the row seen before it.
-    spacing
-        As `spacing_of` tells it; None leaves the rows as they are.
-
-    Examples
-    --------
     >>> y = pd.DataFrame({"load": [1.0, 2.0]}, index=[7, 9])
     >>> with_missing_rows(y, begin=5, spacing=1).load.to_dict()
     {6: nan, 7: 1.0, 8: nan, 9: 2.0}

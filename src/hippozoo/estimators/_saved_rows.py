@@ -11,43 +11,21 @@ __all__ = ["described_rows", "few_rows", "restored_rows"]
 
 
 def described_rows(cutoff: Any, seen: Any, spacing: Any) -> dict[str, Any]:
-    """The last row as sktime keeps it, the last row that was learnt from, and the step between rows.
-
-    Examples
-    --------
-    >>> month = pd.period_range("2024-03", periods=1, freq="M")
-    >>> described_rows(month, month[0], month.freq)["kind"]
-    'period'
-    """
+    """The last row as sktime keeps it, the last row that was learnt from, and the step between rows."""
     step = spacing if spacing is None or isinstance(spacing, int) else spacing.freqstr
     if isinstance(cutoff, pd.DatetimeIndex):
-        learnt = pd.DatetimeIndex([seen]).as_unit(cutoff.unit)
-        zone = None if cutoff.tz is None else str(cutoff.tz)
-        return {
-            "kind": "datetime",
-            "cutoff": int(cutoff.asi8[0]),
-            "seen": int(learnt.asi8[0]),
-            "unit": cutoff.unit,
-            "zone": zone,
-            "freq": cutoff.freqstr,
-            "step": step,
-        }
-    if isinstance(cutoff, pd.PeriodIndex):
-        return {
-            "kind": "period",
-            "cutoff": int(cutoff.asi8[0]),
-            "seen": int(seen.ordinal),
-            "freq": cutoff.freqstr,
-            "step": step,
-        }
-    return {"kind": "number", "cutoff": int(cutoff[0]), "seen": int(seen), "step": step}
+        kind, last, learnt = "datetime", cutoff.asi8[0], pd.DatetimeIndex([seen]).as_unit(cutoff.unit).asi8[0]
+        more = {"unit": cutoff.unit, "zone": None if cutoff.tz is None else str(cutoff.tz), "freq": cutoff.freqstr}
+    elif isinstance(cutoff, pd.PeriodIndex):
+        kind, last, learnt, more = "period", cutoff.asi8[0], seen.ordinal, {"freq": cutoff.freqstr}
+    else:
+        kind, last, learnt, more = "number", cutoff[0], seen, {}
+    return {"kind": kind, "cutoff": int(last), "seen": int(learnt), **more, "step": step}
 
 
 def restored_rows(known: dict[str, Any]) -> tuple[pd.Index, Any, Any]:
     """What `described_rows` was given.
 
-    Examples
-    --------
     >>> hour = pd.date_range("2024-03-01", periods=1, freq="h", tz="Europe/Rome")
     >>> cutoff, seen, spacing = restored_rows(described_rows(hour, hour[0], hour.freq))
     >>> cutoff.equals(hour), seen == hour[0], spacing
@@ -70,13 +48,7 @@ def restored_rows(known: dict[str, Any]) -> tuple[pd.Index, Any, Any]:
 
 
 def few_rows(cutoff: Any, spacing: Any) -> pd.Index:
-    """Three rows, of which the last is this one.
-
-    Examples
-    --------
-    >>> few_rows(pd.Index([7]), 1).tolist()
-    [5, 6, 7]
-    """
+    """Three rows, of which the last is this one."""
     last: Any = cutoff[0]
     if isinstance(cutoff, pd.DatetimeIndex):
         return pd.date_range(end=last, periods=3, freq=cutoff.freq or spacing or "D")

@@ -1,80 +1,72 @@
-"""From plain constructor arguments, as estimators have them, to a memory and a learner, and back."""
+"""What estimators share: memories and learners by name, single numbers, and what `fit` has found in a checkpoint."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from hippozoo._internal.arguments import shorten
+import numpy as np
+
+from hippozoo._internal.arguments import real_array, shorten
 from hippozoo.memory import Memory
 from hippozoo.systems import FouT, HippoSystem, LagT, LegS, LegT
 from hippozoo.zoo.volterra import NLMS, SGD, Learner, RidgeRLS
 
-__all__ = ["LARGEST", "learner_named", "memory_named", "name_of_learner", "name_of_system", "system_named"]
-
-# Forecasters learn from squares: a value beyond this would overflow them and spoil all that was learnt.
-LARGEST = 1e100
+__all__ = ["Fitted", "learner_named", "memory_named", "name_of", "one_number"]
 
 _SYSTEMS: dict[str, type[HippoSystem]] = {"legt": LegT, "legs": LegS, "lagt": LagT, "fout": FouT}
 _LEARNERS: dict[str, type[Learner]] = {"nlms": NLMS, "sgd": SGD, "rls": RidgeRLS}
 
 
-def system_named(system: str, order: int, timescale: float) -> HippoSystem:
-    """A system by its name.
-
-    Examples
-    --------
-    >>> system_named("legs", 8, 5.0)
-    LegS(order=8, timescale=5.0)
-    """
+def memory_named(system: str, order: int, timescale: float, dt: float) -> Memory:
+    """A memory by the name of its system."""
     if not isinstance(system, str) or system not in _SYSTEMS:
         raise ValueError(f"system={shorten(system)} is unknown; pass one of {', '.join(map(repr, _SYSTEMS))}.")
-    return _SYSTEMS[system](order, timescale)
-
-
-def name_of_system(system: HippoSystem) -> str:
-    """The name by which `system_named` knows it.
-
-    Examples
-    --------
-    >>> name_of_system(LegS(8, 5.0))
-    'legs'
-    """
-    return next(name for name, kind in _SYSTEMS.items() if type(system) is kind)
-
-
-def memory_named(system: str, order: int, timescale: float, dt: float) -> Memory:
-    """A memory by the name of its system.
-
-    Examples
-    --------
-    >>> memory_named("legt", 8, 5.0, 1.0).dt
-    1.0
-    """
-    return Memory(system_named(system, order, timescale), dt=dt)
+    return Memory(_SYSTEMS[system](order, timescale), dt=dt)
 
 
 def learner_named(learner: str, rate: float | None, ridge: float) -> Learner:
-    """A learner by its name; `rate` None leaves the learner's own.
-
-    Examples
-    --------
-    >>> learner_named("nlms", rate=0.1, ridge=1.0).rate
-    0.1
-    """
+    """A learner by its name; `rate` None leaves the learner's own."""
     if not isinstance(learner, str) or learner not in _LEARNERS:
         raise ValueError(f"learner={shorten(learner)} is unknown; pass one of {', '.join(map(repr, _LEARNERS))}.")
     if learner == "rls":
         return RidgeRLS(ridge)
-    chosen: dict[str, Any] = {"nlms": NLMS, "sgd": SGD}
-    return chosen[learner]() if rate is None else chosen[learner](rate)
+    chosen: Any = _LEARNERS[learner]
+    return chosen() if rate is None else chosen(rate)
 
 
-def name_of_learner(learner: Learner) -> str:
-    """The name by which `learner_named` knows it.
+def name_of(one: HippoSystem | Learner) -> str:
+    """The name of a system or a learner.
 
-    Examples
-    --------
-    >>> name_of_learner(RidgeRLS(0.1))
-    'rls'
+    >>> name_of(LegS(8, 5.0)), name_of(RidgeRLS(0.1))
+    ('legs', 'rls')
     """
-    return next(name for name, kind in _LEARNERS.items() if type(learner) is kind)
+    return next(name for name, kind in (_SYSTEMS | _LEARNERS).items() if type(one) is kind)
+
+
+def one_number(name: str, value: Any, advice: str) -> float:
+    """The finite number that a value is; refused with advice if it is none."""
+    try:
+        array = real_array(name, value)
+        if array.ndim:
+            raise ValueError(array.shape)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}={shorten(value)} is not one finite number; {advice}.") from None
+    return float(array)
+
+
+class Fitted:
+    """An estimator of scikit-learn whose fitted attributes go through `hippozoo.checkpoint`."""
+
+    _fitted: ClassVar[tuple[str, ...]]
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was learnt, for `hippozoo.checkpoint`; empty before `fit`."""
+        found = {name: getattr(self, name) for name in (*self._fitted, "n_features_in_") if hasattr(self, name)}
+        if hasattr(self, "feature_names_in_"):
+            found["feature_names_in_"] = [str(name) for name in getattr(self, "feature_names_in_", ())]
+        return found
+
+    def load_state_dict(self, known: dict[str, Any]) -> None:
+        """Go on where another estimator of the same settings stood."""
+        for name, value in known.items():
+            setattr(self, name, np.array(value, dtype=object) if name == "feature_names_in_" else value)

@@ -7,9 +7,10 @@ from typing import Any
 
 from river.base import AnomalyDetector
 
-from hippozoo._internal.arguments import real_array, shorten, whole_number
+from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.ensemble import Alarm, ForecastStream, forecaster_for
-from hippozoo.estimators._settings import LARGEST
+from hippozoo.estimators._settings import one_number
+from hippozoo.tables.numbers import LARGEST
 
 __all__ = ["RiverHippoDetector"]
 
@@ -115,18 +116,9 @@ class RiverHippoDetector(AnomalyDetector):
 
 def _number(name: Any, value: Any) -> float:
     """A reading as one number; NaN where it is missing."""
-    if value is None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return math.nan
-    if isinstance(value, float) and math.isnan(value):
-        return value
-    try:
-        array = real_array(f"x[{name!r}]", value)
-        if array.ndim:
-            raise ValueError(array.shape)
-    except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"x[{name!r}]={shorten(value)} is not one finite number; encode it, or pass None if it is missing."
-        ) from None
-    if abs(float(array)) > LARGEST:
+    number = one_number(f"x[{name!r}]", value, "encode it, or pass None if it is missing")
+    if abs(number) > LARGEST:
         raise ValueError(f"x[{name!r}]={shorten(value)} is too large; pass a number below {LARGEST:g}.")
-    return float(array)
+    return number

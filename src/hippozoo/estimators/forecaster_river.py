@@ -11,10 +11,10 @@ from river.time_series.base import Forecaster as RiverForecaster
 
 from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.ensemble import EnsembleForecaster, EnsembleState, forecaster_for
-from hippozoo.estimators._inputs import Waiting, take_in, up_to_now
-from hippozoo.estimators._settings import LARGEST
+from hippozoo.estimators._inputs import Waiting, forecasts_until, take_in, up_to_now
+from hippozoo.tables.numbers import LARGEST
 
-__all__ = ["HippoForecaster", "RiverHippoForecaster"]
+__all__ = ["RiverHippoForecaster"]
 
 
 class RiverHippoForecaster(RiverForecaster):
@@ -119,24 +119,19 @@ class RiverHippoForecaster(RiverForecaster):
                 f"{wanted} steps to come, one dict for each."
             )
         rows = np.stack([_features(x, self._names) for x in xs[:wanted]])
-        steps = int(self.horizon)
-        rows = np.concatenate([rows, np.full((-wanted % steps + steps, len(self._names)), np.nan)])
         return up_to_now(self._forecaster, self._state, self._waiting, rows)
 
     def _ahead(self, horizon: int, coverage: float, xs: list[dict] | None) -> list[tuple[float, float, float]]:
         """Mean and band of each step."""
         wanted = whole_number("horizon", horizon, why="how many steps ahead")
-        state, answers, before = self._present(wanted, xs), [], np.zeros(2)
-        while len(answers) < wanted:
-            forecast = self._forecaster.forecast(state)
+        answers, before = [], np.zeros(2)
+        for forecast in forecasts_until(self._forecaster, self._present(wanted, xs), wanted):
             samples, band = forecast.samples(), np.stack(forecast.band(forecast.leads(), coverage))
             # What a forecast from forecasts does not know adds to what the one before it did not.
             reach = np.sqrt((band - samples) ** 2 + before[:, None] ** 2)
             lower, upper = forecast.bounded(samples - reach[0]), samples + reach[1]
             answers += zip(samples.tolist(), lower.tolist(), upper.tolist(), strict=True)
             before = reach[:, -1]
-            if len(answers) < wanted:
-                state = self._forecaster.follow(state, samples)
         return answers[:wanted]
 
     def state_dict(self) -> dict[str, Any]:
@@ -184,6 +179,3 @@ def _features(x: dict | None, names: tuple[str, ...]) -> np.ndarray:
                 f"example by river.preprocessing.OneHotEncoder."
             ) from None
     return row
-
-
-HippoForecaster = RiverHippoForecaster

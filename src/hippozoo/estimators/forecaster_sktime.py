@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, no_type_check
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import block_diag
 from sktime.forecasting.base import BaseForecaster
 
 from hippozoo._internal.arguments import positive_number, shorten, whole_number
 from hippozoo.checkpoint import CheckpointError
 from hippozoo.ensemble import forecaster_for
-from hippozoo.estimators._inputs import Waiting, take_in, up_to_now
+from hippozoo.estimators._inputs import Waiting, forecasts_until, take_in, up_to_now
 from hippozoo.estimators._missing_rows import check_rows, spacing_of, with_missing_rows
 from hippozoo.estimators._saved_rows import described_rows, few_rows, restored_rows
 from hippozoo.zoo.forecasting import Forecast, ForecasterLike, StateLike, forecaster_with_candidates
@@ -182,8 +182,7 @@ class HippoForecaster(BaseForecaster):
     ) -> pd.DataFrame:
         # Given here, because sktime would otherwise ask for a further package to hold a normal distribution.
         rows, forecasts = self._steps(fh) - 1, self._forecasts(fh, X)
-        names = self._get_varnames()
-        values = {}
+        names, values = self._get_varnames(), {}
         for a in alpha:
             pieces, before = [], 0.0
             for forecast in forecasts:
@@ -208,11 +207,8 @@ class HippoForecaster(BaseForecaster):
             block = forecast.sample_covariance()
             # What a forecast from forecasts does not know adds to what the one before it did not.
             blocks.append(block + blocks[-1][:, -1:, -1:] if blocks else block)
-        steps = len(blocks[0][0])
-        whole = np.zeros((len(blocks[0]), steps * len(blocks), steps * len(blocks)))
-        for number, block in enumerate(blocks):
-            whole[:, number * steps : (number + 1) * steps, number * steps : (number + 1) * steps] = block
         rows = self._steps(fh) - 1
+        whole = np.stack([np.asarray(block_diag(*one)) for one in zip(*blocks, strict=True)])
         chosen = whole[:, rows][:, :, rows]
         if cov:
             tables = [pd.DataFrame(one, index=index, columns=index) for one in chosen]
@@ -254,16 +250,13 @@ class HippoForecaster(BaseForecaster):
         # sktime keeps books of what it was fitted to: a few rows of that kind fill them in.
         rows = few_rows(cutoff, spacing)
         values = np.zeros((len(rows), len(known["columns"])))
-        kinds: dict[str, Callable[[], Any]] = {
-            "pd.Series": lambda: pd.Series(values[:, 0], index=rows, name=known["name"]),
-            "pd.DataFrame": lambda: pd.DataFrame(values, index=rows, columns=known["columns"]),
-            "np.ndarray": lambda: values,
-        }
+        frame = pd.DataFrame(values, index=rows, columns=known["columns"])
+        kinds = {"np.ndarray": values, "pd.DataFrame": frame, "pd.Series": frame.iloc[:, 0].rename(known["name"])}
         if known["kind"] not in kinds:
             raise CheckpointError(f"rows of kind {shorten(known['kind'])} are not known; one of {sorted(kinds)} is.")
         names = known["inputs"]
         given = None if names is None else pd.DataFrame(np.zeros((len(rows), len(names))), index=rows, columns=names)
-        self.fit(kinds[known["kind"]](), given, fh=known["fh"])
+        self.fit(kinds[known["kind"]], given, fh=known["fh"])
         self.forecaster_, self.state_ = known["forecaster"], known["state"]
         self._seen_until, self._spacing, self._waiting = seen, spacing, Waiting(*known["waiting"])
         self._set_cutoff(cutoff)
@@ -342,26 +335,15 @@ class HippoForecaster(BaseForecaster):
         except (TypeError, ValueError):
             raise TypeError("X holds something that is no number; make a column of 0 and 1 for each word.") from None
 
-    def _present(self, fh: Any, X: Any) -> StateLike:
-        """The state after all rows that were seen; inputs are told as far as forecasts go, the last ones held."""
-        if self._inputs is None:
-            return self.state_
-        furthest, steps = int(self._steps(fh).max()), self.forecaster_.mixer.horizon  # pyright: ignore[reportAttributeAccessIssue]
-        every = type(fh)(list(range(1, furthest + 1)), is_relative=True).to_absolute_index(self.cutoff)
-        known = self._rows_of_inputs(X, every, self._index(fh))
-        assert known is not None
-        known = np.concatenate([known, np.full((-furthest % steps + steps, len(self._inputs)), np.nan)])
-        return up_to_now(self.forecaster_, self.state_, self._waiting, known)
-
     def _forecasts(self, fh: Any, X: Any = None) -> list[Forecast]:
-        """One after the other, each from the forecasts before it, until the furthest step is reached."""
-        state, forecasts, covered = self._present(fh, X), [], 0
-        while covered < self._steps(fh).max():
-            forecasts.append(self.forecaster_.forecast(state))
-            samples = forecasts[-1].samples()
-            covered += samples.shape[1]
-            state = self.forecaster_.follow(state, samples.T)
-        return forecasts
+        """From the state after all rows that were seen; inputs are given as far as forecasts go, the last ones held."""
+        state, furthest = self.state_, int(self._steps(fh).max())
+        if self._inputs is not None:
+            every = type(fh)(list(range(1, furthest + 1)), is_relative=True).to_absolute_index(self.cutoff)
+            known = self._rows_of_inputs(X, every, self._index(fh))
+            assert known is not None
+            state = up_to_now(self.forecaster_, state, self._waiting, known)
+        return forecasts_until(self.forecaster_, state, furthest)
 
     def _steps(self, fh: Any) -> np.ndarray:
         return np.asarray(fh.to_relative(self.cutoff).to_numpy(), dtype=int)

@@ -9,14 +9,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hippozoo._internal.arguments import real_array
-from hippozoo.estimators._saved import fitted_state, restore_fitted
-from hippozoo.estimators._settings import memory_named
+from hippozoo.estimators._settings import Fitted, memory_named
 from hippozoo.memory import Stream, hold_missing
 
 __all__ = ["MemoryFeatures"]
 
 
-class MemoryFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MemoryFeatures(Fitted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Turns each series into the coefficients that a memory keeps of it at its end.
 
     A missing value (NaN) holds the last one before it; before the first, the first is held. Series of several channels
@@ -50,6 +49,8 @@ class MemoryFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     >>> bool(np.allclose(stream.state, features[1]))
     True
     """
+
+    _fitted = ("memory_", "channels_")
 
     # By scikit-learn's rules a constructor takes anything, and fit complains.
     @no_type_check
@@ -115,14 +116,6 @@ class MemoryFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags.input_tags.allow_nan = True
         tags.input_tags.three_d_array = True
         return tags
-
-    def state_dict(self) -> dict[str, Any]:
-        """What `fit` has seen, for `hippozoo.checkpoint`."""
-        return fitted_state(self, ("memory_", "channels_"))
-
-    def load_state_dict(self, known: dict[str, Any]) -> None:
-        """Go on where another one of the same settings stood."""
-        restore_fitted(self, known)
 
     @property
     def _n_features_out(self) -> int:

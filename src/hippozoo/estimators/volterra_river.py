@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from river import base
 
-from hippozoo._internal.arguments import real_array, shorten
+from hippozoo._internal.arguments import shorten
 from hippozoo.estimators._growth import grown_state
-from hippozoo.estimators._settings import learner_named, memory_named
+from hippozoo.estimators._settings import learner_named, memory_named, one_number
 from hippozoo.zoo.volterra import VolterraModel, VolterraState
 
-__all__ = ["VolterraRegressor"]
+__all__ = ["RiverVolterraRegressor"]
 
 
-class VolterraRegressor(base.Regressor):
+class RiverVolterraRegressor(base.Regressor):
     """Regression on a polynomial of the past of all features, learnt one sample at a time.
 
     Features may come and go. A new one begins a memory of its own; one that is missing holds its last value. With time
@@ -101,7 +101,7 @@ class VolterraRegressor(base.Regressor):
     def learn_one(self, x: dict[Any, Any], y: float, t: float | None = None) -> None:
         """Take in one sample, then learn from its target; `t` is its time."""
         _check_time(t)
-        target = _number("y", y, "leave out samples without a target")
+        target = one_number("y", y, "leave out samples without a target")
         names, held, model, state = self._prepared(x)
         if model is None:
             return
@@ -113,9 +113,7 @@ class VolterraRegressor(base.Regressor):
         """What the target of this sample will be; changes nothing."""
         _check_time(t)
         _, held, model, state = self._prepared(x)
-        if model is None:
-            return 0.0
-        return model.predict_one(state, held, self._duration(t))[0]
+        return 0.0 if model is None else model.predict_one(state, held, self._duration(t))[0]
 
     def kernel(self, k: int, length: int | None = None) -> dict[tuple[Any, ...], np.ndarray]:
         """The kernels of degree k at sample lags, by the names of the features they multiply."""
@@ -140,15 +138,13 @@ class VolterraRegressor(base.Regressor):
         self._held, self._time, self._state = np.array(known["held"], float), known["time"], known["state"]
         self._model = self._with(len(self._names)) if self._names else None
 
-    _checkpoint_name = "RiverVolterraRegressor"
-
     def _with(self, channels: int) -> VolterraModel:
         return VolterraModel(self._memory, self.degree, self.rank, self._learner, channels)
 
     def _prepared(self, x: dict[Any, Any]) -> tuple[dict[Any, int], np.ndarray, Any, Any]:
         """Names, values (with gaps held), model and state for this sample, all features of it included."""
         values = {
-            name: _number(f"x[{name!r}]", value, "encode it, or leave out a feature that is missing")
+            name: one_number(f"x[{name!r}]", value, "encode it, or leave out a feature that is missing")
             for name, value in x.items()
         }
         # Names in an order that does not depend on that of the keys.
@@ -169,9 +165,7 @@ class VolterraRegressor(base.Regressor):
         return names, held, model, state
 
     def _duration(self, t: float | None) -> float | None:
-        if t is None or self._time is None:
-            return None
-        return t - self._time
+        return None if t is None or self._time is None else t - self._time
 
 
 def _check_time(t: Any) -> None:
@@ -181,13 +175,3 @@ def _check_time(t: Any) -> None:
         return
     wrong = ValueError if is_number else TypeError
     raise wrong(f"t={shorten(t)}: the time of a sample; pass one finite number, or leave t out for steps of dt.")
-
-
-def _number(name: str, value: Any, what_to_do: str) -> float:
-    try:
-        array = real_array(name, value)
-        if array.ndim:
-            raise ValueError(array.shape)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name}={shorten(value)} is not one finite number; {what_to_do}.") from None
-    return float(array)

@@ -9,14 +9,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hippozoo._internal.arguments import whole_number
-from hippozoo.estimators._saved import fitted_state, restore_fitted
-from hippozoo.estimators._settings import learner_named, memory_named, name_of_learner, name_of_system
+from hippozoo.estimators._settings import Fitted, learner_named, memory_named, name_of
 from hippozoo.zoo.volterra import RidgeRLS, VolterraModel, VolterraState
 
 __all__ = ["SklearnVolterraRegressor"]
 
 
-class SklearnVolterraRegressor(RegressorMixin, BaseEstimator):
+class SklearnVolterraRegressor(Fitted, RegressorMixin, BaseEstimator):
     """Regression on a polynomial of the past of all inputs; row t is predicted from the rows up to t.
 
     Parameters
@@ -56,6 +55,7 @@ class SklearnVolterraRegressor(RegressorMixin, BaseEstimator):
     """
 
     n_features_in_: int
+    _fitted = ("model_", "state_")
 
     # By scikit-learn's rules a constructor takes anything, and fit complains.
     @no_type_check
@@ -116,14 +116,6 @@ class SklearnVolterraRegressor(RegressorMixin, BaseEstimator):
         whole = self.model_.kernel(self.state_, k, length)
         return whole if self.n_features_in_ > 1 else whole.reshape([n for side in whole.shape for n in (1, side)])
 
-    def state_dict(self) -> dict[str, Any]:
-        """What was learnt, for `hippozoo.checkpoint`."""
-        return fitted_state(self, ("model_", "state_"))
-
-    def load_state_dict(self, known: dict[str, Any]) -> None:
-        """Go on where another regressor of the same settings stood."""
-        restore_fitted(self, known)
-
     def _learnt(
         self, X: np.ndarray, y: np.ndarray, state: VolterraState | None, passes: int
     ) -> SklearnVolterraRegressor:
@@ -141,10 +133,6 @@ class SklearnVolterraRegressor(RegressorMixin, BaseEstimator):
         self.model_ = model
         self.state_ = state
         return self
-
-
-# Pickles of before hold this name.
-VolterraRegressor = SklearnVolterraRegressor
 
 
 def _check_unchanged(old: VolterraModel, new: VolterraModel) -> None:
@@ -165,11 +153,11 @@ def _settings(model: VolterraModel) -> dict[str, Any]:
     settings = {
         "order": system.order,
         "timescale": system.timescale,
-        "system": name_of_system(system),
+        "system": name_of(system),
         "dt": model.memory.dt,
         "degree": model.degree,
         "rank": model.rank,
-        "learner": name_of_learner(learner),
+        "learner": name_of(learner),
     }
     # A learning rate may fall as learning goes on; a ridge is in the covariance from the first row on.
     return settings | ({"ridge": learner.ridge} if isinstance(learner, RidgeRLS) else {})

@@ -5,13 +5,9 @@
 >>> issubclass(MemoryLayer, SequenceLayer)
 True
 
-`SequenceLayer` owns the call: state in and out, `step`, padding, time, precision, devices and checks. Beside it stand
-`arguments` (checks of tensors), `tables` (what is computed from a configuration), `blocks` (a sequence by matrix
-products), `updates` and `uneven` (steps of different lengths), `derivatives` (backward passes of our own) and
-`delta_rule`.
-
-`Block`, `Stack` and `SequenceModel` make models of layers, from functions ``width -> layer``. `ForecastLayer` is the
-map of `hippozoo.zoo.forecasting` as a head, fitted in every call.
+`SequenceLayer` owns the call: state in and out, `step`, padding, time, precision, devices and checks. `Block`, `Stack`
+and `SequenceModel` make models of layers, from functions ``width -> layer``. `ForecastLayer` is the map of
+`hippozoo.zoo.forecasting` as a head, fitted in every call.
 """
 
 from hippozoo._internal.extras import needs

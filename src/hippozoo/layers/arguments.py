@@ -1,8 +1,7 @@
 """Checks of tensors at the public door: what was given, what is allowed, what to do.
 
-Shapes and dtypes are always checked. Values are checked where there are any: not while a graph is compiled or exported
-(to look at them would break it), not inside ``torch.func.vmap``, and on an accelerator, where the host would have to
-wait for them, only if `check_values` says so.
+Shapes and dtypes are always checked; values not while a graph is compiled or exported, not inside ``torch.func.vmap``,
+and on an accelerator, where the host would have to wait for them, only if `check_values` says so.
 """
 
 from __future__ import annotations
@@ -149,11 +148,6 @@ def samples(
         )
 
 
-def finite_samples(x: Tensor) -> None:
-    """No NaN and no infinity in a sequence."""
-    finite_values("x", x, what_to_do="mark missing samples with mask=, padding with lengths=.")
-
-
 def samples_with_finite_powers(x: Tensor, power: int) -> None:
     """No samples so large that this power of them, which the layer takes, leaves the range of their dtype."""
     if power > 1 and x.is_floating_point() and _can_be_seen(x):
@@ -222,22 +216,14 @@ def steps_of_time(name: str, value: Any, shapes: dict[str, tuple[int, ...]]) -> 
 
 def above_zero(name: str, value: Tensor) -> None:
     """Time runs forwards, and not infinitely far."""
+    advice = "time only runs forwards; pass finite steps > 0."
+    demand(name, value, lambda steps: (steps > 0) & torch.isfinite(steps), advice)
+
+
+def demand(name: str, value: Tensor, is_fine: Callable[[Tensor], Tensor], advice: str) -> None:
+    """Refuse values that are not fine, where values are looked at."""
     if _can_be_seen(value):
-        fine = (value > 0) & torch.isfinite(value)
-        _refuse(name, value, fine, "time only runs forwards; pass finite steps > 0.")
-
-
-def within(name: str, value: Tensor, lower: float, upper: float, *, what_to_do: str) -> None:
-    """Values between two bounds, which are allowed themselves; NaN is not."""
-    if _can_be_seen(value):
-        fine = (value >= lower) & (value <= upper)
-        _refuse(name, value, fine, f"pass values from {lower:g} to {upper:g}; {what_to_do}")
-
-
-def all_true(name: str, value: Tensor, advice: str) -> None:
-    """No flag that is False."""
-    if _can_be_seen(value):
-        _refuse(name, value, value, advice)
+        _refuse(name, value, is_fine(value), advice)
 
 
 def _can_be_seen(value: Tensor) -> bool:

@@ -1,14 +1,8 @@
 """A whole sequence by a few matrix products: time is cut into blocks.
 
-Within a block every state is a linear map of the state at the block's start and of the block's samples, the same map in
-every block. From start to start the memory moves by ``A_d^block``, and that recurrence is solved as a tree: pairs of
-blocks are merged, the recurrence of half the length is solved, the blocks in between are filled in. All of it is
-plain differentiable algebra on real numbers without a loop over time, so it compiles and exports. (In eager mode and
-with many channels the blocks are taken one by one, which is less work.)
-
-Readouts by a Fourier transform were measured too (order 64, 16 channels to 8 values). In float32 they are 2.4 times
-faster than blocks, but their rounding lets a large sample disturb outputs *before* it; in float64, where that hardly
-shows, 1.3 times. Blocks are causal exactly.
+Within a block every state is a linear map of the state at the block's start and of the block's samples. From start to
+start the memory moves by ``A_d^block``, as a tree, or one by one where one block is enough to be busy with. (A Fourier
+transform is faster, but its rounding lets a large sample disturb outputs *before* it; blocks are causal exactly.)
 """
 
 from __future__ import annotations
@@ -126,16 +120,27 @@ def readouts(
     by_sample = read[order:].permute(3, 0, 1, 2).reshape(channels * block, block * outputs)
     y = starts.flatten(2) @ by_state + blocks.flatten(2) @ by_sample
     y = y.view(batch, -1, outputs)[:, :n_steps]
+    return y, last_state(starts, blocks, inside, n_steps, lengths, state)
+
+
+def last_state(
+    starts: Float[Tensor, "batch blocks channels order"],
+    blocks: Float[Tensor, "batch blocks channels block"],
+    inside: Float[Tensor, "order_and_block block order"],
+    n_steps: int,
+    lengths: Int[Tensor, " batch"] | None,
+    before: State | None,
+) -> State:
+    """The state after the last real sample of each item, from the blocks of a sequence and the states before them."""
+    order, block = starts.shape[-1], blocks.shape[-1]
     if lengths is None:
         length = (n_steps - 1) % block + 1
-        last = torch.cat([starts[:, -1], blocks[:, -1, :, :length]], -1) @ inside[: order + length, length - 1]
-        return y, last
+        return torch.cat([starts[:, -1], blocks[:, -1, :, :length]], -1) @ inside[: order + length, length - 1]
     position = (lengths - 1).clamp(min=0)
     home = position.div(block, rounding_mode="floor")
     around = torch.cat([pick(starts, home), pick(blocks, home)], -1) @ inside.flatten(1)
     last = pick(around.unflatten(-1, (block, order)).transpose(1, 2), position % block)
-    nothing = torch.zeros_like(last) if state is None else state
-    return y, torch.where((lengths > 0)[:, None, None], last, nothing)
+    return torch.where((lengths > 0)[:, None, None], last, torch.zeros_like(last) if before is None else before)
 
 
 def cut(x: Float[Tensor, "batch time channels"], block: int) -> Float[Tensor, "batch blocks block channels"]:

@@ -16,20 +16,8 @@ __all__ = ["Call", "calls_inside"]
 class Call(NamedTuple):
     """One call of a layer inside a stack.
 
-    Parameters
-    ----------
-    name
-        Where the layer stands, such as ``"stack.blocks.0.layers.0"``.
-    layer
-        The layer.
-    x, state, timing
-        What it was given; as arguments they give its outputs again.
-
-    Examples
-    --------
-    >>> from hippozoo.layers import Call
-    >>> Call._fields[:2]
-    ('name', 'layer')
+    `name` is where the layer stands, such as ``"stack.blocks.0.layers.0"``; `x`, `state` and `timing` give its outputs
+    again.
     """
 
     name: str
@@ -44,14 +32,8 @@ def calls_inside(
 ) -> list[Call]:
     """Every call of a layer of this kind while the model takes in a sequence, in order; without gradients.
 
-    Parameters
-    ----------
-    model
-        A stack, or any module that calls such layers; or such a layer itself.
-    kind
-        Of the layers, such as `SalienceLayer`.
-    x, state, dt, lengths
-        As in the model's call.
+    `kind` is the class of the layers, such as `SalienceLayer`; `x`, `state`, `dt` and `lengths` are as in the model's
+    call.
 
     Examples
     --------

@@ -6,18 +6,19 @@ on the corrections before it, linearly, and only on those:
     errors[t] = values[t] - bank @ keys[t] - sum over s < t of gates[s] (keys[s] . keys[t]) errors[s]
 
 so the errors of a whole stretch solve a unit lower triangular system, after which reads and the new bank are products.
-Within a stretch the cost grows with the square of its length, over many stretches with their number.
 
 Yang, Wang, Zhang, Shen and Kim (2024), Parallelizing linear transformers with the delta rule over sequence length.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["STRETCH", "along_a_path", "delta_rule", "read_at", "written"]
+__all__ = ["STRETCH", "along_a_path", "delta_rule", "fading_delta_rule", "read_at", "written"]
 
 # Samples per solve: long enough that products outweigh calls, short enough that the square does not matter.
 STRETCH = 64
@@ -38,13 +39,61 @@ def delta_rule(keys: Keys, values: Values, gates: Gates, queries: Keys, bank: Ba
     >>> reads[0].tolist(), bool(torch.equal(written(bank, keys[:, 0], torch.ones(1, 2), torch.ones(1)), bank))
     ([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]], True)
     """
+    return _by_stretches(_one_stretch, (keys, values, queries), (gates,), bank)
+
+
+def fading_delta_rule(
+    keys: Keys, values: Values, gates: Gates, fading: Gates, queries: Keys, bank: Bank
+) -> tuple[Values, Bank]:
+    """At every time the bank is multiplied by ``exp(-fading)``, then written by the delta rule, then read.
+
+    A correction counts for later ones as far as it has not faded. All factors are at most one, so nothing overflows.
+
+    Examples
+    --------
+    >>> keys, ones = torch.eye(3)[None], torch.ones(1, 3)
+    >>> reads, bank = fading_delta_rule(keys, torch.ones(1, 3, 2), ones, ones, keys, torch.zeros(1, 2, 3))
+    >>> bank[0, 0].log().tolist()
+    [-2.0, -1.0, 0.0]
+    """
+    return _by_stretches(_one_fading_stretch, (keys, values, queries), (gates, fading), bank)
+
+
+def _by_stretches(
+    one: Callable[..., tuple[Tensor, Tensor]], vectors: tuple[Tensor, ...], numbers: tuple[Tensor, ...], bank: Tensor
+) -> tuple[Tensor, Tensor]:
     pieces = []
     # Split at once: a slice per stretch would have a gradient as long as the sequence, and the cost its square.
-    parts = (keys.split(STRETCH, -2), values.split(STRETCH, -2), gates.split(STRETCH, -1), queries.split(STRETCH, -2))
+    parts = [*(part.split(STRETCH, -2) for part in vectors), *(part.split(STRETCH, -1) for part in numbers)]
     for some in zip(*parts, strict=True):
-        reads, bank = _one_stretch(*some, bank)
+        reads, bank = one(*some, bank)
         pieces.append(reads)
     return (pieces[0] if len(pieces) == 1 else torch.cat(pieces, -2)), bank
+
+
+def _one_stretch(keys: Keys, values: Values, queries: Keys, gates: Gates, bank: Bank) -> tuple[Values, Bank]:
+    before = bank.mT
+    earlier = torch.tril((keys @ keys.mT) * gates[..., None, :], -1)
+    changes = gates[..., None] * _solved(earlier, values - keys @ before)
+    # The diagonal belongs to it: a read sees the write of its own time.
+    reads = queries @ before + torch.tril(queries @ keys.mT) @ changes
+    return reads, bank + changes.mT @ keys
+
+
+def _one_fading_stretch(
+    keys: Keys, values: Values, queries: Keys, gates: Gates, fading: Gates, bank: Bank
+) -> tuple[Values, Bank]:
+    age = fading.cumsum(-1)  # since the beginning of the stretch
+    left = torch.exp(-age)[..., None]
+    # How much of the write at s is left at t >= s; later ones are cut off before the exponential could overflow.
+    since = torch.tril(age[..., :, None] - age[..., None, :])
+    kept = torch.tril(torch.exp(-since) * gates[..., None, :])
+    earlier = torch.tril((keys @ keys.mT) * kept, -1)
+    before = bank.mT
+    errors = _solved(earlier, values - left * (keys @ before))
+    reads = left * (queries @ before) + ((queries @ keys.mT) * kept) @ errors
+    changes = kept[..., -1, :, None] * errors
+    return reads, left[..., -1:, :] * bank + changes.mT @ keys
 
 
 def along_a_path(
@@ -61,8 +110,7 @@ def along_a_path(
     """
     known = keys @ bank.mT
     earlier = torch.tril(overlaps[:, :-1, :-1] * gates[:, None], -1)
-    errors = _solved(earlier, values - known[:, :-1])
-    changes = gates[..., None] * errors
+    changes = gates[..., None] * _solved(earlier, values - known[:, :-1])
     reads = torch.baddbmm(known[:, 1:], torch.tril(overlaps[:, 1:, :-1]), changes)
     return reads, torch.baddbmm(bank, changes.mT, keys[:, :-1])
 
@@ -72,16 +120,6 @@ def _solved(earlier: Float[Tensor, "*batch time time"], missing: Values) -> Valu
     if missing.shape[-2] == 1:
         return missing
     return torch.linalg.solve_triangular(earlier, missing, upper=False, unitriangular=True)
-
-
-def _one_stretch(keys: Keys, values: Values, gates: Gates, queries: Keys, bank: Bank) -> tuple[Values, Bank]:
-    before = bank.mT
-    earlier = torch.tril((keys @ keys.mT) * gates[..., None, :], -1)
-    errors = _solved(earlier, values - keys @ before)
-    changes = gates[..., None] * errors
-    # The diagonal belongs to it: a read sees the write of its own time.
-    reads = queries @ before + torch.tril(queries @ keys.mT) @ changes
-    return reads, bank + changes.mT @ keys
 
 
 def written(

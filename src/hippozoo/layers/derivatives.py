@@ -1,7 +1,6 @@
 """For functions with a backward pass of their own: where it does not do, the same function in plain torch does.
 
-A backward pass written by hand is right once, and only autograd calls it. Where it is differentiated itself
-(``create_graph=True``), inside ``torch.func`` and in a compiled graph, the definition takes its place: slower, exact.
+That is where it is differentiated itself (``create_graph=True``), inside ``torch.func`` and in a compiled graph.
 """
 
 from __future__ import annotations

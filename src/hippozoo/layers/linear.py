@@ -17,14 +17,7 @@ def weight_and_bias(
     A plain ``nn.Linear`` has them. Any other module in its place is called, so that it is heard and seen: what it makes
     of the unit vectors and of zeros is its weight and its bias, with their gradients.
 
-    Parameters
-    ----------
-    linear
-        The map.
-    inputs
-        Numbers that it takes.
-    like
-        A tensor of the dtype and on the device that it takes them in.
+    It takes `inputs` numbers, in the dtype and on the device of `like`.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from hippozoo._internal.arguments import shorten
-from hippozoo.layers.arguments import all_true, on_device
+from hippozoo.layers.arguments import demand, on_device
 
 __all__ = ["Mask", "hold_missing"]
 
@@ -43,7 +43,7 @@ def hold_missing(x: Any, mask: Any, *, goes_on: bool, step: bool) -> Any:
     on_device("mask", mask, x.device)
     if goes_on and mask.shape[1]:
         advice = "with a state, the value held before it is not known; put it there and mark it as seen."
-        all_true("mask", mask[:, :1], advice)
+        demand("mask", mask[:, :1], lambda seen: seen, advice)
     present = mask if mask.ndim == x.ndim else mask[..., None].expand_as(x)
     time = torch.arange(x.shape[1], device=x.device)[:, None]
     newest = torch.where(present, time, -1).cummax(1).values

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo.layers.configured import NOT_CONFIGURED
 from hippozoo.layers.linear import weight_and_bias
-from hippozoo.layers.sequence_layer import NOT_CONFIGURED, SequenceLayer
+from hippozoo.layers.sequence_layer import SequenceLayer
 
 __all__ = ["Readout", "ReadingLayer"]
 

@@ -31,36 +31,28 @@ def exportable(layer: SequenceLayer, time: Time) -> Scanner | Stepper:
     return Scanner(copy) if time == "any" else Stepper(copy)
 
 
-class Scanner(nn.Module):
-    """A layer as a module for ``torch.export`` and ONNX whose graph takes any batch and any length.
-
-    The fast paths of a layer cut time into blocks, and a graph of them is a graph of so many blocks. Here time goes
-    through torch's scan operator, one `step` after the other: slower, exact, and of any length. Dropout and lengths
-    have no part in it.
-
-    Parameters
-    ----------
-    layer
-        Any `SequenceLayer`, stacks and models too.
-
-    Examples
-    --------
-    It gives what the layer gives. ``torch.export.export(scanner, (x, state), dynamic_shapes=...)`` then leaves batch
-    and time free.
-
-    >>> from hippozoo.memory import MemoryLayer
-    >>> from hippozoo.systems import LegT
-    >>> layer = MemoryLayer(LegT(order=4, timescale=20.0), channels=1)
-    >>> isinstance(layer.exportable(), Scanner)
-    True
-    """
+class Stepper(nn.Module):
+    """One `step` of a layer as a module of its own, for ``torch.export`` and ONNX; see `SequenceLayer.exportable`."""
 
     def __init__(self, layer: SequenceLayer) -> None:
         super().__init__()
         self.layer = layer
         self.train(layer.training)
 
-    def forward(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+    def forward(self, x: Float[Tensor, "batch *channels"], state: Any) -> tuple[Float[Tensor, "batch *output"], Any]:
+        """Output and new state after one more sample."""
+        return self.layer.step(x, state)
+
+
+class Scanner(Stepper):
+    """A layer as a module for ``torch.export`` and ONNX whose graph takes any batch and any length.
+
+    The fast paths of a layer cut time into blocks, and a graph of them is a graph of so many blocks. Here time goes
+    through torch's scan operator, one `step` after the other: slower, exact, and of any length. Dropout and lengths
+    have no part in it.
+    """
+
+    def forward(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Output at every sample, or once per sequence where the layer answers once, and the state after the last."""
         try:
             from torch._higher_order_ops.scan import scan
@@ -80,31 +72,6 @@ class Scanner(nn.Module):
         parts, y = scan(one, [copied(part) for part in nests.tree_leaves(state)], samples, dim=0)
         y = y.transpose(0, 1)
         return y[:, -1] if getattr(layer, "pool", None) else y, nests.tree_unflatten(parts, form)
-
-
-class Stepper(nn.Module):
-    """One `step` of a layer as a module of its own, for ``torch.export`` and ONNX.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import MemoryLayer
-    >>> from hippozoo.systems import LegT
-    >>> layer = MemoryLayer(LegT(order=8, timescale=20.0), channels=1)
-    >>> x, state = torch.ones(1, 1), layer.initial_state(1)
-    >>> program = torch.export.export(layer.exportable("one"), (x, state))
-    >>> y, state = program.module()(x, state)
-    >>> y.shape
-    torch.Size([1, 1, 8])
-    """
-
-    def __init__(self, layer: SequenceLayer) -> None:
-        super().__init__()
-        self.layer = layer
-        self.train(layer.training)
-
-    def forward(self, x: Float[Tensor, "batch channels"], state: Any) -> tuple[Float[Tensor, "batch *output"], Any]:
-        """Output and new state after one more sample."""
-        return self.layer.step(x, state)
 
 
 def copied(tensor: Tensor) -> Tensor:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from hippozoo._internal.arguments import shorten, whole_number
@@ -18,8 +16,8 @@ from hippozoo._internal.nests import leaves, map_leaves
 from hippozoo.layers.arguments import (
     above_zero,
     finest_dtype,
-    finite_samples,
     finite_state,
+    finite_values,
     in_own_precision,
     refuse_low_precision,
     samples,
@@ -28,40 +26,18 @@ from hippozoo.layers.arguments import (
     steps_of_time,
     without_padding,
 )
+from hippozoo.layers.configured import Configured, parameter_count
 from hippozoo.layers.missing import Mask, hold_missing
 from hippozoo.layers.scanner import Scanner, Stepper, Time, exportable
 from hippozoo.layers.streaming import LayerStream
-from hippozoo.layers.tables import WithTables
 from hippozoo.layers.types import Lengths, Steps, Timing
 
 __all__ = ["SequenceLayer", "parameter_count"]
 
-# Not typing.Self, which the checker of the tests does not know inside a decorated method.
-Layer = TypeVar("Layer", bound="SequenceLayer")
 Outcome = TypeVar("Outcome")
 
-# What a constructor takes and a configuration does not hold.
-NOT_CONFIGURED = frozenset(("device", "dtype", "generator"))
 
-# The key that torch gives to `get_extra_state` in a state dict.
-EXTRA_STATE = "_extra_state"
-
-# Arguments that no weight shows: the same weights mean something else with others.
-MEANING = frozenset(("system", "systems", "dt", "method", "memory", "horizons", "family", "largest", "start", "taps"))
-
-
-def parameter_count(module: nn.Module) -> int:
-    """How many numbers are trained.
-
-    Examples
-    --------
-    >>> parameter_count(nn.Linear(3, 2))
-    8
-    """
-    return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
-
-
-class SequenceLayer(WithTables, ABC):
+class SequenceLayer(Configured, ABC):
     """A torch layer with an explicit state: ``y, state = layer(x, state, dt, lengths)``, or one `step` at a time.
 
     States go in and come out, are never changed in place, and have the batch first; ``state.detach()`` cuts the
@@ -83,6 +59,7 @@ class SequenceLayer(WithTables, ABC):
     --------
     The running sum of everything, read linearly.
 
+    >>> from torch import nn
     >>> class Sum(SequenceLayer):
     ...     matched = "width"
     ...     def __init__(self, channels, outputs, width=8, device=None, dtype=None):
@@ -99,16 +76,10 @@ class SequenceLayer(WithTables, ABC):
     >>> layer = Sum.match(params=1_000, channels=3, outputs=2)
     >>> y, state = layer(torch.ones(4, 10, 3))
     >>> y, state = layer.step(torch.ones(4, 3), state)
-    >>> layer, y.shape
-    (Sum(
-      channels=3, outputs=2, width=166
-      (enter): Linear(in_features=3, out_features=166, bias=True)
-      (leave): Linear(in_features=166, out_features=2, bias=True)
-    ), torch.Size([4, 2]))
+    >>> layer.configuration(), y.shape
+    ({'channels': 3, 'outputs': 2, 'width': 166}, torch.Size([4, 2]))
     """
 
-    #: The argument that `match` varies; None where there is none.
-    matched: ClassVar[str | None] = None
     #: Whether a sample may be held for a `dt` of its own; without that only None is taken.
     knows_time: ClassVar[bool] = True
     #: Whether `forward` takes, as ``first``, what entered the stack that the layer stands in.
@@ -179,112 +150,6 @@ class SequenceLayer(WithTables, ABC):
         parameter = self._parameter
         return self._one_table if parameter is None else parameter
 
-    def configuration(self) -> dict[str, Any]:
-        """The constructor's arguments; with the `state_dict` and the dtype they make the layer again."""
-        names = inspect.signature(type(self)).parameters
-        return {name: getattr(self, name) for name in names if name not in NOT_CONFIGURED}
-
-    def _meaning(self) -> dict[str, str]:
-        """What weights depend on and do not show: the arguments of `MEANING`, as text."""
-        return {name: repr(value) for name, value in self.configuration().items() if name in MEANING}
-
-    def get_extra_state(self) -> Tensor:
-        """The configuration that weights depend on and do not show, for `state_dict`: text as numbers of one byte.
-
-        As a tensor it goes wherever weights go: into safetensors, shards and averages of checkpoints.
-        """
-        return torch.tensor(list(json.dumps(self._meaning()).encode()), dtype=torch.uint8, device="cpu")
-
-    def set_extra_state(self, state: Any) -> None:
-        """Nothing changes: a layer is what it was built as; `load_state_dict` has compared."""
-
-    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        if not self._meaning() or next(self.parameters(), None) is None:  # no weights that could mean anything
-            del destination[prefix + EXTRA_STATE]
-
-    def _load_from_state_dict(
-        self,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: Any,
-        strict: bool,
-        missing_keys: Any,
-        unexpected_keys: Any,
-        error_msgs: Any,
-    ) -> None:
-        key, own = prefix + EXTRA_STATE, self._meaning()
-        saved = read_meaning(state_dict.get(key))
-        for name in own:
-            if saved.get(name, own[name]) != own[name]:
-                error_msgs.append(
-                    f"the weights are of {prefix}{name}={saved[name]}, but this layer has {name}={own[name]}: they "
-                    f"would mean something else; build the layer as they were learnt, or remove {key!r} from them."
-                )
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
-        if key in missing_keys:  # weights of another maker, who says nothing about them
-            missing_keys.remove(key)
-
-    def extra_repr(self) -> str:
-        """The arguments that are not the usual ones."""
-        signature = inspect.signature(type(self)).parameters
-        chosen = self.configuration().items()
-        return ", ".join(f"{name}={value!r}" for name, value in chosen if repr(value) != repr(signature[name].default))
-
-    @classmethod
-    def match(cls: type[Layer], params: int = 25_000, **options: Any) -> Layer:
-        """The layer whose number of parameters is nearest to `params`.
-
-        Parameters
-        ----------
-        params
-            Parameters wanted.
-        options
-            The arguments of the constructor, but for the one that is varied (`matched`).
-
-        Examples
-        --------
-        >>> from hippozoo.baselines import LSTM, parameter_count
-        >>> model = LSTM.match(params=25_000, inputs=32, outputs=32)
-        >>> model.width, parameter_count(model)
-        (61, 25164)
-        """
-        params, varied = whole_number("params", params), cls.matched
-        if varied is None:
-            raise TypeError(
-                f"{cls.__name__} has no size that could be varied; choose its arguments by parameter_count."
-            )
-        if varied in options:
-            raise ValueError(f"{varied}={options[varied]}: match chooses it; leave it out.")
-        step = cls._matched_step(options)
-
-        def build(size: int) -> Layer:
-            return cls(**{varied: size * step, **options})
-
-        def count(size: int) -> int:
-            with torch.random.fork_rng(devices=[]):  # the search draws no randomness of the caller's
-                return parameter_count(build(size))
-
-        below, above = 1, 2
-        if count(below) > params:
-            raise ValueError(
-                f"params={params}: the smallest {cls.__name__} of these sizes has {count(below)}; pass more, "
-                "or smaller inputs, outputs and options."
-            )
-        while count(above) < params:
-            below, above = above, 2 * above
-        while above - below > 1:
-            middle = (below + above) // 2
-            below, above = (middle, above) if count(middle) <= params else (below, middle)
-        return build(min((below, above), key=lambda size: abs(count(size) - params)))
-
-    @classmethod
-    def _matched_step(cls, options: dict[str, Any]) -> int:
-        """The matched argument is a multiple of this."""
-        return 1
-
     def initial_state(self, batch: int, channels: int | None = None) -> Any:
         """The state before any sample; `channels` is for layers that take any number of them."""
         batch = whole_number("batch", batch, minimum=0)
@@ -352,7 +217,7 @@ class SequenceLayer(WithTables, ABC):
             Where to go on from, as this layer returned it or `initial_state` gives it; without it, from nothing.
         dt
             How long samples are held, if the layer `knows_time`: one number, or one per sample as (time,) or
-            (batch, time). From a stack comes a `Timing` that has been checked; nothing is then checked again.
+            (batch, time). From a stack comes a `Timing`, and nothing is checked again.
         lengths
             Number of real samples of each item, (batch,), from 0. No time passes in the padding behind them,
             whatever stands there: the output is zero, the state stays as it was after the last real sample.
@@ -362,10 +227,6 @@ class SequenceLayer(WithTables, ABC):
         step
             Whether `x` is one sample per item, (batch, channels): so the method `step` calls the module, and hooks,
             wrappers and sharding see it.
-
-        Returns
-        -------
-        The output at every sample, (batch, time, ...), and the state to go on from.
         """
         return self._call(x, state, dt, lengths, step, mask=mask)
 
@@ -396,7 +257,10 @@ class SequenceLayer(WithTables, ABC):
             raise ValueError("lengths was given with a PackedSequence, which has its own; leave it out.")
         padded, lengths = pad_packed_sequence(x, batch_first=True)
         y, state = self._enter(self._whole, padded, state, dt, lengths, *options)
-        return packed_like(x, y, lengths), state
+        order = x.sorted_indices
+        if order is not None:
+            y, lengths = y[order], lengths[order.to(lengths.device)]
+        return x._replace(data=pack_padded_sequence(y, lengths, batch_first=True).data), state
 
     def _enter(
         self, run: Callable[..., Outcome], x: Any, state: Any, dt: Steps | None, lengths: Any, *options: Any
@@ -449,7 +313,7 @@ class SequenceLayer(WithTables, ABC):
         self.refresh_tables(home)
 
     def _check_values(self, x: Tensor, state: Any) -> None:
-        finite_samples(x)
+        finite_values("x", x, what_to_do="mark missing samples with mask=, padding with lengths=.")
         samples_with_finite_powers(x, self.power)
         if state is None:
             return
@@ -490,19 +354,3 @@ class SequenceLayer(WithTables, ABC):
         there = fn(torch.empty(0, **self._place))
         self._place = {"device": there.device, "dtype": there.dtype}
         return super()._apply(fn, recurse)
-
-
-def read_meaning(saved: Any) -> dict[str, str]:
-    """What `get_extra_state` has written; nothing where there is nothing to read, as on the meta device."""
-    if not isinstance(saved, Tensor) or saved.is_meta:
-        return {}
-    # Rounded, since averages of checkpoints are floating-point numbers.
-    return json.loads(bytes(saved.cpu().double().round().to(torch.uint8).tolist()))
-
-
-def packed_like(packed: PackedSequence, y: Tensor, lengths: Tensor) -> PackedSequence:
-    """Outputs in the order of the packed samples that they belong to."""
-    order = packed.sorted_indices
-    if order is not None:
-        y, lengths = y[order], lengths[order.to(lengths.device)]
-    return packed._replace(data=pack_padded_sequence(y, lengths, batch_first=True).data)

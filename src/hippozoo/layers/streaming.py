@@ -24,13 +24,6 @@ class LayerStream:
     nor their values are looked at again, no hook is called, and no gradient is kept. Weights that change afterwards
     are not seen; begin a new stream.
 
-    Parameters
-    ----------
-    layer
-        The layer.
-    state
-        Where to begin.
-
     Examples
     --------
     >>> from hippozoo.memory import MemoryLayer

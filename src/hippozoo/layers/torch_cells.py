@@ -85,10 +85,7 @@ class TorchCells(SequenceLayer):
 def roll_cells(
     cells: nn.RNNBase, x: Tensor, state: tuple[Tensor, ...], timing: Timing
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Torch's recurrent cells with states that have the batch first; no time passes in the padding.
-
-    torch packs sequences by lengths on the host: given as numbers they are there, and nothing waits.
-    """
+    """Torch's recurrent cells with states that have the batch first; no time passes in the padding."""
     lengths = timing.lengths
     if lengths is not None and x.device.type != "cpu":
         # torch sorts items by length, and asks the device for the order when it sorts them back. Ours is on the host.

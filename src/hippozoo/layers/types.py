@@ -23,16 +23,9 @@ Lengths = Int[Tensor, " batch"] | Int[np.ndarray, " batch"] | Sequence[int]
 class Timing(NamedTuple):
     """When samples come: how long each is held, and which of them are real. All of it has been checked.
 
-    Parameters
-    ----------
-    steps
-        In float64: one step for all, one per sample, or one per item and sample. None: the layer's own.
-    lengths
-        Real samples of each item; None: all are real.
-    real
-        True at the samples before `lengths`.
-    given_lengths
-        `lengths` where the caller had them: on the host, if they were given as numbers.
+    `steps` are in float64: one for all, one per sample, or one per item and sample; None: the layer's own. `lengths`
+    are real samples of each item, and `real` is True at these; None: all are real. `given_lengths` are `lengths` where
+    the caller had them: on the host, if they were given as numbers.
 
     Examples
     --------

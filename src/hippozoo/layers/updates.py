@@ -126,9 +126,7 @@ def exponentials(
     values, where = torch.unique(steps, return_inverse=True)
     if len(values) <= FEW_STEPS:
         return _matrix_exponentials(values[:, None, None] * generator).to(dtype)[where]
-    if len(values) < len(steps):
-        return exponentials_by_digits(values, generator, dtype)[where]
-    return exponentials_by_digits(steps, generator, dtype)
+    return by_digits(values, make_digit_tables(generator, float(values[-1])), dtype)[where]
 
 
 def _matrix_exponentials(matrices: Float[Tensor, "some n n"]) -> Float[Tensor, "some n n"]:
@@ -137,16 +135,6 @@ def _matrix_exponentials(matrices: Float[Tensor, "some n n"]) -> Float[Tensor, "
     if len(matrices) > 1:
         return torch.linalg.matrix_exp(matrices)
     return torch.linalg.matrix_exp(torch.cat([matrices, torch.zeros_like(matrices)]))[:1]
-
-
-def exponentials_by_digits(
-    steps: Float[Tensor, " steps"], generator: Generator, dtype: torch.dtype
-) -> Float[Tensor, "steps n n"]:
-    """``exp(h G)`` for many steps: h digit by digit from tables of exponentials, the rest by a short series.
-
-    About two products per step, where a matrix exponential takes twenty.
-    """
-    return by_digits(steps, make_digit_tables(generator, float(steps.max())), dtype)
 
 
 class DigitTables(NamedTuple):
@@ -179,7 +167,10 @@ def digit_tables(generator: Generator, longest: float, device: torch.device, dty
 
 
 def by_digits(steps: Float[Tensor, " steps"], made: DigitTables, dtype: torch.dtype) -> Float[Tensor, "steps n n"]:
-    """``exp(h G)`` for every step, by its digits."""
+    """``exp(h G)`` for every step: h digit by digit from tables of exponentials, the rest by a short series.
+
+    About two products per step, where a matrix exponential takes twenty.
+    """
     n = made.terms.shape[-1]
     exponents = torch.arange(SERIES_TERMS, device=steps.device)
     pieces = []
@@ -235,15 +226,22 @@ def roll_varying(
 
     The matrices of a stretch of time are held at once, and of all stretches never: the backward pass makes them again.
     """
-    batch, n_steps, channels = x.shape
-    rows, order = len(steps), state.shape[-1]
-    held = min(MATRIX_BUDGET // (rows * (order + 1) ** 2), STATE_BUDGET // (batch * channels * order))
-    stretch = min(n_steps, max(1, held))
 
     def one(x: Tensor, state: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
         states, state = roll_stretch(x, state, *update(steps))
         return read(states), state
 
+    return by_stretches(one, x, state, steps)
+
+
+def by_stretches(
+    one: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]], x: Tensor, state: Tensor, steps: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Outputs of ``one(x, state, steps)``, as many samples at a time as memory allows, and the last state."""
+    batch, n_steps, channels = x.shape
+    rows, order = len(steps), state.shape[-1]
+    held = min(MATRIX_BUDGET // (rows * (order + 1) ** 2), STATE_BUDGET // (batch * channels * order))
+    stretch = min(n_steps, max(1, held))
     pieces = []
     # Split, not sliced: every slice would have a gradient as long as the whole sequence.
     for x_now, steps_now in zip(x.split(stretch, 1), steps.split(stretch, 1), strict=True):
@@ -253,7 +251,7 @@ def roll_varying(
         else:
             y, state = one(*arguments)
         pieces.append(y)
-    return torch.cat(pieces, 1), state
+    return (pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)), state
 
 
 def roll_stretch(

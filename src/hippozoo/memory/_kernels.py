@@ -3,15 +3,12 @@
 Matrices arrive transposed: the update then adds scaled rows, which a compiler turns into vector instructions.
 """
 
-from typing import no_type_check
-
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
 
 
 @compiled()
-@no_type_check
 def carry(arrivals, forget_T, state, starts):
     """Write the state at the start of every block into `starts`; leave the state after the last in `state`."""
     order = len(state)
@@ -29,7 +26,6 @@ def carry(arrivals, forget_T, state, starts):
 
 
 @compiled()
-@no_type_check
 def multiply(diagonal, lower_row, lower_column, upper_row, upper_column, vector, product):
     """``product = A @ vector`` for a semiseparable A, in O(order): one running sum from either end."""
     order = len(vector)
@@ -47,7 +43,6 @@ def multiply(diagonal, lower_row, lower_column, upper_row, upper_column, vector,
 
 
 @compiled()
-@no_type_check
 def dense_multiply(matrix_T, vector, product):
     """``product = matrix @ vector``, the matrix given transposed."""
     order = len(vector)
@@ -60,7 +55,6 @@ def dense_multiply(matrix_T, vector, product):
 
 
 @compiled()
-@no_type_check
 def forget_exactly(vector, step, table_T, unit, base, A_T, parts, norm, scratch):
     """``vector <- exp(step A) vector``: the digits of the step from a table, what is left by its Taylor series.
 
@@ -105,7 +99,6 @@ def forget_exactly(vector, step, table_T, unit, base, A_T, parts, norm, scratch)
 
 
 @compiled()
-@no_type_check
 def move_exactly(state, sample, settled, step, table_T, unit, base, A_T, parts, norm, scratch):
     """``state <- sample settled + exp(step A) (state - sample settled)``: one sample, held for `step`.
 
@@ -142,7 +135,6 @@ def move_exactly(state, sample, settled, step, table_T, unit, base, A_T, parts, 
 
 
 @compiled()
-@no_type_check
 def scan_exactly(signal, steps, state, settled, table_T, unit, base, A_T, parts, norm, states):
     """All states under the exact hold with a step of its own for every sample.
 
@@ -159,7 +151,6 @@ def scan_exactly(signal, steps, state, settled, table_T, unit, base, A_T, parts,
 
 
 @compiled()
-@no_type_check
 def factor(half, diagonal, lower_row, lower_column, upper_row, upper_column, factors):
     """Triangular factors of ``I - half A`` for a semiseparable A, in O(order): columns, rows and inverse pivots.
 
@@ -177,7 +168,6 @@ def factor(half, diagonal, lower_row, lower_column, upper_row, upper_column, fac
 
 
 @compiled()
-@no_type_check
 def scan_bilinear(signal, steps, state, settled, parts, short, states):
     """All states under the bilinear rule, O(order) per sample and channel; factors are kept while the step stays.
 
@@ -243,7 +233,6 @@ def scan_bilinear(signal, steps, state, settled, parts, short, states):
 
 
 @compiled()
-@no_type_check
 def spread(lags, jumps, edges, nodes, barycentric, weights):
     """Hand each jump to the nodes of the panel its lag falls in: weights[panel, node, channel].
 

@@ -16,11 +16,16 @@ from hippozoo.discretise import checked_steps
 from hippozoo.memory.missing import hold_missing
 from hippozoo.systems import HippoSystem
 
-__all__ = ["PureMemory", "Signal", "checked_durations", "checked_sample", "checked_signal"]
+__all__ = ["Held", "Mask", "PureMemory", "Signal", "Steps", "checked_durations", "checked_sample", "checked_signal"]
 
 Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
 State = Float[np.ndarray, "*channels_and_coefficients"]
 States = Float[np.ndarray, "time *channels_and_coefficients"]
+#: How long samples hold: one number, or one per sample.
+Steps = Float[np.ndarray, "time"] | float
+Mask = Bool[np.ndarray, "..."] | None
+#: The last value seen before a signal.
+Held = Float[np.ndarray, "channels"] | float
 
 _DTYPES = ("float64", "float32")
 
@@ -30,13 +35,6 @@ class PureMemory(Immutable, ABC):
 
     A memory of its own is a frozen dataclass with the fields `system`, `dt` and `dtype`; it says the `_shape` of a
     channel's state, and writes its engine: `_step`, `_scan`, `_final`, `_faded`, and `_by_definition` to `verify` by.
-
-    Examples
-    --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> isinstance(Memory(LegT(order=4, timescale=1.0)), PureMemory)
-    True
     """
 
     # Fields of the dataclasses that stand on it.
@@ -83,32 +81,12 @@ class PureMemory(Immutable, ABC):
     # -- the modes --------------------------------------------------------------------------------------------------
 
     def initial_state(self, channels: int | None = None) -> State:
-        """The memory of nothing: all coefficients zero, with an axis of channels before them where asked for.
-
-        Examples
-        --------
-        >>> from hippozoo.memory import Memory
-        >>> from hippozoo.systems import LegS
-        >>> Memory(LegS(order=4, timescale=1.0)).initial_state(channels=2).shape
-        (2, 4)
-        """
+        """The memory of nothing: all coefficients zero, with an axis of channels before them where asked for."""
         leading = () if channels is None else (whole_number("channels", channels),)
         return np.zeros((*leading, *self._shape), self.dtype)
 
     def step(self, state: State, sample: Any, dt: float | None = None) -> State:
-        """The state after one more sample, held for `dt` (default: the memory's own).
-
-        Examples
-        --------
-        >>> from hippozoo.memory import Memory
-        >>> from hippozoo.systems import LegT
-        >>> memory = Memory(LegT(order=3, timescale=2.0))
-        >>> state = memory.initial_state()
-        >>> for sample in (1.0, 1.0, 1.0, 1.0):
-        ...     state = memory.step(state, sample)
-        >>> bool(np.allclose(memory.step(state, 1.0, dt=0.3), [1, 0, 0], atol=0.01))
-        True
-        """
+        """The state after one more sample, held for `dt` (default: the memory's own)."""
         # What a stream does all day, without the general way's conversions; NaN compares as false.
         usual = isinstance(sample, float) and abs(sample) <= self._largest
         lasting = dt is None or (isinstance(dt, float) and 0 < dt < math.inf)
@@ -121,12 +99,7 @@ class PureMemory(Immutable, ABC):
         return self._step(before, value, None if duration == self.dt else duration)
 
     def scan(
-        self,
-        signal: Signal,
-        state: State | None = None,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
+        self, signal: Signal, state: State | None = None, dt: Steps | None = None, mask: Mask = None, held: Held = 0.0
     ) -> States:
         """The state after every sample; `final` is much faster where the last one will do.
 
@@ -142,37 +115,18 @@ class PureMemory(Immutable, ABC):
             True where there is a sample. In gaps time passes and the last value seen is held.
         held
             The last value seen before the signal, for a gap at its beginning.
-
-        Examples
-        --------
-        >>> from hippozoo.memory import Memory
-        >>> from hippozoo.systems import LegS
-        >>> memory = Memory(LegS(order=4, timescale=10.0))
-        >>> memory.scan(np.ones((50, 3))).shape
-        (50, 3, 4)
         """
         return self._scan(*self._checked(signal, state, dt, mask, held))
 
     def final(
-        self,
-        signal: Signal,
-        state: State | None = None,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
+        self, signal: Signal, state: State | None = None, dt: Steps | None = None, mask: Mask = None, held: Held = 0.0
     ) -> State:
-        """The state after the last sample, much faster than `scan`; the arguments are the same.
-
-        Examples
-        --------
-        >>> from hippozoo.memory import Memory
-        >>> from hippozoo.systems import LegT
-        >>> memory = Memory(LegT(order=8, timescale=30.0))
-        >>> signal = np.cos(np.arange(100) / 7)
-        >>> bool(np.allclose(memory.final(signal), memory.scan(signal)[-1]))
-        True
-        """
+        """The state after the last sample, much faster than `scan`; the arguments are the same."""
         return self._final(*self._checked(signal, state, dt, mask, held))
+
+    @abstractmethod
+    def reconstruct(self, state: Any, lags: Any) -> np.ndarray:
+        """What the state remembers at each lag."""
 
     def merge(self, left: State, right: State, elapsed: float) -> State:
         """`left`, then what `right` saw (from a memory of nothing) during its `elapsed` units of time.
@@ -202,14 +156,6 @@ class PureMemory(Immutable, ABC):
 
         They are measured against a plain loop over the samples. Expect 1e-14 to 1e-11 in float64, growing with the
         order, and 1e-6 in float32.
-
-        Examples
-        --------
-        >>> from hippozoo.memory import Memory
-        >>> from hippozoo.systems import LegT
-        >>> memory = Memory(LegT(order=16, timescale=30.0))
-        >>> bool(memory.verify(np.random.default_rng(0).normal(size=200)) < 1e-12)
-        True
         """
         values, stepped, _ = self._checked(signal, None, None, None, 0.0)
         plain = self._by_definition(values)

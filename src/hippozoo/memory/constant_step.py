@@ -1,12 +1,8 @@
 """Whole sequences at a constant step: a few large products in place of one small product per sample.
 
-*Blocks.* Within a block of L samples every output is a linear function of the block's samples and of the state at
-its start, so ``[samples, state] @ operator`` gives all of them at once, for all blocks at once. What remains is to
-carry the state from block to block, and that is the same recurrence with ``A_d^L``, L times shorter.
-
-*Filters.* A memory forgets: after `reach` samples nothing of a sample is left within rounding. Where that is not too
-far, a linear readout is a finite filter of the signal, and the fast Fourier transform applies it at a cost that does
-not grow with the order.
+*Blocks.* All outputs of a block are ``[samples, state at its start] @ operator``; what remains is to carry the state
+from block to block. *Filters.* A memory forgets: where that is soon enough, a linear readout is a finite filter of the
+signal, and the fast Fourier transform applies it at a cost that does not grow with the order.
 """
 
 from __future__ import annotations

@@ -8,17 +8,14 @@ from functools import lru_cache
 from typing import Any, overload
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from hippozoo._internal.arguments import positive_number, real_array, shorten, whole_number
 from hippozoo._internal.immutable import read_only
-from hippozoo.memory.base import Signal, checked_durations, checked_sample, checked_signal
+from hippozoo.memory.base import Held, Mask, Signal, Steps, checked_durations, checked_sample, checked_signal
 from hippozoo.polynomials import Legendre, shifted_legendre, shifted_legendre_integrals
 
 __all__ = ["GrowingHistory", "GrowingMemory", "GrowingState"]
-
-Steps = Float[np.ndarray, "time"] | float
-Mask = Bool[np.ndarray, "..."] | None
 
 _SCAN_BLOCK = 32  # states computed side by side
 _FINAL_BLOCK = 4096  # cells integrated side by side; bounds the memory that a long signal takes
@@ -28,12 +25,7 @@ _FINAL_BLOCK = 4096  # cells integrated side by side; bounds the memory that a l
 class GrowingState:
     """What a growing memory knows: its coefficients, and how much time they cover.
 
-    Parameters
-    ----------
-    coefficients
-        (order,), or (channels, order).
-    elapsed
-        Time since the stream began.
+    The coefficients are (order,) or (channels, order); `elapsed` is the time since the stream began.
 
     Examples
     --------
@@ -61,12 +53,7 @@ class GrowingState:
 class GrowingHistory:
     """The states after every sample; ``history[t]`` is the :class:`GrowingState` after sample t, slices are histories.
 
-    Parameters
-    ----------
-    coefficients
-        (time, order), or (time, channels, order).
-    elapsed
-        Time since the stream began, after every sample.
+    The coefficients are (time, order) or (time, channels, order); `elapsed` is the time since the stream began.
 
     Examples
     --------
@@ -139,27 +126,12 @@ class GrowingMemory:
         object.__setattr__(self, "order", order)
 
     def initial_state(self, channels: int | None = None) -> GrowingState:
-        """The memory of nothing, at time 0.
-
-        Examples
-        --------
-        >>> GrowingMemory(order=4).initial_state(channels=2).coefficients.shape
-        (2, 4)
-        """
+        """The memory of nothing, at time 0."""
         leading = () if channels is None else (whole_number("channels", channels),)
         return GrowingState(np.zeros((*leading, self.order)), 0.0)
 
     def step(self, state: GrowingState, sample: Any, dt: float = 1.0) -> GrowingState:
-        """The state after one more sample, held for `dt`.
-
-        Examples
-        --------
-        The first sample is all there is to remember.
-
-        >>> memory = GrowingMemory(order=3)
-        >>> bool(np.allclose(memory.step(memory.initial_state(), 5.0).coefficients, [5, 0, 0]))
-        True
-        """
+        """The state after one more sample, held for `dt`."""
         value = checked_sample(sample)
         duration = positive_number("dt", dt, why="time only runs forwards")
         before = self._checked_state(state, value.shape)
@@ -169,34 +141,9 @@ class GrowingMemory:
         return GrowingState(after + value[..., None] * shifted_legendre_integrals(fresh, self.order), elapsed)
 
     def scan(
-        self,
-        signal: Signal,
-        state: GrowingState | None = None,
-        dt: Steps = 1.0,
-        mask: Mask = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
+        self, signal: Signal, state: GrowingState | None = None, dt: Steps = 1.0, mask: Mask = None, held: Held = 0.0
     ) -> GrowingHistory:
-        """The state after every sample.
-
-        Parameters
-        ----------
-        signal
-            (time,) or (time, channels).
-        state
-            Where to start; the memory of nothing by default.
-        dt
-            How long each sample holds: one number, or one per sample.
-        mask
-            True where there is a sample. In gaps time passes and the last value seen is held.
-        held
-            The last value seen before the signal, for a gap at its beginning.
-
-        Examples
-        --------
-        >>> memory = GrowingMemory(order=8)
-        >>> memory.scan(np.ones((50, 3))).coefficients.shape
-        (50, 3, 8)
-        """
+        """The state after every sample; the arguments are those of `Memory.scan`."""
         values, before, clock = self._checked(signal, state, dt, mask, held)
         rows = values.reshape(len(values), -1)
         states = np.empty((*rows.shape, self.order))
@@ -208,22 +155,9 @@ class GrowingMemory:
         return GrowingHistory(states.reshape(*values.shape, self.order), clock[1:])
 
     def final(
-        self,
-        signal: Signal,
-        state: GrowingState | None = None,
-        dt: Steps = 1.0,
-        mask: Mask = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
+        self, signal: Signal, state: GrowingState | None = None, dt: Steps = 1.0, mask: Mask = None, held: Held = 0.0
     ) -> GrowingState:
-        """The state after the last sample, in O(order) per sample; the arguments are those of `scan`.
-
-        Examples
-        --------
-        >>> memory = GrowingMemory(order=8)
-        >>> signal = np.cos(np.arange(100) / 7)
-        >>> bool(np.allclose(memory.final(signal).coefficients, memory.scan(signal)[-1].coefficients))
-        True
-        """
+        """The state after the last sample, in O(order) per sample; the arguments are those of `Memory.scan`."""
         values, before, clock = self._checked(signal, state, dt, mask, held)
         rows = values.reshape(len(values), -1)
         start, elapsed = clock[0], clock[-1]
@@ -258,15 +192,7 @@ class GrowingMemory:
     def reconstruct(
         self, state: GrowingState, lag: Float[np.ndarray, "*lags"] | float
     ) -> Float[np.ndarray, "*channels_and_lags"]:
-        """What the state remembers of the signal at each lag between 0 (the present) and the age of the stream.
-
-        Examples
-        --------
-        >>> memory = GrowingMemory(order=4)
-        >>> state = memory.final(np.full(90, 2.5))
-        >>> memory.reconstruct(state, np.array([0.0, 45.0, 90.0])).round(9).tolist()
-        [2.5, 2.5, 2.5]
-        """
+        """What the state remembers of the signal at each lag between 0 (the present) and the age of the stream."""
         coefficients = self._checked_state(state, None)
         lags = real_array("lag", lag)
         if not state.elapsed:
@@ -280,13 +206,7 @@ class GrowingMemory:
         return np.tensordot(coefficients, basis, axes=([-1], [-1]))
 
     def verify(self, signal: Signal, dt: Steps = 1.0) -> float:
-        """The largest disagreement between all the modes on your own signal, against the largest coefficient.
-
-        Examples
-        --------
-        >>> bool(GrowingMemory(order=16).verify(np.random.default_rng(0).normal(size=200)) < 1e-12)
-        True
-        """
+        """The largest disagreement between all the modes on your own signal, against the largest coefficient."""
         values, _, clock = self._checked(signal, None, dt, None, 0.0)
         durations = np.diff(clock)
         state = self.initial_state(*values.shape[1:])

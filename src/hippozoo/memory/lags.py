@@ -28,22 +28,18 @@ class LagLayer(SequenceLayer):
     """Reads each channel's past by learnt functionals of memories of several windows and of the last few samples.
 
     A read of a channel is a weighted sum of its coefficients in all windows and of its last `taps` samples: a lag
-    kernel that is free over the taps and smooth behind them, and that one can draw (`kernels`). To each read may be
-    added products of two more, so that the output is a polynomial of the past, channel by channel. No channel sees
-    another one, which keeps the layer small: it belongs between linear maps, as in `hippozoo.layers.Block`.
-    The states of a sequence are never held.
+    kernel that one can draw (`kernels`). Products of two more reads may be added. No channel sees another one, so the
+    layer belongs between linear maps, as in `hippozoo.layers.Block`. The states of a sequence are never held.
 
     Parameters
     ----------
     systems
         The memories of every channel: one or several, such as ``(LegT(4, 8.0), LegT(4, 32.0), LegT(4, 128.0))``; none,
         ``()``, for taps alone.
-    channels
-        Of the input.
+    channels, reads
+        Channels of the input, and outputs of each of them.
     taps
         So many of the latest samples are weighted freely, the present one included. They count samples, not time.
-    reads
-        Outputs per channel.
     products
         Products of two functionals that are added to each read.
     shapes
@@ -140,15 +136,7 @@ class LagLayer(SequenceLayer):
 
     @torch.no_grad()
     def shape_kernels(self, n_lags: int) -> Float[Tensor, "shapes lags"]:
-        """The lag kernels that all functionals are mixtures of, in a layer that has some.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> layer = LagLayer(LegT(6, 32.0), channels=3, taps=4, products=1, shapes=2)
-        >>> torch.allclose(layer.mixture @ layer.shape_kernels(50), layer.kernels(50), atol=1e-6)
-        True
-        """
+        """The lag kernels that all functionals are mixtures of, in a layer that has some."""
         if self.shapes is None:
             raise ValueError("shapes=None: every functional has a kernel of its own; see kernels, or pass shapes.")
         return self.shape_weight @ self._responses(n_lags).mT

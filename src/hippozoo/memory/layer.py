@@ -17,9 +17,9 @@ from hippozoo.discretise import Method, discretise, longest_step
 from hippozoo.layers import State, Steps, Timing
 from hippozoo.layers.arguments import above_zero, finest_dtype, steps_of_time
 from hippozoo.layers.blocks import BlockTables, all_states, block_tables, fixed_tables, levels_needed, readouts
+from hippozoo.layers.configured import EXTRA_STATE
 from hippozoo.layers.lag_functionals import functionals_of_states, lag_functionals, shared_functional
 from hippozoo.layers.reading import ReadingLayer, Readout
-from hippozoo.layers.sequence_layer import EXTRA_STATE
 from hippozoo.layers.uneven import rolling
 from hippozoo.layers.updates import augmented_generator, one_where_all_are_equal, roll_varying, updates
 from hippozoo.systems import HippoSystem
@@ -45,8 +45,7 @@ class MemoryLayer(ReadingLayer):
     dt
         Time from one sample to the next, where a call does not say otherwise.
     outputs
-        Number of values of a learnt linear readout, in the layer's ``readout``. Without it, and where `readout` does
-        not say otherwise, the output is the states. Reading a sequence does not hold them.
+        Number of values of a learnt linear readout; without it the output is the states.
     channels
         Number of channels; needed for a readout, checked where given.
     trainable_timescale
@@ -79,13 +78,6 @@ class MemoryLayer(ReadingLayer):
     (torch.Size([1, 100, 1, 16]), torch.Size([1, 1, 16]))
     >>> layer.system.reconstruct(state[0, 0].numpy(), 10.5).round(1).item()
     89.0
-
-    Two chunks, the state handed on, are one long call.
-
-    >>> first, state = layer(ramp[:, :40])
-    >>> second, state = layer(ramp[:, 40:], state)
-    >>> torch.allclose(torch.cat([first, second], 1), states, rtol=1e-4, atol=1e-3)
-    True
 
     References
     ----------
@@ -142,15 +134,7 @@ class MemoryLayer(ReadingLayer):
         return math.exp(self.log_timescale.item()) if self.trainable_timescale else self.system.timescale
 
     def update_rule(self, dt: Steps | None = None) -> tuple[Tensor, Tensor]:
-        """A_d and b_d as they are now, for the layer's own step or for others; a tensor of steps gives a stack.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> A_d, b_d = MemoryLayer(LegT(order=3, timescale=1.0)).update_rule(torch.tensor([0.1, 0.2]))
-        >>> A_d.shape, b_d.shape
-        (torch.Size([2, 3, 3]), torch.Size([2, 3]))
-        """
+        """A_d and b_d as they are now, for the layer's own step or for others; a tensor of steps gives a stack."""
         if dt is None and not self.trainable_timescale:
             self.refresh_tables()
             return self.A_d, self.b_d
@@ -164,13 +148,6 @@ class MemoryLayer(ReadingLayer):
         """What a sample of 1 adds to each read of its channel, the more samples ago the further along.
 
         The reads are the outputs of a full readout, or the lag functionals before their linear map.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> layer = MemoryLayer(LegT(order=8, timescale=20.0), channels=3, readout="per_channel", reads=2)
-        >>> layer.kernels(30).shape
-        torch.Size([2, 3, 30])
         """
         n_lags, channels = whole_number("n_lags", n_lags), self.channels or 1
         if self.read_by == "states":
@@ -186,16 +163,7 @@ class MemoryLayer(ReadingLayer):
     def reconstruct(
         self, state: Float[Tensor, "*batch order"], lags: Float[np.ndarray, " lags"] | Sequence[float]
     ) -> Float[Tensor, "*batch lags"]:
-        """What a state remembers of the signal at these lags; gradients flow to the state.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> layer = MemoryLayer(LegT(order=16, timescale=50.0))
-        >>> _, state = layer(torch.arange(100.0)[None, :, None])
-        >>> layer.reconstruct(state, [10.5]).round(decimals=1).tolist()
-        [[[89.0]]]
-        """
+        """What a state remembers of the signal at these lags; gradients flow to the state."""
         if not isinstance(state, Tensor) or state.ndim == 0 or state.shape[-1] != self.system.order:
             given = tuple(state.shape) if isinstance(state, Tensor) else type(state).__name__
             raise ValueError(f"state is {given}; pass a tensor with {self.system.order} coefficients on its last axis.")
@@ -203,15 +171,7 @@ class MemoryLayer(ReadingLayer):
         return state @ torch.from_numpy(system.basis(np.asarray(lags, float))).to(state).mT
 
     def frozen(self) -> MemoryLayer:
-        """A copy whose timescale is fixed at what has been learnt: it is faster, compiles and exports.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegS
-        >>> layer = MemoryLayer(LegS(order=4, timescale=1.0), trainable_timescale=True)
-        >>> layer.frozen()
-        MemoryLayer(system=LegS(order=4, timescale=1.0))
-        """
+        """A copy whose timescale is fixed at what has been learnt: it is faster, compiles and exports."""
         changes = {"system": replace(self.system, timescale=self.timescale), "trainable_timescale": False}
         copy = MemoryLayer(**self.configuration() | changes, device=self.device, dtype=self.dtype)
         # Without what says that these weights are of a learnt timescale.

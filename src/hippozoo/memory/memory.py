@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import get_args
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from hippozoo._internal.arguments import real_array, shorten
 from hippozoo.discretise import LONGEST_STEP, Method, discretise
-from hippozoo.memory.base import PureMemory, Signal
+from hippozoo.memory.base import Held, Mask, PureMemory, Signal, Steps
 from hippozoo.memory.constant_step import ConstantStep
 from hippozoo.memory.varying_step import BilinearStep, ExactStep
 from hippozoo.systems import HippoSystem
@@ -77,9 +77,9 @@ class Memory(PureMemory):
         signal: Signal,
         weights: Float[np.ndarray, "order"] | Float[np.ndarray, "order outputs"],
         state: State | None = None,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
+        dt: Steps | None = None,
+        mask: Mask = None,
+        held: Held = 0.0,
     ) -> Float[np.ndarray, "time *channels_and_outputs"]:
         """``scan(signal) @ weights`` without holding the states: linear readouts of a long signal.
 
@@ -114,14 +114,6 @@ class Memory(PureMemory):
 
         A fading memory, Leg-S or Lag-T, answers at every lag; ask it within a few timescales, because beyond them its
         weight is nearly nil and the answer says nothing about the signal. See the notes of its system.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = Memory(LegT(order=8, timescale=30.0))
-        >>> state = memory.final(np.full(90, 2.5))
-        >>> memory.reconstruct(state, np.array([0.0, 15.0, 30.0])).round(3).tolist()
-        [2.5, 2.5, 2.5]
         """
         return self.system.reconstruct(state, lags)
 
@@ -196,11 +188,7 @@ class Memory(PureMemory):
         return self._exact if self.method == "zoh" else BilinearStep(self.system)
 
     def _varying_readout(
-        self,
-        values: np.ndarray,
-        steps: np.ndarray,
-        before: np.ndarray,
-        weights: np.ndarray,
+        self, values: np.ndarray, steps: np.ndarray, before: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
         rows, single = as_channels(values)
         outputs = np.empty((*rows.shape, weights.shape[1]), self.dtype)

@@ -10,17 +10,10 @@ __all__ = ["hold_missing"]
 
 
 def hold_missing(signal: np.ndarray, mask: np.ndarray, held: np.ndarray | float = 0.0) -> np.ndarray:
-    """Fill each gap with the last value before it.
+    """Fill each gap of a signal, (time,) or (time, channels), with the last value before it.
 
-    Parameters
-    ----------
-    signal
-        (time,) or (time, channels). Whatever stands in a gap, NaN included, is never looked at. Masked entries of a
-        masked array are gaps too.
-    mask
-        True where there is a sample: of the signal's shape, or (time,) for all channels alike.
-    held
-        The last value seen before the signal begins; one number, or one per channel.
+    The mask is True where there is a sample: of the signal's shape, or (time,) for all channels alike. Masked entries
+    of a masked array are gaps too. `held` is the last value before the signal begins; one number, or one per channel.
 
     Examples
     --------

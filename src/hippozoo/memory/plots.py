@@ -1,7 +1,6 @@
 """Pictures of a memory: what it holds of the past, what counts as past, and the functions it is made of.
 
-Lags are in the user's time unit, 0 is the present, and time runs from left to right: the present is on the
-right. A sample is held until the next one, so the true past is drawn in steps.
+Time runs from left to right: the present, lag 0, is on the right. A sample is held until the next one.
 """
 
 from __future__ import annotations
@@ -43,22 +42,16 @@ def plot_memory(
 
     Parameters
     ----------
-    memory
-        The system or the memory that the state belongs to.
-    state
-        Of one channel.
+    memory, state
+        The system or memory, and a state of one channel.
     signal
         The samples seen, the newest last; the more of them, the further the true past reaches.
     dt
-        How long each sample was held: one number or one per sample. The step of a `Memory` unless given,
-        and 1 for the others.
+        How long each sample was held: one number or one per sample; by default the step of a `Memory`, else 1.
     lags
-        Which lags to show; the window, the age of a growing memory, or five timescales of a fading one,
-        unless given. Beyond the window only the true past is drawn.
-    unit
-        Of time, for the axis: ``"s"``.
-    label
-        Of the remembered curve in the legend.
+        Which lags to show; by default the window, the age of a growing memory, or five timescales of a fading one.
+    unit, label
+        Of time, for the axis (``"s"``), and of the remembered curve in the legend.
     ax
         Axes to draw into; call again with the same ones to compare memories.
 

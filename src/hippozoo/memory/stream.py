@@ -3,43 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from hippozoo._internal.arguments import real_array, shorten, whole_number
+from hippozoo.memory.base import PureMemory
 
-__all__ = ["StreamedMemory", "Stream"]
+__all__ = ["Stream"]
 
 _ROOM = 2.0**-20  # below the largest float, for sums over some hundred coefficients
-
-
-@runtime_checkable
-class StreamedMemory(Protocol):
-    """What a stream asks of a memory: a step, an exact step of any length, and a way to look back."""
-
-    @property
-    def dt(self) -> float:
-        """How long a value without a time stamp holds."""
-        ...
-
-    @property
-    def dtype(self) -> str:
-        """Precision of the state."""
-        ...
-
-    def initial_state(self, channels: int | None = None) -> np.ndarray:
-        """The memory of nothing."""
-        ...
-
-    def step(self, state: Any, sample: Any, dt: float | None = None) -> np.ndarray:
-        """The state after one more sample."""
-        ...
-
-    def reconstruct(self, state: Any, lags: Any) -> np.ndarray:
-        """What the state remembers at each lag."""
-        ...
 
 
 class Stream:
@@ -53,7 +27,7 @@ class Stream:
     Parameters
     ----------
     memory
-        How to remember: a `Memory`, or any memory with its steps (`StreamedMemory`), the multiscale one for example.
+        How to remember: a `Memory`, or a multiscale one.
     channels
         Values are single numbers by default, vectors of this length otherwise.
 
@@ -78,8 +52,8 @@ class Stream:
     2.0
     """
 
-    def __init__(self, memory: StreamedMemory, channels: int | None = None) -> None:
-        if isinstance(memory, type) or not isinstance(memory, StreamedMemory):
+    def __init__(self, memory: PureMemory, channels: int | None = None) -> None:
+        if not isinstance(memory, PureMemory):
             raise TypeError(f"memory={shorten(memory)} is not a Memory; pass Memory(system, dt=…).")
         self._memory = memory
         self._shape = () if channels is None else (whole_number("channels", channels),)
@@ -92,7 +66,7 @@ class Stream:
         self._advanced = False
 
     @property
-    def memory(self) -> StreamedMemory:
+    def memory(self) -> PureMemory:
         """How this stream remembers."""
         return self._memory
 
@@ -126,19 +100,7 @@ class Stream:
         self._advanced = False
 
     def advance(self, time: float) -> None:
-        """Let time pass: the last value holds until `time`, when the next one may come.
-
-        Examples
-        --------
-        >>> from hippozoo.memory import Memory
-        >>> from hippozoo.systems import LegT
-        >>> stream = Stream(Memory(LegT(order=8, timescale=10.0)))
-        >>> stream.push(2.0, time=0.0)
-        >>> stream.advance(20.0)  # now the value has been there for all of the window
-        >>> float(stream.reconstruct(5.0).round(3))
-        2.0
-        >>> stream.push(3.0, time=20.0)
-        """
+        """Let time pass: the last value holds until `time`, when the next one may come."""
         present = self._checked_time(time)
         self._state, self._time, self._advanced = self._after(present), present, True
 
@@ -190,15 +152,11 @@ class Stream:
             raise ValueError(f"time={shorten(time)}; pass one finite number, in the unit of the timescale.")
         if self._time is None or present > self._time or (now_is_free and present == self._time):
             return present
+        before, advice = "the time of the value before", "sort the values and keep one per time"
         if self._advanced:
-            raise ValueError(
-                f"time={present} is not after {self._time}, to which the stream has advanced; time only runs "
-                f"forwards: pass the values up to a time first, then advance to it."
-            )
-        raise ValueError(
-            f"time={present} is not after {self._time}, the time of the value before; time only runs forwards: "
-            f"sort the values and keep one per time."
-        )
+            before = "to which the stream has advanced"
+            advice = "pass the values up to a time first, then advance to it"
+        raise ValueError(f"time={present} is not after {self._time}, {before}; time only runs forwards: {advice}.")
 
     def _checked_value(self, value: Any) -> float | np.ndarray:
         """The value with its gaps filled by what is held."""

@@ -1,11 +1,9 @@
 """Sequences whose every sample is held for a time of its own, without a matrix exponential per sample.
 
-*All states.* ``exp(h A)`` acts on a vector digit by digit: h is written in units that a small table of exponentials
-knows, and the little that is left is a short Taylor series, O(order) per term for structured systems.
-
-*The last state only.* It is a sum over the edges between samples of ``jump * exp(lag A) settled``: one vector
-function of the lag. Kept as Chebyshev panels, that function need not be evaluated at all: each jump is handed to the
-nodes of its panel (a few numbers, whatever the order), and one matrix product does the rest.
+*All states.* ``exp(h A)`` acts on a vector digit by digit: h is written in units of a small table of exponentials, and
+what is left is a short Taylor series. *The last state* is a sum over the edges between samples of ``jump * exp(lag A)
+settled``. That function is kept as Chebyshev panels: each jump is handed to the nodes of its panel, and one matrix
+product does the rest.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -52,13 +51,10 @@ class ExactStep:
         return settled(self.system)
 
     @cached_property
-    def parts(self) -> np.ndarray:
-        """The generators of A, or nothing where it has none."""
-        return generators(self.system)
-
-    @cached_property
-    def _A_T(self) -> np.ndarray:
-        return np.ascontiguousarray(self.system.A.T)
+    def tables(self) -> tuple[Any, ...]:
+        """What the compiled loops ask for."""
+        A_T = np.ascontiguousarray(self.system.A.T)
+        return self.settled, self.table_T, self.unit, self.base, A_T, generators(self.system), self.norm
 
     @cached_property
     def norm(self) -> float:
@@ -95,19 +91,8 @@ class ExactStep:
     def scan(self, signal: np.ndarray, steps: np.ndarray, state: np.ndarray) -> np.ndarray:
         """The state after every sample: (time, channels, order), float64."""
         states = np.empty((*signal.shape, self.system.order))
-        scan_exactly(
-            np.asarray(signal, np.float64),
-            np.asarray(steps, np.float64),
-            np.array(state, np.float64),
-            self.settled,
-            self.table_T,
-            self.unit,
-            self.base,
-            self._A_T,
-            self.parts,
-            self.norm,
-            states,
-        )
+        signal, steps = np.asarray(signal, np.float64), np.asarray(steps, np.float64)
+        scan_exactly(signal, steps, np.array(state, np.float64), *self.tables, states)
         return states
 
     def forget(self, state: Float[np.ndarray, "channels order"], step: float) -> Float[np.ndarray, "channels order"]:

@@ -56,14 +56,7 @@ class Asked(NamedTuple):
 class View:
     """What a model remembers of its input. Made by `hippozoo.microscope.look`.
 
-    Parameters
-    ----------
-    subject, recording, asked
-        How the model is run, what it carried, and what was asked.
-    name
-        What the model is called in tables and pictures.
-    columns
-        Which numbers of the subject's state these are, for the view of one layer; by default all.
+    `columns` says which numbers of the subject's state these are, for the view of one layer; by default all.
 
     Examples
     --------
@@ -283,13 +276,7 @@ class View:
         return np.moveaxis(states.reshape(len(states), batch, channels, -1), 0, 1)
 
     def coefficients(self, system: HippoSystem | Memory) -> Profile:
-        """R² of each coefficient of a memory of the same input, pooled over channels.
-
-        Parameters
-        ----------
-        system
-            For example ``LegT(16, 64.0)``, its timescale in samples; or a `Memory`.
-        """
+        """R² of each coefficient of a memory of the same input, such as ``LegT(16, 64.0)``, pooled over channels."""
         self._demand_numbers("coefficients")
         memory = system if isinstance(system, Memory) else Memory(system)
         targets = standardised(self._coefficients_of(memory))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import nn
 
 from hippozoo._internal.arguments import whole_number
-from hippozoo.layers import Factory, SequenceModel, parameter_count
+from hippozoo.layers import Factory, SequenceModel
+from hippozoo.layers.configured import largest_size
 from hippozoo.memory.lags import LagLayer
 from hippozoo.systems import LegT
 from hippozoo.zoo.associative import Recall
@@ -38,9 +38,8 @@ def explicit_characters(
     """A language model whose only recurrent state is coefficients, a bank, and a few recent samples.
 
     Blocks of `LagLayer` read every channel's past by lag functionals of fixed windows and of the last few samples, with
-    products of such reads. What they make of the past is a context, and the last block is a `Recall`: under the address
-    of every context it stores the character that came next, and looks up what came next when it was like this before.
-    Nothing else is recurrent. The kernels, and what the bank recalls, can be drawn.
+    products of such reads. What they make of the past is a context, and the last block is a `Recall`: it looks up what
+    came next when it was like this before. Nothing else is recurrent.
 
     Parameters
     ----------
@@ -64,6 +63,8 @@ def explicit_characters(
 
     Examples
     --------
+    >>> import torch
+    >>> from hippozoo.layers import parameter_count
     >>> model = explicit_characters(params=5_000)
     >>> scores, state = model(torch.tensor([[5, 17, 5, 17]]))
     >>> scores.shape, parameter_count(model) <= 5_000
@@ -85,18 +86,6 @@ def explicit_characters(
     def build(width: int) -> SequenceModel:
         return SequenceModel(tokens=tokens, tied=tied, layers=layers, width=width, **options)
 
-    def count(width: int) -> int:
-        with torch.random.fork_rng(devices=[]):  # the search draws no randomness of the caller's
-            return parameter_count(build(width))
-
-    if count(1) > params:
-        raise ValueError(f"params={params}: the smallest of these models has {count(1)}; pass more, or fewer blocks.")
-    below, above = 1, 2
-    while count(above) <= params:
-        below, above = above, 2 * above
-    while above - below > 1:
-        middle = (below + above) // 2
-        below, above = (middle, above) if count(middle) <= params else (below, middle)
-    model = build(below)
+    model = build(largest_size(build, params, "SequenceModel"))
     nn.init.constant_(model.norm.weight, LAST_NORM)
     return model

@@ -24,20 +24,6 @@ _MANY_LATE = 20
 class Clock:
     """The time of one sensor: takes rows in the order in which they come, sorts out what is late or far ahead.
 
-    Parameters
-    ----------
-    time
-        Of the last reading; None before the first.
-    late, left_out
-        Rows that were skipped because their time was not after the last; rows that were no readings.
-    unusual, unusual_since
-        How many steps in a row were not the usual one, and when the first of them began.
-    behind
-        How many rows in a row were late.
-    held
-        A row whose time is far ahead, until the next one says whether time goes on from there: line, time, values,
-        offset of its zone.
-
     Examples
     --------
     >>> from hippozoo.tables.schema import Reading
@@ -51,12 +37,13 @@ class Clock:
     [120.0] []
     """
 
-    time: float | None = None
-    late: int = 0
-    left_out: int = 0
-    unusual: int = 0
+    time: float | None = None  # of the last reading
+    late: int = 0  # rows whose time was not after the last
+    left_out: int = 0  # rows that were no readings
+    unusual: int = 0  # steps in a row that were not the usual one, and when the first of them began
     unusual_since: float | None = None
-    behind: int = 0
+    behind: int = 0  # rows in a row that were late
+    # A row far ahead, until the next one says whether time goes on from there: line, time, values, offset of its zone.
     held: tuple[int, float, tuple[float | None, ...], float | None] | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -74,10 +61,6 @@ class Clock:
             found.held = int(line), float(time), tuple(values), offset[0] if offset else None
         return found
 
-    def copy(self) -> Clock:
-        """The same, to be gone on with apart from it."""
-        return Clock(*(getattr(self, one.name) for one in fields(self)))
-
     def take(
         self,
         row: Reading,
@@ -86,18 +69,10 @@ class Clock:
         *,
         again: bool = False,
     ) -> tuple[list[Reading], list[Trouble]]:
-        """The readings that a row gives, at most two, and what is to be said.
+        """The readings that a row with a time gives, at most two, and what is to be said.
 
-        Parameters
-        ----------
-        row
-            With a time.
-        usual
-            The usual step.
-        written
-            How a time, with the offset of its zone, is written in a sentence.
-        again
-            Whether a row that is held may be sent again, as on standard input after a restart.
+        `usual` is the usual step; `written` writes a time, with the offset of its zone, in a sentence; `again` says
+        whether a row that is held may be sent again, as on standard input after a restart.
         """
         moment, last = row.time, self.time
         assert moment is not None

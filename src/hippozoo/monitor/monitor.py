@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from hippozoo.ensemble import EnsembleForecaster, forecaster_for
 from hippozoo.forecasts.settings import usual_histories
 from hippozoo.monitor.rules import Rules
 from hippozoo.monitor.stream import NO_DATA, Ended, EventStream, Found, Missing
+from hippozoo.monitor.words import sentence, severity_of
 
 __all__ = ["Alert", "Monitor", "Outcome", "Over", "Plan"]
 
@@ -76,33 +77,6 @@ def _forecaster(horizon: int, season: int | None, every: float, order: int) -> E
 class Alert(NamedTuple):
     """An alarm of one column, as plain data.
 
-    Parameters
-    ----------
-    channel, number, time
-        Which column, which reading (from 0), and when.
-    kind
-        What is strange, of `hippozoo.ensemble.detector.KINDS`, or "no data".
-    direction
-        1 where it is above the most similar past (livelier, for a spread), -1 where it is below, 0 for no data.
-    p
-        How often, per reading, a quiet stream would begin to look at least so strange; 0 for no data.
-    value, expected, lower, upper
-        None where there is none.
-    far
-        How many half bands the value is from what was expected.
-    since, since_time
-        The reading with which it most likely began, and when.
-    event
-        The number of the reading with which its event began.
-    again
-        Why it is told within a silence or an event; empty for a new one.
-    readings
-        How many had been read before.
-    nearest
-        Time and value of what came nearest to it before, and whether by value or error; None if the like has come.
-    explanation
-        What the detector says besides, as plain JSON.
-
     Examples
     --------
     >>> Alert._fields[:4]
@@ -110,27 +84,35 @@ class Alert(NamedTuple):
     """
 
     channel: int
-    number: int
+    number: int  # of the reading, from 0
     time: float
-    kind: str
-    direction: int
-    p: float
+    kind: str  # of `hippozoo.ensemble.detector.KINDS`, or "no data"
+    direction: int  # 1 above the most similar past (livelier, for a spread), -1 below, 0 for no data
+    p: float  # share of readings of a normal stream with which one begins to look as unusual; 0 for no data
     value: float | None
     expected: float | None
     lower: float | None
     upper: float | None
-    far: float
-    since: int
+    far: float  # half bands between the value and what was expected
+    since: int  # the reading with which it most likely began, and when
     since_time: float
-    event: int
-    again: str
-    readings: int
-    nearest: tuple[float, float, str] | None
-    explanation: dict[str, Any]
+    event: int  # the reading with which its event began
+    again: str  # why it is told within a silence or an event
+    readings: int  # read before
+    nearest: tuple[float, float, str] | None  # time and value of what came nearest before, by "value" or by "error"
+    explanation: dict[str, Any]  # what the detector says besides, as plain JSON
 
     def key(self, sensor: str = "") -> str:
         """A name that is the same whenever, and however often, the same alarm is found."""
         return f"{sensor}:{self.channel}:{self.number}:{self.kind if self.kind == NO_DATA else 'value'}"
+
+    def describe(self, column: str, text: Callable[[float], str], columns: int) -> tuple[str, str]:
+        """Its sentence and severity, for a column of this name among so many; `text` writes a time."""
+        near = None if self.nearest is None else (text(self.nearest[0]), *self.nearest[1:])
+        named = {"column": column, "time": text(self.time), "since": text(self.since_time), "nearest": near}
+        far, readings = self.far if math.isfinite(self.far) else 0.0, self.number - self.event + 1
+        severity = severity_of(far, readings, 1, columns, no_data=self.kind == NO_DATA)
+        return sentence(self._asdict() | named), severity
 
 
 class Over(NamedTuple):
@@ -191,21 +173,9 @@ class Monitor:
         return self.first + (0 if self._stream is None else self._stream.readings)
 
     @property
-    def time(self) -> float | None:
-        """Of the last reading."""
-        if self._waiting:
-            return self._waiting[-1][0]
-        return None if self._stream is None else self._stream.time
-
-    @property
     def waiting(self) -> list[tuple[float, tuple[float, ...]]]:
         """Readings that wait until the usual step is known."""
         return list(self._waiting)
-
-    @property
-    def rules(self) -> Rules:
-        """When an alarm is told."""
-        return self.plan.rules
 
     def change_rules(self, rules: Rules) -> None:
         """Tell alarms by other rules from here on; nothing that was learnt is lost."""
@@ -255,15 +225,8 @@ class Monitor:
             self._stream.tick(now)
         return self._outcome(np.empty(0), np.empty((0, self.plan.channels)), None)
 
-    @cached_property
-    def _nothing(self) -> np.ndarray:
-        return np.empty((0, self.plan.channels))
-
     def _outcome(self, times: np.ndarray, values: np.ndarray, pushed: Any) -> Outcome:
-        none = self._nothing
-        expected, lower, upper, p = none, none, none, none
-        if pushed is not None:
-            expected, lower, upper, p = pushed.expected, pushed.lower, pushed.upper, pushed.p
+        said = [values[:0]] * 4 if pushed is None else [pushed.expected, pushed.lower, pushed.upper, pushed.p]
         alerts: list[Alert] = []
         over: list[Over] = []
         if self._stream is not None:
@@ -271,7 +234,7 @@ class Monitor:
             alerts += [self._absent(missing) for missing in self._stream.take_missing()]
             over += [self._over(ended) for ended in self._stream.take_ended()]
         first = self.readings - len(values)
-        return Outcome(first, times, values, expected, lower, upper, p, alerts, over)
+        return Outcome(first, times, values, *said, alerts, over)
 
     def _alert(self, found: Found) -> Alert:
         alarm = found.alarm

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hippozoo.ensemble import EnsembleForecaster, ForecastStream
 from hippozoo.ensemble.alarm import Alarm
-from hippozoo.ensemble.comparison import ERROR
 from hippozoo.ensemble.detector import KINDS
-from hippozoo.ensemble.pushed import Judged
+from hippozoo.ensemble.judgement import ERROR, Judged
 from hippozoo.monitor._kernels import BACK, ENDED, EVENT, LONGER, MISSING, USUAL_GAPS, follow
 from hippozoo.monitor.rules import NEVER, Rules
 
@@ -164,7 +162,7 @@ class EventStream(ForecastStream):
         # What is known of events is of the first row: one of several that may be an alarm is judged again by itself.
         if len(rows) == 1 and told.any():
             told &= self._is_told(rows, p, kind, judged.surprise.direction, judged.said[ERROR], elapsed)
-        return judged._replace(surprise=replace(judged.surprise, alarm=told))
+        return judged._replace(surprise=judged.surprise._replace(alarm=told))
 
     def _is_told(
         self,
@@ -245,7 +243,10 @@ class EventStream(ForecastStream):
     def _tell(self, alarm: Alarm, time: float, error: float) -> None:
         own = self.events[alarm.channel]
         kind = int(_family(np.array(KINDS.index(alarm.kind)), np.array(alarm.direction)))
-        silent = bool(self._was_silent(own, alarm.number, time))
+        silence = self.rules.silence
+        silent = alarm.number - own["told"] <= silence.readings
+        if silence.seconds is not None:
+            silent = time - own["told_time"] <= silence.seconds
         why = ""
         if silent:
             way = int(_way(np.array(error)))
@@ -263,12 +264,6 @@ class EventStream(ForecastStream):
         own["kinds"] = int(own["kinds"]) | 1 << kind
         own["ways"] = int(own["ways"]) | 1 << int(_way(np.array(error)))
         self._found.append(Found(alarm, why, int(own["begun"]), self._nearest(alarm, float(error))))
-
-    def _was_silent(self, own: Any, number: int, time: float) -> bool:
-        silence = self.rules.silence
-        if silence.seconds is None:
-            return bool(number - own["told"] <= silence.readings)
-        return bool(time - own["told_time"] <= silence.seconds)
 
     def _nearest(self, alarm: Alarm, error: float) -> Extreme | None:
         """What came nearest to it before, on its side, if nothing came as far: by its value, or else by its error."""

@@ -2,7 +2,7 @@
 
 from hippozoo.polynomials.chebyshev import Chebyshev
 from hippozoo.polynomials.family import OrthonormalFamily
-from hippozoo.polynomials.laguerre import Laguerre, laguerre_functions
+from hippozoo.polynomials.laguerre import Laguerre
 from hippozoo.polynomials.legendre import Legendre, shifted_legendre, shifted_legendre_integrals
 from hippozoo.polynomials.tabulated import Tabulated
 from hippozoo.polynomials.weighted import from_weight
@@ -16,5 +16,4 @@ __all__ = [
     "from_weight",
     "shifted_legendre",
     "shifted_legendre_integrals",
-    "laguerre_functions",
 ]

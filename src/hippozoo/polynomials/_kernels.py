@@ -3,8 +3,6 @@
 Plain loops, arrays in and out, no checks. Row 0 is filled by the caller where it is not 1.
 """
 
-from typing import no_type_check
-
 from numpy import empty
 
 from hippozoo._internal.compiled import compiled
@@ -13,7 +11,6 @@ _BLOCK = 512
 
 
 @compiled()
-@no_type_check
 def three_term(x, diagonal, off_diagonal, rows):
     """Fill rows[1:] by the three-term recurrence of an orthonormal family, from rows[0]."""
     order, points = rows.shape
@@ -32,7 +29,6 @@ def three_term(x, diagonal, off_diagonal, rows):
 
 
 @compiled()
-@no_type_check
 def difference_recurrence(distance, first, odd_sign, keep, gain, scale, rows):
     """Fill rows by a recurrence on *differences* of neighbouring degrees.
 
@@ -69,7 +65,6 @@ def difference_recurrence(distance, first, odd_sign, keep, gain, scale, rows):
 
 
 @compiled()
-@no_type_check
 def difference_integrals(distance, even_sign, keep, gain, scale, rows):
     """Fill rows[1:] with scale_n * (v_{n-1} - v_{n+1}), the integrals of Legendre polynomials from the end.
 

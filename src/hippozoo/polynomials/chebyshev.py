@@ -7,27 +7,22 @@ from functools import cached_property
 
 import numpy as np
 
-from hippozoo._internal.arguments import whole_number
 from hippozoo._internal.immutable import read_only
-from hippozoo.polynomials.family import End, OrthonormalFamily, Recurrence, checked_interval, orientation
+from hippozoo.polynomials.family import OnInterval, Recurrence, orientation
 
 __all__ = ["Chebyshev"]
 
 
 @dataclass(frozen=True)
-class Chebyshev(OrthonormalFamily):
+class Chebyshev(OnInterval):
     r"""Chebyshev polynomials of the first kind, orthonormal under the arcsine probability measure.
 
     On [-1, 1] they are :math:`1, \sqrt2\,T_1, \sqrt2\,T_2, \ldots` under :math:`1 / (\pi\sqrt{1-x^2})`.
 
     Parameters
     ----------
-    order
-        How many polynomials, from the constant 1 upwards.
-    interval
-        Where they are orthonormal.
-    positive_at
-        The end of the interval at which all of them are positive.
+    order, interval, positive_at
+        As in `Legendre`.
 
     Examples
     --------
@@ -37,16 +32,6 @@ class Chebyshev(OrthonormalFamily):
     >>> bool(np.allclose(weights, 1 / 4))
     True
     """
-
-    order: int
-    interval: tuple[float, float] = (0.0, 1.0)
-    positive_at: End = "right"
-
-    def __post_init__(self) -> None:
-        order = whole_number("order", self.order, why="a basis has at least one polynomial")
-        object.__setattr__(self, "order", order)
-        object.__setattr__(self, "interval", checked_interval(self.interval))
-        orientation(self.positive_at)
 
     @cached_property
     def recurrence(self) -> Recurrence:

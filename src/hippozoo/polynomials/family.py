@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -159,6 +160,21 @@ class OrthonormalFamily(Immutable, ABC):
                 f"the polynomials are orthonormal; pass points within it, or build them on a larger interval."
             )
         return np.asarray(np.clip(points, lower, upper))
+
+
+@dataclass(frozen=True)
+class OnInterval(OrthonormalFamily):
+    """A family on a bounded interval, at whose end `positive_at` all polynomials are positive."""
+
+    order: int
+    interval: tuple[float, float] = (0.0, 1.0)
+    positive_at: End = "right"
+
+    def __post_init__(self) -> None:
+        order = whole_number("order", self.order, why="a basis has at least one polynomial")
+        object.__setattr__(self, "order", order)
+        object.__setattr__(self, "interval", checked_interval(self.interval))
+        orientation(self.positive_at)
 
 
 def degree_last(rows: Float[np.ndarray, "degrees flat"], shape: tuple[int, ...]) -> np.ndarray:

@@ -11,14 +11,7 @@ from jaxtyping import Float
 from hippozoo._internal.arguments import real_array, whole_number
 from hippozoo._internal.immutable import read_only
 from hippozoo.polynomials._kernels import difference_integrals, difference_recurrence
-from hippozoo.polynomials.family import (
-    End,
-    OrthonormalFamily,
-    Recurrence,
-    checked_interval,
-    degree_last,
-    orientation,
-)
+from hippozoo.polynomials.family import OnInterval, Recurrence, degree_last, orientation
 
 __all__ = ["Legendre", "shifted_legendre", "shifted_legendre_integrals"]
 
@@ -83,7 +76,7 @@ def _differences(order: int) -> tuple[Float[np.ndarray, " order"], Float[np.ndar
 
 
 @dataclass(frozen=True)
-class Legendre(OrthonormalFamily):
+class Legendre(OnInterval):
     """Legendre polynomials under the uniform probability measure of a bounded interval.
 
     Parameters
@@ -104,16 +97,6 @@ class Legendre(OrthonormalFamily):
     >>> bool(np.allclose(family.values(0.3), shifted_legendre(0.3, 4)))
     True
     """
-
-    order: int
-    interval: tuple[float, float] = (0.0, 1.0)
-    positive_at: End = "right"
-
-    def __post_init__(self) -> None:
-        order = whole_number("order", self.order, why="a basis has at least one polynomial")
-        object.__setattr__(self, "order", order)
-        object.__setattr__(self, "interval", checked_interval(self.interval))
-        orientation(self.positive_at)
 
     @cached_property
     def recurrence(self) -> Recurrence:

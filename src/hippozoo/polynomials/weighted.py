@@ -40,9 +40,7 @@ def from_weight(
 
     The interval is cut into panels until the weight is smooth on each; a Gauss-Legendre rule per panel then
     stands for the weight, and the Lanczos process with full reorthogonalisation turns it into a recurrence.
-    Steep weights such as 1/x on [1e-6, 1] and integrable singularities at x = 0 come out to rounding. The
-    result is checked on a finer rule: the polynomials, as the recurrence evaluates them, must be orthonormal to
-    1e-9 (they usually are to 1e-13).
+    The result is checked on a finer rule: the polynomials must be orthonormal to 1e-9 (they usually are to 1e-13).
 
     Parameters
     ----------
@@ -54,8 +52,7 @@ def from_weight(
     order
         How many polynomials.
     breakpoints
-        Points where the weight jumps or has a kink (this saves work), or a peak narrower than about a thousandth
-        of the interval (which might not be seen without).
+        Points where the weight jumps, has a kink, or a peak narrower than about a thousandth of the interval.
     positive_at
         The end of the interval at which all polynomials are positive.
 

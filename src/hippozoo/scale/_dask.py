@@ -27,15 +27,7 @@ def is_a(thing: Any, module: str, kind: str) -> bool:
 
 
 def kind_of(series: Any, **columns: Any) -> str:
-    """What was given: "bag", "array", "frame" or "folder"; refused where the names of columns do not fit it.
-
-    Parameters
-    ----------
-    series
-        A collection, or the path of a folder.
-    columns
-        `id`, `column` and `time`, as a user has given them.
-    """
+    """What was given: "bag", "array", "frame" or "folder"; refused where the names of columns do not fit it."""
     for kind in ("bag", "array"):
         if is_a(series, f"dask.{kind}", kind.capitalize()):
             for name, value in columns.items():

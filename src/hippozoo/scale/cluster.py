@@ -72,21 +72,10 @@ def each_finished(
 ) -> Iterator[tuple[int, Any]]:
     """``work(item)`` for every item on a cluster: numbers and results, as they finish, each once.
 
-    A call whose worker dies begins once more, on another one; then it is given up as `Died`. Leaving the loop early
-    takes back what is not finished; a call that has begun ends where it next calls `tell`, by `WithdrawnError`.
-
-    Parameters
-    ----------
-    client
-        Of the cluster.
-    work
-        A function of a module that the workers have, too. It may call `tell`.
-    items
-        What to work on; they are sent by pickle.
-    on_report
-        Called with the number of an item and what its work tells.
-    on_note
-        Called with a sentence that the user should know.
+    `work` is a function of a module that the workers have, too, and items are sent by pickle. A call whose worker dies
+    begins once more, on another one; then it is given up as `Died`. Leaving the loop early takes back what is not
+    finished; a call that has begun ends where it next calls `tell`, by `WithdrawnError`. `on_report` gets the number of
+    an item and what its work tells, `on_note` sentences for the user.
     """
     distributed = dask_module("distributed")
     run = f"hippozoo-{uuid4().hex}"

@@ -13,7 +13,7 @@ from hippozoo.scale._dask import dask_module, is_a
 from hippozoo.scale.folder import PARTITION_BYTES
 from hippozoo.scale.handover import cross_validated, pooled
 from hippozoo.scale.long_series import fit_long_series
-from hippozoo.scale.reading import SeriesRows, TableLayout
+from hippozoo.scale.reading import SeriesRows, TableLayout, masked
 from hippozoo.scale.whole_series import half_of, tasks_of
 from hippozoo.zoo.forecasting import Forecaster, ForecasterLike, ForecasterState, StateLike
 
@@ -139,29 +139,16 @@ class _Fit:
 def learnt_alone(forecaster: ForecasterLike[Any], series: SeriesRows, reading: TableLayout | None) -> StateLike:
     """The state after one series."""
     single = series.values.shape[1] == 1
-    values = series.values[:, 0] if single else series.values
-    known = ~np.isnan(values)
+    values, mask = masked(series.values[:, 0] if single else series.values)
     state = forecaster.initial_state(None if single else values.shape[1])
-    mask = None if known.all() else known
-    return forecaster.learn(
-        state, values if mask is None else np.where(known, values, 0.0), _steps(forecaster, series, reading), mask
-    )
+    return forecaster.learn(state, values, reading and reading.steps(series, float(forecaster.dt)), mask)
 
 
 def _pooled(forecaster: Forecaster, series: list[SeriesRows], reading: TableLayout | None) -> ForecasterState:
     if any(one.values.shape[1] != 1 for one in series):
         raise ValueError("validate='series' takes series of one column; name it with column=.")
-    values = np.concatenate([one.values for one in series], axis=1)
-    known = ~np.isnan(values)
-    mask = None if known.all() else known
-    steps = _steps(forecaster, series[0], reading)
-    return pooled(forecaster, values if mask is None else np.where(known, values, 0.0), mask, steps)
-
-
-def _steps(forecaster: ForecasterLike[Any], series: SeriesRows, reading: TableLayout | None) -> np.ndarray | None:
-    if series.ticks is None or reading is None:
-        return None
-    return np.append(reading.durations(series.name, series.ticks), float(forecaster.dt))
+    values, mask = masked(np.concatenate([one.values for one in series], axis=1))
+    return pooled(forecaster, values, mask, reading and reading.steps(series[0], float(forecaster.dt)))
 
 
 def side_by_side(series: Iterator[SeriesRows], forecaster: Forecaster) -> Iterator[list[SeriesRows]]:

@@ -27,28 +27,14 @@ _SAMPLED = 64
 
 @dataclass(frozen=True)
 class Part:
-    """Series of a folder that one task reads: those whose names lie from `low` up to, not including, `high`.
-
-    Parameters
-    ----------
-    number
-        Its place among the parts.
-    files
-        Files, and which row groups of them may hold such series.
-    id
-        The column of names.
-    low, high
-        The bounds; None for none.
-    rows
-        How many rows these row groups have.
-    """
+    """Series of a folder that one task reads: those whose names lie from `low` up to, not including, `high`."""
 
     number: int
-    files: tuple[tuple[str, tuple[int, ...]], ...]
-    id: str
-    low: Any
+    files: tuple[tuple[str, tuple[int, ...]], ...]  # and which row groups of them may hold such series
+    id: str  # the column of names
+    low: Any  # None for no bound
     high: Any
-    rows: int
+    rows: int  # of these row groups
 
     def frames(self, columns: list[str]) -> Iterator[Any]:
         """Its rows, batch by batch, in the order of the files."""
@@ -104,23 +90,10 @@ class _Group:
 
 @dataclass(frozen=True)
 class Folder:
-    """What a folder holds.
+    """What a folder holds."""
 
-    Parameters
-    ----------
-    path
-        The folder, or one Parquet file.
-    files
-        Its files, by name.
-    meta
-        A frame without rows, for its columns.
-    groups
-        Row groups of all files.
-    """
-
-    path: Path
     files: tuple[str, ...]
-    meta: Any
+    meta: Any  # a frame without rows, for its columns
     groups: tuple[_Group, ...]
 
     @property
@@ -134,16 +107,9 @@ class Folder:
         return sum(group.bytes for group in self.groups)
 
     def parts(self, id: str, partition_bytes: int = PARTITION_BYTES, *, at_any_cost: bool = False) -> list[Part] | None:
-        """Parts that hold whole series; None where that would read much of the folder more than twice.
+        """Parts that hold whole series, each of about so much; None where much would be read more than twice.
 
-        Parameters
-        ----------
-        id
-            The column of names.
-        partition_bytes
-            About how much a part is to hold.
-        at_any_cost
-            Cut in any case; a folder that is not sorted by name is then read once for every part.
+        At any cost, a folder that is not sorted by name is read once for every part.
         """
         size = whole_number("partition_bytes", partition_bytes, minimum=1, why="how much one task reads")
         known = [group for group in self.groups if group.low is not None]
@@ -258,7 +224,7 @@ def open_folder(path: str | Path, id: str | None = None) -> Folder:
     groups = [group for group in groups if group.rows]
     if not groups:
         raise TableError(f"{path} holds no rows; pass a folder with samples.")
-    return Folder(path, tuple(str(file.absolute()) for file in files), meta, tuple(groups))
+    return Folder(tuple(str(file.absolute()) for file in files), meta, tuple(groups))
 
 
 def _statistics(group: Any, name: str | None) -> Any:

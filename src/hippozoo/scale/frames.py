@@ -72,17 +72,7 @@ def _pieces(frame: Any, work: FrameStates, partition_info: Any = None) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class FrameStates:
-    """What is done to the frames of a table: `pieces` of one frame, and `finish` of the pieces of whole series.
-
-    Parameters
-    ----------
-    memory
-        Of each series.
-    reading
-        Which columns say what.
-    weights
-        Of features, in place of states.
-    """
+    """What is done to the frames of a table: `pieces` of one frame, and `finish` of the pieces of whole series."""
 
     memory: PureMemory
     reading: TableLayout

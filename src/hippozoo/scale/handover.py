@@ -18,30 +18,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from hippozoo.forecasts.protocol import ForecasterLike
-from hippozoo.memory import Memory
 from hippozoo.zoo.forecasting.forecaster import Forecaster
 from hippozoo.zoo.forecasting.one_pass import faded, merged
 from hippozoo.zoo.forecasting.state import Detail, ForecasterState
 
-__all__ = [
-    "continued",
-    "cross_validated",
-    "memories",
-    "nothing_learnt",
-    "pooled",
-    "present_after",
-    "rows_before_handover",
-    "stretch_ends",
-    "with_learnt",
-]
-
-
 # -- pieces of one series -------------------------------------------------------------------------------------------
-
-
-def memories(forecaster: Forecaster) -> tuple[Memory, tuple[Memory, ...]]:
-    """System 1, and those of the past."""
-    return forecaster.one_pass.recent, forecaster.one_pass.pasts
 
 
 def nothing_learnt(forecaster: Forecaster, state: ForecasterState) -> ForecasterState:
@@ -52,19 +33,7 @@ def nothing_learnt(forecaster: Forecaster, state: ForecasterState) -> Forecaster
 
 
 def continued(forecaster: Forecaster, state: ForecasterState, piece: ForecasterState) -> ForecasterState:
-    """`state`, and then a `piece` that began at its present with `nothing_learnt`; no stretch may end inside it.
-
-    Examples
-    --------
-    >>> from hippozoo.systems import LegT
-    >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-    >>> signal = np.cos(np.arange(90) / 3)
-    >>> state = forecaster.learn(forecaster.initial_state(), signal[:80])
-    >>> piece = forecaster.learn(nothing_learnt(forecaster, state), signal[80:])
-    >>> whole = forecaster.learn(forecaster.initial_state(), signal)
-    >>> bool(np.allclose(continued(forecaster, state, piece).learnt[0][0].yx, whole.learnt[0][0].yx))
-    True
-    """
+    """`state`, and then a `piece` that began at its present with `nothing_learnt`; no stretch may end inside it."""
     kept = 1.0
     if forecaster.forgetting is not None:
         kept = math.exp(-(piece.time - state.time) / forecaster.forgetting)
@@ -102,16 +71,7 @@ def present_after(
 ) -> ForecasterState:
     """The present after so many rows of equal steps without gaps, put together from its parts; nothing is learnt.
 
-    Parameters
-    ----------
-    forecaster
-        Which one.
-    rows
-        How many have passed.
-    tail
-        The last `rows_before_handover` of them.
-    recent, delayed, aligned
-        Systems 1, 2 and 3.
+    `tail` holds the last `rows_before_handover` rows; `recent`, `delayed` and `aligned` are systems 1, 2 and 3.
     """
     followed = forecaster.follow(forecaster.initial_state(tail.shape[1]), tail)
     time = rows * float(forecaster.dt)
@@ -143,14 +103,6 @@ def pooled(
     """What series of one length teach one map for all of them; their statistics add up, and no stretch is validated.
 
     The state is one of a single series, and its present is that of the first.
-
-    Examples
-    --------
-    >>> from hippozoo.systems import LegT
-    >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-    >>> waves = np.cos(np.arange(100)[:, None] / np.array([3.0, 4.0]))
-    >>> pooled(forecaster, waves).pairs
-    192.0
     """
     many = _shared(forecaster)
     state = many.learn(nothing_learnt(many, many.initial_state(values.shape[1])), values, dt, mask)
@@ -165,16 +117,7 @@ def pooled(
 
 
 def cross_validated(forecaster: Forecaster, one: ForecasterState, other: ForecasterState) -> ForecasterState:
-    """Two halves of a panel together, the map of each scored on the other; bands and candidates follow from that.
-
-    Examples
-    --------
-    >>> from hippozoo.systems import LegT
-    >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0, ridge=(1e-6, 1.0))
-    >>> halves = [pooled(forecaster, np.cos(np.arange(100) / k)[:, None]) for k in (3.0, 4.0)]
-    >>> forecaster.scores(cross_validated(forecaster, *halves)).shape
-    (1, 2)
-    """
+    """Two halves of a panel together, the map of each scored on the other; bands and candidates follow from that."""
     both = forecaster.merge(one, other)
     validation, solver = both.validation, forecaster.solver
     errors, weight = np.zeros_like(validation.errors), np.zeros_like(validation.weight)

@@ -9,14 +9,8 @@ import numpy as np
 
 from hippozoo.memory import Memory
 from hippozoo.scale._dask import dask_module
-from hippozoo.scale.handover import (
-    continued,
-    memories,
-    nothing_learnt,
-    present_after,
-    rows_before_handover,
-    stretch_ends,
-)
+from hippozoo.scale.handover import continued, nothing_learnt, present_after, rows_before_handover, stretch_ends
+from hippozoo.scale.reading import masked
 from hippozoo.zoo.forecasting import Forecaster, ForecasterLike, ForecasterState
 
 __all__ = ["fit_long_series"]
@@ -87,7 +81,7 @@ def _local(forecaster: Forecaster, block: np.ndarray, least: int, *, first: bool
     empty = np.zeros((1, 0))
     if np.isnan(values).any():
         return _Piece(len(values), True, values[:0], empty, (), ())
-    recent, pasts = memories(forecaster)
+    recent, pasts = forecaster.one_pass.recent, forecaster.one_pass.pasts
     dt, horizon = float(forecaster.dt), float(forecaster.horizon)
 
     def start(memory: Memory) -> np.ndarray:
@@ -117,7 +111,7 @@ def _local(forecaster: Forecaster, block: np.ndarray, least: int, *, first: bool
 
 def _presents(forecaster: Forecaster, pieces: list[_Piece], starts: list[int]) -> list[ForecasterState]:
     """The present at the beginning of every chunk, by merging what the chunks before it have left."""
-    recent, pasts = memories(forecaster)
+    recent, pasts = forecaster.one_pass.recent, forecaster.one_pass.pasts
     dt, horizon = float(forecaster.dt), float(forecaster.horizon)
     found = [nothing_learnt(forecaster, forecaster.initial_state(1))]
     now, aligned = pieces[0].recent, pieces[0].aligned
@@ -147,7 +141,5 @@ def _learn(forecaster: Forecaster, state: ForecasterState, block: np.ndarray, cu
 
 
 def _hand_over(forecaster: Any, state: Any, block: np.ndarray) -> Any:
-    values = np.asarray(block, float)
-    known = ~np.isnan(values)
-    mask = None if known.all() else known
-    return forecaster.learn(state, values if mask is None else np.where(known, values, 0.0), mask=mask)
+    values, mask = masked(np.asarray(block, float))
+    return forecaster.learn(state, values, mask=mask)

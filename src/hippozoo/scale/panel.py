@@ -17,7 +17,7 @@ from hippozoo.scale._dask import dask_module
 from hippozoo.scale.fit import normalised, side_by_side
 from hippozoo.scale.folder import PARTITION_BYTES
 from hippozoo.scale.handover import with_learnt
-from hippozoo.scale.reading import SeriesRows, TableLayout
+from hippozoo.scale.reading import SeriesRows, TableLayout, masked
 from hippozoo.scale.whole_series import tasks_of
 from hippozoo.zoo.forecasting import Forecaster, ForecasterState
 
@@ -159,14 +159,10 @@ class _Forecast:
 
     def _numbers(self, series: list[SeriesRows], reading: TableLayout | None) -> np.ndarray:
         """(series, mean and ends of bands, steps)."""
-        values = np.concatenate([one.values for one in series], axis=1)
-        known = ~np.isnan(values)
-        mask = None if known.all() else known
-        steps = None
-        if series[0].ticks is not None and reading is not None:
-            steps = np.append(reading.durations(series[0].name, series[0].ticks), float(self.forecaster.dt))
+        values, mask = masked(np.concatenate([one.values for one in series], axis=1))
+        steps = reading and reading.steps(series[0], float(self.forecaster.dt))
         many, state = with_learnt(self.forecaster, self.learnt, len(series))
-        state = many.follow(state, values if mask is None else np.where(known, values, 0.0), steps, mask)
+        state = many.follow(state, values, steps, mask)
         forecast = many.forecast(state)
         leads = forecast.leads()
         bands = [side for share in self.coverages for side in forecast.band(leads, share)]

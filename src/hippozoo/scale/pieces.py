@@ -18,23 +18,12 @@ class Piece:
 
     Missing samples hold the last value seen, which may stand in an earlier piece. The state is linear in it, so it is
     enough to know how long the piece waits for its first sample: what was held before is added when pieces join.
-
-    Parameters
-    ----------
-    state
-        (streams, *the axes of a state).
-    last
-        The last value seen in each stream; NaN where none was.
-    waiting
-        How many steps each stream waits for its first sample; all of them where there is none.
-    steps
-        How many steps the piece has; one number for each stream where pieces of several lengths are gathered.
     """
 
-    state: np.ndarray
-    last: np.ndarray
-    waiting: np.ndarray
-    steps: int | np.ndarray
+    state: np.ndarray  # (streams, *the axes of a state)
+    last: np.ndarray  # the last value seen in each stream; NaN where none was
+    waiting: np.ndarray  # steps that each stream waits for its first sample; all of them where there is none
+    steps: int | np.ndarray  # of the piece; one number for each stream where several lengths are gathered
 
 
 def piece_of(memory: PureMemory, values: np.ndarray) -> Piece:

@@ -11,48 +11,32 @@ import numpy as np
 from hippozoo._internal.arguments import shorten
 from hippozoo._internal.extras import needs
 
-__all__ = ["TableLayout", "SeriesRows"]
+__all__ = ["SeriesRows", "TableLayout", "masked"]
+
+
+def masked(values: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Values with a number in every place, and where one was given; None where that is everywhere."""
+    known = ~np.isnan(values)
+    return (values, None) if known.all() else (np.where(known, values, 0.0), known)
 
 
 @dataclass(frozen=True, eq=False)
 class SeriesRows:
-    """The rows of one series in a table, or in a part of one.
-
-    Parameters
-    ----------
-    name
-        The series.
-    values
-        (rows, columns); NaN where a cell is empty.
-    ticks
-        Times as they were written, numbers or nanoseconds; None without a column of times.
-    """
+    """The rows of one series in a table, or in a part of one."""
 
     name: Any
-    values: np.ndarray
-    ticks: np.ndarray | None
+    values: np.ndarray  # (rows, columns); NaN where a cell is empty
+    ticks: np.ndarray | None  # times as they were written, numbers or nanoseconds
 
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How the rows of a table are read.
+    """How the rows of a table are read."""
 
-    Parameters
-    ----------
-    id
-        The column that names the series.
-    columns
-        The columns of values.
-    time
-        The column of times; None if rows are steps.
-    dates
-        Whether times are dates.
-    """
-
-    id: str
-    columns: tuple[str, ...]
-    time: str | None = None
-    dates: bool = False
+    id: str  # the column that names the series
+    columns: tuple[str, ...]  # of values
+    time: str | None = None  # the column of times; None if rows are steps
+    dates: bool = False  # whether times are dates
 
     @classmethod
     def of_frame(cls, meta: Any, id: str, column: str | Sequence[str] | None, time: str | None) -> TableLayout:
@@ -133,6 +117,10 @@ class TableLayout:
         for name, end in zip(names.tolist(), ends.tolist(), strict=True):
             yield SeriesRows(name, values[begin:end], None if ticks is None else ticks[begin:end])
             begin = end
+
+    def steps(self, series: SeriesRows, last: float) -> np.ndarray | None:
+        """How long each row holds, the last one for `last`; None without times."""
+        return None if series.ticks is None else np.append(self.durations(series.name, series.ticks), last)
 
     def durations(self, name: Any, ticks: np.ndarray) -> np.ndarray:
         """The time from each row to the next; refused where it does not run forwards."""

@@ -122,15 +122,10 @@ def _bag_states(series: Any, memory: PureMemory, mode: Mode, weights: np.ndarray
         several = getattr(memory, mode)(flat, mask=mask)
         kept = memory.initial_state().shape
         before = several.shape[: several.ndim - len(kept) - 1]
-        several = _read(several, weights, len(kept)).reshape(*before, len(places), *shape[1:], *_end(kept, weights))
+        end = kept
+        if weights is not None:
+            several, end = np.tensordot(several, weights, axes=len(kept)), weights.shape[len(kept) :]
+        several = several.reshape(*before, len(places), *shape[1:], *end)
         for at, one in zip(places, np.moveaxis(several, len(before), 0), strict=True):
             found[at] = np.ascontiguousarray(one)
     return [(element[0], one) if pair else one for element, one, pair in zip(elements, found, named, strict=True)]
-
-
-def _read(several: np.ndarray, weights: np.ndarray | None, axes: int) -> np.ndarray:
-    return several if weights is None else np.tensordot(several, weights, axes=axes)
-
-
-def _end(kept: tuple[int, ...], weights: np.ndarray | None) -> tuple[int, ...]:
-    return kept if weights is None else weights.shape[len(kept) :]

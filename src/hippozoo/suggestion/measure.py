@@ -25,21 +25,10 @@ FADING_SPAN = 5.0
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A signal, how far back it is asked for, and how much each lag counts.
+    """A signal, (time, channels) of mean 0 and variance 1, how far back it is asked for, and how much each lag counts.
 
-    Parameters
-    ----------
-    signal
-        (time, channels), each channel of mean 0 and variance 1.
-    dt
-        Time between samples.
-    horizon
-        How far back.
-    care
-        ``"even"``: all lags up to the horizon alike. ``"recent"``: a lag counts exp(-lag / horizon).
+    `care` is ``"even"``: all lags up to the horizon alike; or ``"recent"``: a lag counts exp(-lag / horizon).
 
-    Examples
-    --------
     >>> from hippozoo.systems import LegT
     >>> wave = np.sqrt(2) * np.sin(np.arange(2000) / 10)[:, None]
     >>> question = Question(wave, 1.0, 100.0, "even")
@@ -101,15 +90,7 @@ class Question:
 def power_below(
     signal: Float[np.ndarray, "time channels"], dt: float
 ) -> tuple[Float[np.ndarray, " frequencies"], Float[np.ndarray, " frequencies"]]:
-    """Frequencies, and the share of the variance at or below each.
-
-    Examples
-    --------
-    >>> wave = np.sin(2 * np.pi * np.arange(1000) / 50)[:, None]
-    >>> frequency, share = power_below(wave, 1.0)
-    >>> float(frequency[np.searchsorted(share, 0.5)])
-    0.02
-    """
+    """Frequencies, and the share of the variance at or below each."""
     time = np.linspace(-1, 1, len(signal))[:, None]
     centred = signal - signal.mean(axis=0)
     # A straight line is no wave, and would hide the slow ones.
@@ -122,8 +103,6 @@ def power_below(
 def slowest_period(signal: Float[np.ndarray, "time channels"], dt: float) -> float:
     """The period below whose frequency a twentieth of the variance lies: one turn of the slowest wave that matters.
 
-    Examples
-    --------
     >>> wave = np.sin(2 * np.pi * np.arange(1000) / 50)[:, None]
     >>> slowest_period(wave, 1.0)
     50.0

@@ -18,24 +18,14 @@ __all__ = ["plot_suggestion"]
 def plot_suggestion(found: Suggestion, axes: Any = None) -> Any:
     """Errors by order (left), the error at each lag (middle), and where the signal's variance lies (right).
 
-    Parameters
-    ----------
-    found
-        What `suggest` gave.
-    axes
-        Three of them; new ones by default.
-
-    Returns
-    -------
-    The axes.
+    Draws on three `axes`, new ones by default, and returns them.
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> from hippozoo import suggest
     >>> found = suggest(np.sin(np.arange(600) / 10), horizon=60.0, accuracy=0.1)
-    >>> axes = plot_suggestion(found, Figure().subplots(1, 3))
-    >>> len(axes)
+    >>> len(plot_suggestion(found, Figure().subplots(1, 3)))
     3
     """
     if axes is None:

@@ -15,19 +15,10 @@ from hippozoo.zoo.multiscale import MultiscaleMemory, smallest_memory
 
 __all__ = ["Suggestion", "Trial"]
 
-_NAMES = {"LegT": "Leg-T", "LegS": "Leg-S", "LagT": "Lag-T", "FouT": "Fou-T"}
-
 
 @dataclass(frozen=True)
 class Trial:
-    """A memory that was tried.
-
-    Parameters
-    ----------
-    system
-        Which.
-    error
-        Root mean square error of its reconstructions, in units of the signal's standard deviation.
+    """A memory that was tried: its system, and its rms error in units of the signal's standard deviation.
 
     Examples
     --------
@@ -46,16 +37,10 @@ class Suggestion(Immutable):
 
     Parameters
     ----------
-    system
-        The system, with order and timescale.
-    error
-        Its error on the signal: root mean square, in units of the signal's standard deviation.
-    met
-        Whether that is as accurate as was asked.
-    wanted
-        The error that was allowed; None if only a budget was given.
-    budget
-        How many numbers there may be; None for no limit.
+    system, error
+        The system, with order and timescale, and its rms error in units of the signal's standard deviation.
+    met, wanted, budget
+        Whether that is as accurate as was asked; the error that was allowed and how many numbers there may be, or None.
     question
         Signal, horizon, and how much each lag counts.
     trials
@@ -65,10 +50,8 @@ class Suggestion(Immutable):
     --------
     >>> from hippozoo import suggest
     >>> found = suggest(np.sin(np.arange(3000) / 10), horizon=100.0, budget=24)
-    >>> found.system.order <= 24
-    True
-    >>> found.report().splitlines()[0].startswith("Take")
-    True
+    >>> found.system.order <= 24, found.report().splitlines()[0].startswith("Take")
+    (True, True)
     """
 
     system: HippoSystem
@@ -94,7 +77,7 @@ class Suggestion(Immutable):
 
     def report(self) -> str:
         """The answer and its reasons, in sentences."""
-        question, name = self.question, _NAMES.get(type(self.system).__name__, type(self.system).__name__)
+        question, kinds = self.question, dict.fromkeys(type(one.system) for one in self.trials)
         samples = question.horizon / question.dt
         lines = [
             f"Take {self.system!r}: {self.system.order} numbers for the last {question.horizon:g} "
@@ -104,7 +87,7 @@ class Suggestion(Immutable):
         if self.wanted is not None and not self.met:
             lines.append(
                 f"That is more than the {self.wanted:g} that was asked for: the signal is too fine for "
-                f"{self._limit}. Ask for a shorter horizon, smooth the signal, or allow more."
+                f"{self.budget or 256} numbers. Ask for a shorter horizon, smooth the signal, or allow more."
             )
         frequency, share = power_below(question.signal, question.dt)
         fine = float(frequency[min(np.searchsorted(share, 0.95), len(frequency) - 1)])
@@ -112,39 +95,23 @@ class Suggestion(Immutable):
             f"95 % of the signal's variance lies below {fine:.3g} cycles per unit of time: "
             f"{fine * question.horizon:.1f} waves in the horizon. A window needs about three numbers for each."
         )
-        rivals = self._smallest_of_each()
-        told = ", ".join(
-            f"{_NAMES.get(kind, kind)} {what}" for kind, what in rivals.items() if _NAMES.get(kind) != name
-        )
-        if told:
-            lines.append(f"The others: {told}.")
+        others = [self._smallest(kind) for kind in kinds if kind is not type(self.system)]
+        if others:
+            lines.append(f"The others: {', '.join(others)}.")
         return "\n".join(lines)
 
-    @property
-    def _limit(self) -> str:
-        return f"{self.budget} numbers" if self.budget is not None else "256 numbers"
-
-    def _smallest_of_each(self) -> dict[str, str]:
-        """By kind: the smallest order that does, or the best error."""
-        found: dict[str, str] = {}
-        for kind in dict.fromkeys(type(one.system).__name__ for one in self.trials):
-            mine = [one for one in self.trials if type(one.system).__name__ == kind]
-            good = [one.system.order for one in mine if self.wanted is not None and one.error <= self.wanted]
-            best = min(mine, key=lambda one: one.error)
-            found[kind] = f"needs {min(good)}" if good else f"{best.error:.2g} with {best.system.order}"
-        return found
+    def _smallest(self, kind: type[HippoSystem]) -> str:
+        """The smallest order of a kind that is accurate enough, or its best error: "Leg-S needs 12"."""
+        name = f"{kind.__name__[:3]}-{kind.__name__[3:]}"
+        mine = [one for one in self.trials if type(one.system) is kind]
+        good = [one.system.order for one in mine if self.wanted is not None and one.error <= self.wanted]
+        best = min(mine, key=lambda one: one.error)
+        return f"{name} needs {min(good)}" if good else f"{name} {best.error:.2g} with {best.system.order}"
 
     def plot(self, axes: Any = None) -> Any:
         """Why: errors by order for each system, the error at each lag, and where the signal's variance lies.
 
-        Parameters
-        ----------
-        axes
-            Three of them; new ones by default.
-
-        Returns
-        -------
-        The axes.
+        Draws on three `axes`, new ones by default, and returns them.
         """
         from hippozoo.suggestion.plots import plot_suggestion
 

@@ -139,6 +139,11 @@ def _chosen(systems: Sequence[type[HippoSystem]], care: Care) -> dict[type[Hippo
     return {kind: known[kind] for kind in systems}
 
 
+def _allowed(kind: type[HippoSystem], order: int) -> int:
+    """The order itself, or the next lower one that a Fourier memory has."""
+    return order - 1 + order % 2 if kind is FouT and order > 1 else order
+
+
 def _tried(
     question: Question, kind: type[HippoSystem], factors: Sequence[float], wanted: float | None, budget: int | None
 ) -> list[Trial]:
@@ -149,20 +154,12 @@ def _tried(
     for order in dict.fromkeys(_allowed(kind, one) for one in orders):
         if (budget is not None and order > budget) or order > max(8, 2 * samples):
             break
-        trials = [_trial(question, kind(order, factor * question.horizon)) for factor in factors]
+        systems = [kind(order, factor * question.horizon) for factor in factors]
+        trials = [Trial(system, question.error(system)) for system in systems]
         found.append(min(trials, key=lambda one: one.error))
         if wanted is not None and found[-1].error <= 0.7 * wanted:
             break
     return found
-
-
-def _allowed(kind: type[HippoSystem], order: int) -> int:
-    """The order itself, or the next lower one that a Fourier memory has."""
-    return order - 1 + order % 2 if kind is FouT and order > 1 else order
-
-
-def _trial(question: Question, system: HippoSystem) -> Trial:
-    return Trial(system, question.error(system))
 
 
 def _best(trials: Sequence[Trial], wanted: float | None) -> Trial:
@@ -182,7 +179,8 @@ def _smaller(question: Question, best: Trial, wanted: float) -> list[Trial]:
         order = _allowed(kind, (low + high.system.order) // 2)
         if not low < order < high.system.order:
             break
-        trial = _trial(question, kind(order, timescale))
+        system = kind(order, timescale)
+        trial = Trial(system, question.error(system))
         tried.append(trial)
         low, high = (low, trial) if trial.error <= wanted else (order, high)
     return tried

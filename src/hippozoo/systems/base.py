@@ -14,7 +14,7 @@ from scipy.linalg import expm
 from hippozoo._internal.arguments import positive_number, real_array, whole_number
 from hippozoo._internal.immutable import Immutable, read_only
 
-__all__ = ["FORGOTTEN", "HippoSystem", "Semiseparable", "read_only"]
+__all__ = ["FORGOTTEN", "FadingSystem", "HippoSystem", "Semiseparable", "WindowSystem", "read_only"]
 
 # What has shrunk by this factor is forgotten: it is lost in the rounding of whatever came since.
 FORGOTTEN = 1e-30
@@ -153,3 +153,26 @@ class HippoSystem(Immutable, ABC):
                 f"ask within it, or build {type(self).__name__} with a larger timescale."
             )
         return np.asarray(np.minimum(lags, self.window))
+
+
+class WindowSystem(HippoSystem):
+    """A system that remembers the last `timescale` of the signal, and nothing before."""
+
+    @property
+    def window(self) -> float:
+        """The timescale itself."""
+        return self.timescale
+
+    def weight(self, lag: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "*lags"]:
+        """The same everywhere in the window, nothing outside."""
+        lag = np.asarray(lag, float)
+        return np.where((lag >= 0) & (lag <= self.timescale), 1 / self.timescale, 0.0)
+
+
+class FadingSystem(HippoSystem):
+    """A system whose past fades exponentially."""
+
+    def weight(self, lag: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "*lags"]:
+        """Exponential: 1/e of the present at one timescale."""
+        lag = np.asarray(lag, float)
+        return np.where(lag >= 0, np.exp(-np.maximum(lag, 0.0) / self.timescale) / self.timescale, 0.0)

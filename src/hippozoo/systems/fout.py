@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo.systems.base import HippoSystem, read_only
+from hippozoo.systems.base import WindowSystem, read_only
 
 __all__ = ["FouT"]
 
 
 @dataclass(frozen=True)
-class FouT(HippoSystem):
+class FouT(WindowSystem):
     r"""Remembers the last `timescale` of the signal by its Fourier coefficients.
 
     *Weight*: uniform on the window. *Basis*: :math:`1, \sqrt2\cos 2\pi s, \sqrt2\sin 2\pi s, \sqrt2\cos 4\pi s,
@@ -76,16 +76,6 @@ class FouT(HippoSystem):
         A[cosine, cosine + 1] -= turn
         A[cosine + 1, cosine] += turn
         return read_only(A)
-
-    @property
-    def window(self) -> float:
-        """The timescale itself."""
-        return self.timescale
-
-    def weight(self, lag: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "*lags"]:
-        """The same everywhere in the window, nothing outside."""
-        lag = np.asarray(lag, float)
-        return np.where((lag >= 0) & (lag <= self.timescale), 1 / self.timescale, 0.0)
 
     def _values(self, scaled_lag: Float[np.ndarray, "*lags"]) -> Float[np.ndarray, "*lags order"]:
         angle = 2 * np.pi * scaled_lag[..., None] * np.arange(1, self.order // 2 + 1)

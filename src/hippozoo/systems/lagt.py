@@ -10,13 +10,13 @@ from jaxtyping import Float
 
 from hippozoo.polynomials import Laguerre
 from hippozoo.polynomials.laguerre import LARGEST_ARGUMENT
-from hippozoo.systems.base import HippoSystem, Semiseparable, read_only
+from hippozoo.systems.base import FadingSystem, Semiseparable, read_only
 
 __all__ = ["LagT"]
 
 
 @dataclass(frozen=True)
-class LagT(HippoSystem):
+class LagT(FadingSystem):
     r"""Remembers the whole past under the weight :math:`\omega(\tau) = e^{-\tau}`, by polynomials in the lag.
 
     *Weight*: exponential, as in Leg-S. *Basis*: Laguerre polynomials :math:`L_n(\tau)`. *Present*: lag 0, where
@@ -77,11 +77,6 @@ class LagT(HippoSystem):
         """One running sum."""
         ones, nothing = np.ones(self.order), np.zeros(self.order)
         return Semiseparable(-ones, -ones, ones, nothing, nothing)
-
-    def weight(self, lag: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "*lags"]:
-        """Exponential: 1/e of the present at one timescale."""
-        lag = np.asarray(lag, float)
-        return np.where(lag >= 0, np.exp(-np.maximum(lag, 0.0) / self.timescale) / self.timescale, 0.0)
 
     def _values(self, scaled_lag: Float[np.ndarray, "*lags"]) -> Float[np.ndarray, "*lags order"]:
         return Laguerre(self.order).values(scaled_lag)

@@ -9,13 +9,13 @@ import numpy as np
 from jaxtyping import Float
 
 from hippozoo.polynomials import shifted_legendre
-from hippozoo.systems.base import HippoSystem, Semiseparable, read_only
+from hippozoo.systems.base import FadingSystem, Semiseparable, read_only
 
 __all__ = ["LegS"]
 
 
 @dataclass(frozen=True)
-class LegS(HippoSystem):
+class LegS(FadingSystem):
     r"""Remembers the whole past, ever more coarsely: the weight is :math:`\omega(\tau) = e^{-\tau}`.
 
     *Weight*: exponential. *Basis*: Legendre polynomials in :math:`1 - e^{-\tau}`. *Present*: lag 0, where every
@@ -66,11 +66,6 @@ class LegS(HippoSystem):
         """One running sum: the strict lower part is -b b'."""
         nothing = np.zeros(self.order)
         return Semiseparable(-(np.arange(self.order) + 1.0), -self.b, self.b, nothing, nothing)
-
-    def weight(self, lag: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "*lags"]:
-        """Exponential: 1/e of the present at one timescale."""
-        lag = np.asarray(lag, float)
-        return np.where(lag >= 0, np.exp(-np.maximum(lag, 0.0) / self.timescale) / self.timescale, 0.0)
 
     def _values(self, scaled_lag: Float[np.ndarray, "*lags"]) -> Float[np.ndarray, "*lags order"]:
         # Far lags crowd at s = 1, where L_n(1 - q) = (-1)^n L_n(q); q = exp(-lag) has the digits 1 - q has not.

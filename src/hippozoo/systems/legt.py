@@ -9,13 +9,13 @@ import numpy as np
 from jaxtyping import Float
 
 from hippozoo.polynomials import shifted_legendre
-from hippozoo.systems.base import HippoSystem, Semiseparable, read_only
+from hippozoo.systems.base import Semiseparable, WindowSystem, read_only
 
 __all__ = ["LegT"]
 
 
 @dataclass(frozen=True)
-class LegT(HippoSystem):
+class LegT(WindowSystem):
     r"""Remembers the last `timescale` of the signal, every part of it equally well.
 
     *Weight*: uniform on the window. *Basis*: Legendre polynomials on it. *Present*: the left end of the
@@ -59,20 +59,10 @@ class LegT(HippoSystem):
         return read_only(-np.outer(self.b, self.b) * np.where(n[:, None] >= n, 1.0, alternating))
 
     @property
-    def window(self) -> float:
-        """The timescale itself."""
-        return self.timescale
-
-    @property
     def structure(self) -> Semiseparable:
         """One running sum in each direction."""
         signed = self.b * (-1.0) ** np.arange(self.order)
         return Semiseparable(-(self.b**2), -self.b, self.b, -signed, signed)
-
-    def weight(self, lag: Float[np.ndarray, "*lags"] | float) -> Float[np.ndarray, "*lags"]:
-        """The same everywhere in the window, nothing outside."""
-        lag = np.asarray(lag, float)
-        return np.where((lag >= 0) & (lag <= self.timescale), 1 / self.timescale, 0.0)
 
     def _values(self, scaled_lag: Float[np.ndarray, "*lags"]) -> Float[np.ndarray, "*lags order"]:
         return shifted_legendre(scaled_lag, self.order)

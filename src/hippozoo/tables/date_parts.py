@@ -29,8 +29,6 @@ _CHAINS = (("year", "month", "day", "hour", "minute", "second"), ("year", "quart
 def date_parts(cells: Mapping[str, Cells], names: Sequence[str]) -> tuple[str, ...]:
     """The columns from the year down to the finest part that is there; empty without a year, or where no row is a date.
 
-    Examples
-    --------
     >>> date_parts({"YEAR": ["2023", "2024"], "Month": ["12", "Jan"], "load": [5, 6]}, ["YEAR", "Month", "load"])
     ('YEAR', 'Month')
     """
@@ -52,13 +50,7 @@ def _part(name: str) -> str:
 
 
 def is_part(name: str) -> bool:
-    """Whether a column is called like a part of a date.
-
-    Examples
-    --------
-    >>> is_part("Year"), is_part("load")
-    (True, False)
-    """
+    """Whether a column is called like a part of a date."""
     return bool(_part(name))
 
 
@@ -84,13 +76,7 @@ def _as_text(part: str, cell: Any) -> str | None:
 
 
 def holds_hours(name: str, cells: Cells) -> bool:
-    """Whether a column holds times of day, or is called hour and holds the hours of a day.
-
-    Examples
-    --------
-    >>> holds_hours("Hour", ["0", "23"]), holds_hours("at", ["12:00", "13:00"]), holds_hours("x", ["1", "2"])
-    (True, True, False)
-    """
+    """Whether a column holds times of day, or is called hour and holds the hours of a day."""
     filled = [cell for cell in cells if not is_missing(cell)]
     if not filled:
         return False
@@ -100,8 +86,6 @@ def holds_hours(name: str, cells: Cells) -> bool:
 def join_parts(names: Sequence[str], cells: Sequence[Any]) -> str:
     """The parts of one row as one date in words.
 
-    Examples
-    --------
     >>> join_parts(["year", "month"], ["2024", "3"]), join_parts(["yr", "qtr"], [2024, "Q2"])
     ('2024-03-01 00:00:00', '2024 Q2')
     >>> join_parts(["date", "hour"], ["31.1.2024", "7"]), join_parts(["year", "day"], ["2024", "?"])

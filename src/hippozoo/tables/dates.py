@@ -63,16 +63,9 @@ _MOST = 0.9
 def time_reader(dates: bool, written: str = "") -> Callable[[Any], Moment | None]:
     """A function from a cell to its time; None where the cell is no such time.
 
-    Parameters
-    ----------
-    dates
-        Whether times are dates; else they are numbers.
-    written
-        Empty, or "dates": with the year as four digits or the month by name, or in ISO 8601. "day first", "month
-        first": 31.1.2024, 1/31/24. "seconds" to "nanoseconds": since 1970. Else a format of digits such as "%Y%m%d".
+    Dates may be `written` with the year as four digits or the month by name, or in ISO 8601 (""); "day first" or "month
+    first" (31.1.2024, 1/31/24); in "seconds" to "nanoseconds" since 1970; or in digits such as "%Y%m%d".
 
-    Examples
-    --------
     >>> read = time_reader(dates=True)
     >>> read("1970-01-02"), read("1970 Q2"), read("1 Jan 1970 02:00+01:00"), read("?")
     ((86400.0, None), (7776000.0, None), (3600.0, 3600.0), None)
@@ -218,8 +211,6 @@ def date_format(name: str, cells: Sequence[Any]) -> str | None:
     With a question mark it is what nobody can tell: "day?", "year?" (which number it is) or "date?" (a time of day has
     none).
 
-    Examples
-    --------
     >>> date_format("x", ["20240131", "20240201"]), date_format("x", ["1/31/24"]), date_format("x", ["1/2/2024"])
     ('%Y%m%d', 'month first', 'day?')
     >>> date_format("ts", [1.7e9, 1.7e9 + 60, 1.7e9 + 120]), date_format("x", ["12:00"]), date_format("x", ["pump"])
@@ -264,8 +255,6 @@ def day_order(texts: Sequence[str]) -> str:
 
     Where nothing tells, what is not known comes with a question mark.
 
-    Examples
-    --------
     >>> day_order(["1/31/2024"]), day_order(["1.2.2024"]), day_order(["1/2/2024"])
     ('month first', 'day first', 'day?')
     >>> day_order([f"01/{month:02d}/{year}" for year in (11, 12) for month in range(1, 13)])

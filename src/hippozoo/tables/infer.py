@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -44,18 +45,16 @@ def infer_from_lines(
     columns: Sequence[str] = (),
     time: str | None = None,
     *,
-    stream: bool = True,
-    find_time: bool = True,
     series: Sequence[str] = (),
 ) -> Inferred:
-    """How to read a source, from its first lines; arguments as of `infer`."""
+    """How to read a stream, from its first lines; arguments as of `infer`."""
     form, records = recognise(lines, source, [*columns, *series, *([time] if time else [])])
     cells = _cells_of(form, records)
     if not records:
         raise TableError(Trouble("no rows", Place(source)))
     if not any(map(len, cells.values())):
         raise TableError(_no_numbers(cells, {}, source, form))
-    return infer(cells, form, source, columns, time, stream=stream, find_time=find_time, series=series)
+    return infer(cells, form, source, columns, time, stream=True, series=series)
 
 
 def _cells_of(form: Form, records: Sequence[Line]) -> dict[str, Cells]:
@@ -82,25 +81,17 @@ def infer(
     find_time: bool = True,
     series: Sequence[str] = (),
 ) -> Inferred:
-    """The schema that fits the first rows.
+    """The schema that fits the first rows, which are given by column and were cut as `form` says.
 
     Parameters
     ----------
-    cells
-        The first rows, by column; of many, the first few say most, and all of them where those leave a doubt.
-    form
-        How they were cut.
-    source
-        For messages.
     columns
         Which to read; all that hold numbers, and do not only count, if none is named.
-    time
-        The column of times; found if left out.
+    time, find_time
+        The column of times, and whether to look for one where none is named.
     stream
         Whether rows that are wrong are left out later: then a column may hold some words, or be empty so far. Else
         it is left out.
-    find_time
-        Whether to look for a column of times where none is named.
     series
         The columns that name the series of each row.
     """
@@ -118,10 +109,10 @@ def infer(
     if form.kind == "csv":
         texts = [str(cell).strip() for row in zip(*head.values(), strict=True) for cell in row]
         marks, comma = decimal_marks(texts, form.separator)
-        if comma and not stream:
-            raise TableError(Trouble("thousands", Place(source), repr(comma)))
         if comma:
             notes.append(Trouble("thousands", Place(source), repr(comma)))
+            if not stream:
+                raise TableError(notes[-1])
     free = [name for name in names if name not in columns and name not in series]
     times: Times | None = None
     if time is not None or find_time:
@@ -132,26 +123,29 @@ def infer(
         _ask_whether_stacked(cells, free, times, source, notes, stream)
     taken = (*series, *(times.columns if times is not None else ()))
     left_out: dict[str, Trouble] = {}
+    chosen = tuple(columns)
     if not columns:
         rest = [name for name in names if name not in taken]
         said = {note.place.column for note in notes if note.kind == "times lost"}
         without = _without_numbers(head, rest, form, marks, stream, notes)
         left_out = {name: why for name, why in without.items() if name not in said}
-        rest = [name for name in rest if name not in without]
-        chosen = tuple(rest)
-    else:
-        chosen = tuple(columns)
+        chosen = tuple(name for name in rest if name not in without)
     if not chosen:
         raise TableError(_no_numbers(head, left_out, source, form))
     notes += [Trouble("truths", Place(column=name)) for name in chosen if _are_truths(head[name])]
-    found = (
-        (times.column, times.dates, times.written, times.parts, times.zoned) if times else (None, False, "", (), None)
-    )
-    name, dates, written, parts, zoned = found
     schema = Schema(
-        form.kind, form.names if form.kind == "csv" else (), chosen, name, dates, form.separator, written, marks,
-        form.header, parts, zoned, tuple(series),
-    )  # fmt: skip
+        form.kind,
+        form.names if form.kind == "csv" else (),
+        chosen,
+        None if times is None else times.column,
+        times is not None and times.dates,
+        separator=form.separator,
+        marks=marks,
+        header=form.header,
+        series=tuple(series),
+    )
+    if times is not None:
+        schema = replace(schema, written=times.written, parts=times.parts, zoned=times.zoned)
     return Inferred(schema, notes, left_out)
 
 
@@ -236,7 +230,7 @@ def _why_it_counts(name: str, cells: Cells) -> Trouble | None:
     whole = whole_numbers(cells)
     if name == "Unnamed: 0" and whole is not None and whole.tolist() == list(range(len(whole))):
         return Trouble("index", place)
-    values = whole if whole is not None else _numbers(cells)
+    values = whole if whole is not None else np.array([read_value(cell)[0] for cell in cells], float)
     if len(values) < _FEWEST or not np.isfinite(values).all():
         return None
     steps = np.diff(values)
@@ -248,10 +242,6 @@ def _why_it_counts(name: str, cells: Cells) -> Trouble | None:
     even = bool((steps == steps[0]).all() and steps[0] != 0)
     counts = is_part or (even and abs(steps[0]) == 1) or (even and spelled in _COUNTERS)
     return Trouble("counts", place) if counts else None
-
-
-def _numbers(cells: Cells) -> np.ndarray:
-    return np.array([read_value(cell)[0] for cell in cells], float)
 
 
 def _are_truths(cells: Cells) -> bool:

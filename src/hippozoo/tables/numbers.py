@@ -11,10 +11,10 @@ import numpy as np
 
 __all__ = [
     "ABSENT",
+    "EXACT",
     "LARGEST",
     "SMALLEST",
     "Cells",
-    "bounds",
     "decimal_marks",
     "is_missing",
     "mark_in",
@@ -35,7 +35,7 @@ ABSENT = object()
 # Beyond it squares, and sums of them, leave the range of float64; below it numbers have lost digits.
 LARGEST, SMALLEST = 1e100, 2.2250738585072014e-308
 # Up to here float64 holds every whole number.
-_EXACT = 2**53
+EXACT = 2**53
 _WHOLE = re.compile(r"[+-]?\d{1,400}")
 _WITH_COMMA = re.compile(r"[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?")
 _WITH_POINT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -67,15 +67,8 @@ def read_number(cell: Any) -> float | None:
 def read_value(cell: Any, marks: str = ".") -> tuple[float, str]:
     """The number, and the kind of trouble with it, if any; NaN where it is missing or wrong.
 
-    Parameters
-    ----------
-    cell
-        Text, or a value of JSON.
-    marks
-        The decimal marks that numbers may have.
+    `marks` are the decimal marks that numbers may have.
 
-    Examples
-    --------
     >>> read_value("1.5"), read_value("1,5", ","), read_value("true"), read_value("1.5", ",")[1]
     ((1.5, ''), (1.5, ''), (1.0, ''), 'other mark')
     """
@@ -90,7 +83,7 @@ def read_value(cell: Any, marks: str = ".") -> tuple[float, str]:
         except ValueError:
             pass
         else:
-            if (SMALLEST <= abs(number) < _EXACT or number == 0) and "_" not in cell:
+            if (SMALLEST <= abs(number) < EXACT or number == 0) and "_" not in cell:
                 return number, ""
     if is_missing(cell):
         return math.nan, ""
@@ -109,17 +102,9 @@ def read_value(cell: Any, marks: str = ".") -> tuple[float, str]:
     return number, "digits" if whole is not None and whole != int(number) else ""
 
 
-def bounds(kind: str, cell: Any) -> tuple[Any, ...]:
-    """What else is named in a sentence about a cell."""
-    found = {"too large": (LARGEST,), "too small": (SMALLEST,)}
-    return (int(read_number(cell) or 0),) if kind == "digits" else found.get(kind, ())
-
-
 def read_column(cells: Cells, marks: str = ".") -> tuple[np.ndarray, list[tuple[int, str]]]:
     """As `read_value` of every cell, and faster; the places of troubles with their kinds.
 
-    Examples
-    --------
     >>> values, troubles = read_column(["1", "", "x", "2.5"])
     >>> values.tolist(), troubles
     ([1.0, nan, nan, 2.5], [(2, 'not a number')])
@@ -135,7 +120,7 @@ def read_column(cells: Cells, marks: str = ".") -> tuple[np.ndarray, list[tuple[
             read = [read_value(cell, marks) for cell in cells]
             found = [(place, kind) for place, (_, kind) in enumerate(read) if kind]
             return np.array([value for value, _ in read], float), found
-        doubtful = _doubtful(values) | (np.abs(values) >= _EXACT)
+        doubtful = _doubtful(values) | (np.abs(values) >= EXACT)
     troubles = []
     for place in np.flatnonzero(doubtful).tolist():
         cell = float(cells[place]) if isinstance(cells, np.ndarray) else cells[place]
@@ -167,8 +152,6 @@ def decimal_marks(cells: Iterable[str], separator: str) -> tuple[str, str]:
     The mark of the first number that has one is that of all. Tables with semicolons come from where the comma is
     decimal; with tabs a comma may separate thousands.
 
-    Examples
-    --------
     >>> decimal_marks(["5", "1,5"], ";"), decimal_marks(["5"], ";"), decimal_marks(["1,500", "2,250"], "\t")
     ((',', ''), (',.', ''), ('.', '1,500'))
     """

@@ -19,19 +19,9 @@ def order_problem(
 ) -> tuple[int, str, str] | None:
     """The first time that is not later than the one before it, the kind of trouble and what to do; None if all rise.
 
-    Parameters
-    ----------
-    times
-        Seconds since 1970, or plain numbers.
-    before
-        The times of the last rows before these, at most two.
-    wall_clock
-        Whether they are dates that name no zone, which come again when clocks are put back.
-    series
-        The columns that tell rows of the same time apart, if the table has such.
+    `before` are the last times, at most two, before these; a `wall_clock` names no zone, and its dates come again when
+    clocks are put back; `series` are columns that tell rows of the same time apart.
 
-    Examples
-    --------
     >>> order_problem(np.array([5.0, 6.0, 1.0, 7.0]), before=np.array([4.0]))
     (2, 'earlier time', 'the next row goes on after the one before; correct its time, or delete the row')
     """

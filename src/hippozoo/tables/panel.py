@@ -31,18 +31,12 @@ def read_panel(
 
     Parameters
     ----------
-    path
-        The stacked table, as of `read_table`.
+    path, time, chunk_rows, find_time
+        As of `read_table`.
     series
         The columns that name the series of each row.
     column
         The column of numbers; None if there is only one.
-    time
-        The column of times; None for the column of dates, if there is one.
-    chunk_rows
-        Rows per chunk.
-    find_time
-        Whether to look for a column of times where none is named.
     inputs
         Further columns of numbers, in which all series agree; they stand after the series in each row.
 
@@ -71,95 +65,61 @@ def read_panel(
     schema = found.schema
     labels: list[str] = []
     parts: list[Rows] = []
-    row = 1
     for cells, _ in pieces:
-        part = read_rows(schema, cells, row, source)
+        parts.append(read_rows(schema, cells, len(labels) + 1, source))
         named = [series_label(one) for one in zip(*(cells[name] for name in series), strict=True)]
         if not all(named):
-            place = Place(source, row=row + named.index(""), column=series[0])
+            place = Place(source, row=len(labels) + 1 + named.index(""), column=series[0])
             raise TableError(Trouble("no series", place))
         labels += named
-        parts.append(part)
-        row += len(named)
     order = {name: k for k, name in enumerate(dict.fromkeys(labels))}
     place = np.array([order[name] for name in labels])
-    times = None if schema.time is None else np.concatenate([one.times for one in parts if one.times is not None])
-    offsets = np.concatenate([one.offsets for one in parts if one.offsets is not None]) if schema.zoned else None
-    wide = _spread(place, np.concatenate([one.values for one in parts]), times, offsets, labels, source, inputs)
+    wide = _spread(place, Rows.joined(parts), labels, source, inputs)
     total = len(wide.values)
-    chunks = (
-        (
-            Rows(
-                k + 1,
-                None if wide.times is None else wide.times[k : k + chunk_rows],
-                wide.values[k : k + chunk_rows],
-                None if wide.offsets is None else wide.offsets[k : k + chunk_rows],
-            ),
-            size * min(k + chunk_rows, total) // total,
-        )
-        for k in range(0, total, chunk_rows)
-    )
+    ends = ((k, min(k + chunk_rows, total)) for k in range(0, total, chunk_rows))
+    chunks = ((wide.part(begin, end), size * end // total) for begin, end in ends)
     return Table(tuple(order), schema.dates, size, chunks, found.left_out, schema.time, found.notes)
 
 
-def _spread(
-    series: np.ndarray,
-    values: np.ndarray,
-    times: np.ndarray | None,
-    offsets: np.ndarray | None,
-    labels: Sequence[str],
-    source: str,
-    inputs: Sequence[str],
-) -> Rows:
+def _spread(series: np.ndarray, rows: Rows, labels: Sequence[str], source: str, inputs: Sequence[str]) -> Rows:
     """One row for each time, or counted from the end of each series; one column for each series, then the inputs."""
-    count = int(series.max()) + 1
+    times, values, count = rows.times, rows.values, int(series.max()) + 1
     if times is None:
         lengths = np.bincount(series, minlength=count)
         seen = np.zeros(count, int)
-        rows = np.empty(len(series), int)
+        place = np.empty(len(series), int)
         for k, one in enumerate(series.tolist()):
-            rows[k] = lengths.max() - lengths[one] + seen[one]
+            place[k] = lengths.max() - lengths[one] + seen[one]
             seen[one] += 1
         clock = None
     else:
-        clock, rows = np.unique(times, return_inverse=True)
-    cell = rows * count + series
-    _, first = np.unique(cell, return_index=True)
-    if len(first) < len(cell):
-        again = int(np.setdiff1d(np.arange(len(cell)), first)[0])
-        when = (
-            "" if times is None else np.datetime64(int(times[again]), "s") if abs(times[again]) > 1e8 else times[again]
-        )
-        raise TableError(
-            Trouble("series again", Place(source, row=again + 1), str(when), more=(shorten(labels[again]),))
-        )
-    wide = np.full((int(rows.max()) + 1, count), np.nan)
-    wide[rows, series] = values[:, 0]
+        clock, place = np.unique(times, return_inverse=True)
+    _, first = np.unique(place * count + series, return_index=True)
+    if len(first) < len(series):
+        again = int(np.setdiff1d(np.arange(len(series)), first)[0])
+        when = "" if times is None else times[again]
+        if times is not None and abs(times[again]) > 1e8:
+            when = np.datetime64(int(times[again]), "s")
+        more = (shorten(labels[again]),)
+        raise TableError(Trouble("series again", Place(source, row=again + 1), str(when), more=more))
+    wide = np.full((int(place.max()) + 1, count), np.nan)
+    wide[place, series] = values[:, 0]
     if inputs:
-        shared, wrong = shared_by_row(rows, values[:, 1:])
+        shared, wrong = shared_by_row(place, values[:, 1:])
         if wrong is not None:
             at, column = wrong
-            raise TableError(
-                Trouble(
-                    "series differ", Place(source, row=at + 1, column=inputs[column]), f"{values[at, 1 + column]:g}"
-                )
-            )
+            where = Place(source, row=at + 1, column=inputs[column])
+            raise TableError(Trouble("series differ", where, f"{values[at, 1 + column]:g}"))
         wide = np.concatenate([wide, shared], axis=1)
     zones = None
-    if offsets is not None and clock is not None:
+    if rows.offsets is not None and clock is not None:
         zones = np.empty(len(clock))
-        zones[rows] = offsets
+        zones[place] = rows.offsets
     return Rows(1, clock, wide, zones)
 
 
 def shared_by_row(rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple[int, int] | None]:
-    """Values of each row, in which all that share it agree; and the place of the first that does not.
-
-    Examples
-    --------
-    >>> shared_by_row(np.array([0, 0, 1]), np.array([[5.0], [np.nan], [6.0]]))[0].tolist()
-    [[5.0], [6.0]]
-    """
+    """Values of each row, in which all that share it agree; and the place of the first that does not."""
     found = np.full((int(rows.max()) + 1, values.shape[1]), np.nan)
     known = np.isfinite(values)
     for column in range(values.shape[1]):

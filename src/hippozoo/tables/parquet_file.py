@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 
 from hippozoo._internal.extras import needs
-from hippozoo.tables.numbers import Cells
+from hippozoo.tables.numbers import EXACT, Cells
 from hippozoo.tables.trouble import Place, TableError, Trouble
 
 __all__ = ["open_parquet"]
-
-# Up to here float64 holds every whole number.
-_EXACT = 2**53
 
 
 def open_parquet(path: Path, chunk_rows: int, source: str) -> Iterator[tuple[dict[str, Cells], int]]:
@@ -51,7 +48,7 @@ def _cells(column: Any) -> Cells:
         return column.cast(timestamp("us", kind.tz), safe=False).to_pylist()
     if types.is_integer(kind) and len(column):
         bounds = compute.min_max(column).as_py()
-        if max(abs(bounds["min"] or 0), abs(bounds["max"] or 0)) >= _EXACT:
+        if max(abs(bounds["min"] or 0), abs(bounds["max"] or 0)) >= EXACT:
             return column.to_pylist()
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return np.array(column.cast(float64(), safe=False).to_numpy(zero_copy_only=False), float)

@@ -51,17 +51,8 @@ class Form(NamedTuple):
 def recognise(lines: Sequence[Line], source: str, named: Sequence[str] = ()) -> tuple[Form, list[Line]]:
     """How the first lines of a source are cut, and those of them that are records.
 
-    Parameters
-    ----------
-    lines
-        The first lines.
-    source
-        Its name, for messages.
-    named
-        Columns that somebody has named: a first line that holds all of them is a header.
+    A first line that holds all columns that somebody has `named` is a header.
 
-    Examples
-    --------
     >>> form, records = recognise([Line(1, "time;flow"), Line(2, "0;1,5")], "pump.csv")
     >>> form.separator, form.names, records[0].text
     (';', ('time', 'flow'), '0;1,5')
@@ -116,8 +107,6 @@ def surplus(record: Sequence[str], width: int) -> int:
 def named_columns(header: Sequence[str]) -> list[str]:
     """Names of columns, all different, in the way of pandas.
 
-    Examples
-    --------
     >>> named_columns(["a", " b", "a", ""])
     ['a', 'b', 'a.1']
     """
@@ -193,20 +182,10 @@ def read_object(line: Line) -> dict[str, Any] | Trouble:
 def join_quoted(lines: Sequence[Line], separator: str, *, ended: bool) -> tuple[list[Line], list[Line]]:
     r"""Records: lines, and where a quoted cell holds line breaks, several lines as one, with the number of the first.
 
-    A quote that does not close within so many lines, or by the end of the source, is that of its own line only: that
-    line stays as it is, and the next ones are read as if it had none.
+    A quote that does not close within so many lines, or by the end of the source (`ended`), is that of its own line
+    only: that line stays as it is, and the next ones are read as if it had none. Before the end, the lines of a record
+    that is not whole are given back, to come again.
 
-    Parameters
-    ----------
-    lines
-        In order.
-    separator
-        Of the cells.
-    ended
-        Whether no more lines come; else those of a record that is not whole are given back, to come again.
-
-    Examples
-    --------
     >>> records, rest = join_quoted([Line(1, 'a,"b'), Line(2, 'c",d'), Line(3, 'e,"f')], ",", ended=False)
     >>> [one.text for one in records], [one.text for one in rest]
     (['a,"b\nc",d'], ['e,"f'])

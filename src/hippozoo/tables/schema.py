@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from hippozoo._internal.arguments import shorten
 from hippozoo.tables.date_parts import join_parts
-from hippozoo.tables.dates import Moment
-from hippozoo.tables.numbers import ABSENT, bounds, is_missing, read_value
+from hippozoo.tables.dates import Moment, time_reader
+from hippozoo.tables.numbers import ABSENT, LARGEST, SMALLEST, is_missing, read_number, read_value
 from hippozoo.tables.records import LONGEST, Line, named_columns, read_object, split, surplus
 from hippozoo.tables.times import Times
 from hippozoo.tables.trouble import Place, Trouble
@@ -33,7 +33,7 @@ class Reading(NamedTuple):
 
 
 class Header(NamedTuple):
-    """A header: its names, by which the rows after it are read, and what is odd about it, but for the first one."""
+    """A header: its names, by which the rows after it are read, and the trouble with it, but for the first one."""
 
     names: tuple[str, ...]
     trouble: Trouble | None
@@ -45,39 +45,24 @@ class Schema:
 
     Parameters
     ----------
-    kind
-        ``"csv"``, ``"json"`` or ``"parquet"``.
-    names
-        All column names of a CSV file, in order; empty for JSON.
-    columns
-        The columns of numbers.
-    time
-        The column that holds times, or None: then every row is one step. All names where several hold them.
-    dates
-        Whether times are dates (seconds since 1970, read as UTC where no zone is given) or plain numbers.
-    separator
-        Of a CSV file.
-    written
-        How dates are written, as of `hippozoo.tables.dates.time_reader`.
-    marks
-        The decimal marks that numbers may have.
-    header
-        Whether the first line holds the names.
-    parts
-        The columns that make a time together, if they are several.
-    zoned
-        Whether times name their zone; None where that is not asked.
+    kind, names, separator, header
+        ``"csv"``, ``"json"`` or ``"parquet"``; of CSV all column names in order, their separator, and whether the first
+        line holds them.
+    columns, marks
+        The columns of numbers, and the decimal marks that these may have.
+    time, parts
+        The column that holds times, or None: then every row is one step. All names where several hold them, as `parts`.
+    dates, written, zoned
+        Whether times are dates (seconds since 1970, read as UTC where no zone is given) or plain numbers; how dates are
+        written, as of `hippozoo.tables.dates.time_reader`; and whether they name their zone, None where that is not
+        asked.
     series
         The columns that name the series of each row, in a table that stacks several.
 
-    Examples
-    --------
     >>> from hippozoo.tables.infer import infer_from_lines
     >>> schema = infer_from_lines([Line(1, "time,flow"), Line(2, "2024-01-31 12:00,3.5")], "pump.csv").schema
-    >>> schema.time, schema.columns
-    ('time', ('flow',))
-    >>> schema.read(Line(3, "2024-01-31 12:05,high")).troubles[0].kind
-    'not a number'
+    >>> schema.time, schema.columns, schema.read(Line(3, "2024-01-31 12:05,high")).troubles[0].kind
+    ('time', ('flow',), 'not a number')
     """
 
     kind: str
@@ -186,7 +171,7 @@ class Schema:
 
     @cached_property
     def _read_time(self) -> Callable[[Any], Moment | None]:
-        return Times("", self.dates, self.written).reader()
+        return time_reader(self.dates, self.written)
 
     @cached_property
     def _place_of(self) -> dict[str, int]:
@@ -203,8 +188,11 @@ _LATER = {"written": "", "marks": ".", "header": True, "parts": (), "zoned": Non
 
 def cell_trouble(kind: str, place: Place, cell: Any) -> Trouble:
     """What is wrong with the cell of a number."""
+    more: dict[str, Any] = {"too large": LARGEST, "too small": SMALLEST}
+    if kind == "digits":
+        more[kind] = int(read_number(cell) or 0)
     given = "" if cell is ABSENT else shorten(cell)
-    return Trouble(kind, place, given, more=bounds(kind, cell))
+    return Trouble(kind, place, given, more=(more[kind],) if kind in more else ())
 
 
 def time_trouble(schema: Schema, cell: Any, moment: Moment | None, place: Place) -> Trouble | None:

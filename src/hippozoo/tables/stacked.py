@@ -23,8 +23,6 @@ def stacked_series(times: Sequence[Any], cells: Mapping[str, Cells], names: Sequ
 
     Names are words more often than numbers, and measured numbers may differ at every time by chance.
 
-    Examples
-    --------
     >>> stacked_series([0, 0, 1, 1, 2, 2], {"shop": list("ababab"), "sold": list("123456")}, ["shop", "sold"])
     ('shop',)
     """
@@ -43,8 +41,6 @@ def stacked_without_times(cells: Mapping[str, Cells], names: Sequence[str]) -> t
     It is where some other column runs through the same values in every series; it may be where words come in blocks of
     one length, each block once.
 
-    Examples
-    --------
     >>> cells = {"shop": ["a"] * 4 + ["b"] * 4, "when": ["I", "II", "III", "IV"] * 2}
     >>> stacked_without_times(cells, ["shop", "when"])
     (('shop',), True)

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from hippozoo._internal.arguments import shorten
-from hippozoo.tables.date_parts import join_parts
 from hippozoo.tables.infer import LOOKED_AT, Inferred, infer
 from hippozoo.tables.numbers import Cells, read_column
 from hippozoo.tables.order import order_problem
@@ -49,8 +47,7 @@ class Rows:
 
     Examples
     --------
-    >>> rows = Rows(1, np.array([0.0, 60.0]), np.array([[5.0], [np.nan]]))
-    >>> rows.values.shape
+    >>> Rows(1, np.array([0.0, 60.0]), np.array([[5.0], [np.nan]])).values.shape
     (2, 1)
     """
 
@@ -59,6 +56,23 @@ class Rows:
     values: Float[np.ndarray, "rows columns"]
     offsets: Float[np.ndarray, " rows"] | None = None
 
+    def part(self, begin: int, end: int | None = None) -> Rows:
+        """Those from one place to another."""
+        times, offsets = (None if one is None else one[begin:end] for one in (self.times, self.offsets))
+        return Rows(self.first + begin, times, self.values[begin:end], offsets)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """The rows of all parts, one after the other."""
+        times = [one.times for one in parts if one.times is not None]
+        offsets = [one.offsets for one in parts if one.offsets is not None]
+        return cls(
+            parts[0].first,
+            np.concatenate(times) if len(times) == len(parts) else None,
+            np.concatenate([one.values for one in parts]),
+            np.concatenate(offsets) if len(offsets) == len(parts) else None,
+        )
+
 
 @dataclass(frozen=True)
 class Table:
@@ -66,18 +80,12 @@ class Table:
 
     Parameters
     ----------
-    columns
-        Its columns of numbers.
-    dates
-        Whether times are dates.
-    size
-        Bytes of the file.
+    columns, dates, size
+        Its columns of numbers, whether times are dates, and bytes of the file.
     chunks
         Its rows, chunk by chunk, each with the bytes read so far.
-    left_out
-        The columns that nobody named and that hold no numbers, and why they are left out.
-    time
-        The column of times, if there is one.
+    left_out, time
+        The columns that nobody named and that hold no numbers, and why; and the column of times, if there is one.
     notes
         What was skipped, and what looks wrong, lost times first; complete once all chunks were read.
 
@@ -200,18 +208,7 @@ def _together(pieces: Sequence[Mapping[str, Cells]]) -> Mapping[str, Cells]:
 def read_rows(schema: Schema, cells: Mapping[str, Cells], row: int, source: str, *, named: bool = True) -> Rows:
     """A piece of a table as numbers; the first cell that is wrong is refused with its row.
 
-    Parameters
-    ----------
-    schema
-        How it is read.
-    cells
-        The piece.
-    row
-        The number of its first row.
-    source
-        For messages.
-    named
-        Whether the columns were named; else that is part of the advice.
+    `row` is the number of its first row; where the columns were not `named`, that is part of the advice.
     """
     times, offsets = _times(schema, cells, row, source)
     values = np.empty((_length(cells), len(schema.columns)))
@@ -231,9 +228,8 @@ def _times(
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     if schema.times is None:
         return None, None
-    written: Sequence[Any] = _time_cells(schema, cells)
-    read = schema.times.reader()
-    moments = [read(cell) for cell in written]
+    written = schema.times.cells(cells)
+    moments = list(map(schema.times.reader(), written))
     for at, (cell, moment) in enumerate(zip(written, moments, strict=True)):
         trouble = time_trouble(schema, cell, moment, Place(source, row=row + at))
         if trouble is not None:
@@ -246,13 +242,6 @@ def _times(
             at, kind = troubles[0]
             raise TableError(cell_trouble(kind, Place(source, row=row + at, column=schema.time or ""), written[at]))
     return times, np.array([moment[1] for moment in known], float) if schema.zoned else None
-
-
-def _time_cells(schema: Schema, cells: Mapping[str, Cells]) -> Sequence[Any]:
-    """What stands for the time of each row."""
-    if not schema.parts:
-        return list(cells[schema.time or ""])
-    return [join_parts(schema.parts, one) for one in zip(*(cells[name] for name in schema.parts), strict=True)]
 
 
 def _chunks(
@@ -277,13 +266,14 @@ def _chunks(
 
 def _demand_order(rows: Rows, before: np.ndarray, schema: Schema, cells: Mapping[str, Cells], source: str) -> None:
     assert rows.times is not None
+    assert schema.times is not None
     wall_clock = schema.dates and rows.offsets is None
     problem = order_problem(rows.times, before, wall_clock=wall_clock)
     if problem is None:
         return
     # What else may tell the rows apart is looked for only where it is needed.
-    names = [name for name in cells if name not in (schema.time, *schema.parts)]
+    names = [name for name in cells if name not in schema.times.columns]
     series = stacked_series(rows.times.tolist(), cells, names)
     at, kind, advice = order_problem(rows.times, before, wall_clock=wall_clock, series=series) or problem
-    given = shorten(str(_time_cells(schema, cells)[at]))
+    given = shorten(str(schema.times.cells(cells)[at]))
     raise TableError(Trouble(kind, Place(source, row=rows.first + at, column=schema.time or ""), given, advice))

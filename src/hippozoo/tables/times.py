@@ -34,23 +34,9 @@ _UNREAD = {
 
 @dataclass(frozen=True)
 class Times:
-    """The times of a source.
+    """The times of a source: the name of their `column`; of several `parts`, all names.
 
-    Parameters
-    ----------
-    column
-        Its name; of several columns, all names.
-    dates, written
-        As of `time_reader`.
-    parts
-        The columns that make a time together, if they are several.
-    zoned
-        Whether dates name their zone; None where nobody knows.
-
-    Examples
-    --------
-    >>> Times("when", dates=True).columns
-    ('when',)
+    `dates` and `written` are as of `time_reader`; `zoned` says whether dates name their zone, None where nobody knows.
     """
 
     column: str
@@ -63,6 +49,12 @@ class Times:
     def columns(self) -> tuple[str, ...]:
         """The columns that are read for it."""
         return self.parts or (self.column,)
+
+    def cells(self, cells: Mapping[str, Cells]) -> list[Any]:
+        """What stands for the time of each row; several parts are joined."""
+        if not self.parts:
+            return list(cells[self.column])
+        return [join_parts(self.parts, row) for row in zip(*(cells[name] for name in self.parts), strict=True)]
 
     def reader(self) -> Callable[[Any], Moment | None]:
         """A function from a cell, or from a joined one, to its time."""
@@ -78,11 +70,7 @@ class Found(NamedTuple):
 
 def moments_of(times: Times, cells: Mapping[str, Cells]) -> list[Moment | None]:
     """The time of each row; None where there is none."""
-    read = times.reader()
-    if not times.parts:
-        return [read(cell) for cell in cells[times.column]]
-    rows = zip(*(cells[name] for name in times.parts), strict=True)
-    return [read(join_parts(times.parts, row)) for row in rows]
+    return list(map(times.reader(), times.cells(cells)))
 
 
 def find_times(
@@ -101,22 +89,14 @@ def find_times(
 
     Parameters
     ----------
-    cells
-        The first rows.
-    free
-        Columns that may hold the times.
-    named
-        The column that does, if somebody has said so.
-    source
-        For messages.
+    cells, whole
+        The first rows; and more of them, to be asked where the first ones do not say which number is the day.
+    free, named
+        Columns that may hold the times, and the one that does, if somebody has said so.
     stream
         Whether it goes on after these rows: then times that cannot be read in a column that is called like a clock are
         refused, since all that follows would be numbered.
-    whole
-        More rows, to be asked where the first ones do not say which number is the day.
 
-    Examples
-    --------
     >>> found = find_times({"day": ["1.2.2024", "2.2.2024"], "x": ["1", "2"]}, ["day", "x"], None, "a", stream=False)
     >>> found.times.column, found.times.written
     ('day', 'day first')

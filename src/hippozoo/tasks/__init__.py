@@ -1,1 +1,1 @@
-"""Seeded data for studies and tests, and where to find data of the user's own; NumPy only, no torch."""
+"""The paper's seeded tasks, the data sets of the examples, and where data files are found; NumPy only, no torch."""

@@ -14,7 +14,6 @@ __all__ = [
     "TokenTable",
     "associative_recall",
     "copy_last_accuracy",
-    "keyed_recall",
     "multi_query_recall",
     "random_tokens",
 ]
@@ -198,63 +197,3 @@ def copy_last_accuracy(pairs: int = 5, n_keys: int = 12, n_values: int = 12) -> 
     """
     last_pair = 1 / pairs + (1 - 1 / pairs) / n_keys
     return last_pair + (1 - last_pair) / n_values
-
-
-def keyed_recall(
-    episodes: int, rng: np.random.Generator, pairs: int = 8, length: int = 64, vocabulary: int = 512
-) -> Recall:
-    """Multi-query recall: pairs first, then every key once among noise, its value asked for there.
-
-    Keys are the first half of the vocabulary, values the second. In an episode no key comes twice among the pairs. The
-    noise is any token but its keys, so that nothing is written anew. After zoology's task, from which it differs: there
-    queries come soon rather than anywhere, values do not repeat, and the noise may hold the episode's keys (see
-    `hippozoo.tasks.zoology.zoology_recall`).
-
-    Parameters
-    ----------
-    episodes
-        How many.
-    rng
-        Where the randomness comes from.
-    pairs
-        Pairs at the beginning, and queries behind them.
-    length
-        Tokens of an episode.
-    vocabulary
-        How many tokens there are.
-
-    Examples
-    --------
-    >>> task = keyed_recall(2, np.random.default_rng(0), pairs=3, length=16, vocabulary=20)
-    >>> asked = task.answers[0] >= 0
-    >>> [int(task.tokens[0, list(task.tokens[0, :6:2]).index(key) * 2 + 1]) for key in task.tokens[0][asked]]
-    [10, 10, 14]
-    >>> task.answers[0][asked].tolist()
-    [10, 10, 14]
-
-    References
-    ----------
-    Arora et al. (2023), Zoology: measuring and improving recall in efficient language models.
-    """
-    episodes, pairs = whole_number("episodes", episodes), whole_number("pairs", pairs)
-    length, vocabulary = whole_number("length", length), whole_number("vocabulary", vocabulary)
-    if length < 3 * pairs:
-        raise ValueError(f"length={length} has no room for {pairs} pairs and their queries; pass at least {3 * pairs}.")
-    half = vocabulary // 2
-    if half < pairs:
-        raise ValueError(
-            f"vocabulary={vocabulary} has {half} keys, fewer than pairs={pairs}; pass {2 * pairs} or more."
-        )
-    keys = np.argsort(rng.random((episodes, half)), axis=1)[:, :pairs]
-    values = half + rng.integers(vocabulary - half, size=(episodes, pairs))
-    # Noise: a number among the tokens that are no key of this episode.
-    is_key = np.zeros((episodes, vocabulary), bool)
-    np.put_along_axis(is_key, keys, True, axis=1)
-    others = np.argsort(is_key, axis=1, kind="stable")[:, : vocabulary - pairs]
-    tokens = np.take_along_axis(others, rng.integers(vocabulary - pairs, size=(episodes, length)), axis=1)
-    tokens[:, 0 : 2 * pairs : 2], tokens[:, 1 : 2 * pairs : 2] = keys, values
-    places = 2 * pairs + np.argsort(rng.random((episodes, length - 2 * pairs)), axis=1)[:, :pairs]
-    np.put_along_axis(tokens, places, keys, axis=1)
-    answers = np.full((episodes, length), -1)
-    np.put_along_axis(answers, places, values, axis=1)
-    return Recall(tokens, answers)

@@ -49,9 +49,8 @@ def train(
     Parameters
     ----------
     model
-        Any torch module; what has no gradient is left as it is. It is trained in training mode, except what was put
-        into evaluation mode by itself, inside something that was not: a frozen batch norm stays frozen. In the end
-        every part has the mode that it had before.
+        Any torch module; what has no gradient is left as it is. A part that was put into evaluation mode by itself
+        stays there: a frozen batch norm stays frozen. In the end every part has the mode that it had before.
     batch
         ``batch(step, rng)`` gives the data of one step. `rng` depends on seed and step alone, so that a resumed run
         sees what it would have seen; for a finite data set see `Epochs`.
@@ -65,16 +64,15 @@ def train(
     on_progress
         Called a few times a second with a `Progress`; see `report_to`.
     checkpoint
-        A file. If a run was killed, the same call goes on from there to the same result; a finished one is not run
-        again. A file of another plan, model or optimiser is refused; models are compared part by part, by class, dtypes
-        and ``configuration()`` (or ``extra_repr()``), and what neither tells, as `batch` and `loss`, is not compared.
-        The folder must exist.
+        A file in a folder that exists. If a run was killed, the same call goes on from there to the same result; a
+        finished one is not run again. A file of another plan, model or optimiser is refused; `batch` and `loss` are not
+        compared.
     optimiser
         ``optimiser(parameters, plan)``; AdamW by default. The rate of every group follows the plan's schedule, in
         proportion to what it was at the start.
     threads
-        Torch threads while the run lasts; None leaves them as they are. For loops of small operations more than one
-        are slower, and they add in another order: only with one are the numbers those of every machine of this kind.
+        Torch threads while the run lasts; None leaves them as they are. More than one add in another order: only with
+        one are the numbers those of every machine of this kind.
 
     Returns
     -------
@@ -98,7 +96,17 @@ def train(
     def stateless(model: nn.Module, batch: Any, _: Any) -> tuple[Tensor, None]:
         return loss(model, batch), None
 
-    return _run(model, batch, stateless, plan, None, validate, on_progress, checkpoint, optimiser, threads)
+    return train_online(
+        model,
+        batch,
+        stateless,
+        plan,
+        validate=validate,
+        on_progress=on_progress,
+        checkpoint=checkpoint,
+        optimiser=optimiser,
+        threads=threads,
+    )
 
 
 def train_online(
@@ -149,7 +157,17 @@ def train_online(
     >>> run.best_loss < 0.01, run.state.shape
     (True, torch.Size([1, 1, 8]))
     """
-    return _run(model, chunk, loss, plan, state, validate, on_progress, checkpoint, optimiser, threads)
+    if not isinstance(plan, Plan):
+        raise TypeError(f"plan={shorten(plan)}; pass a Plan, such as Plan(steps=1000, rate=1e-3).")
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    if not parameters:
+        raise ValueError(f"{type(model).__name__} has no parameters to train; pass a model that has some.")
+    if threads is not None:
+        whole_number("threads", threads, why="None leaves torch's own")
+    run = _Run(model, (optimiser or adamw)(parameters, plan), plan, state, checkpoint)
+    with _so_many_threads(threads), torch.random.fork_rng(devices=[]), _in_training(model):
+        run.go(chunk, loss, parameters, validate, on_progress)
+    return run.trained()
 
 
 def detached(state: Any) -> Any:
@@ -168,31 +186,6 @@ def adamw(parameters: list[nn.Parameter], plan: Plan) -> torch.optim.Optimizer:
     """AdamW; one fused pass over all parameters where torch has one."""
     fused = all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters)
     return torch.optim.AdamW(parameters, lr=plan.rate, weight_decay=plan.weight_decay, fused=fused)
-
-
-def _run(
-    model: nn.Module,
-    draw: Draw,
-    loss: Callable[[Any, Any, Any], tuple[Tensor, Any]],
-    plan: Plan,
-    state: Any,
-    validate: Callable[[Any], float] | None,
-    on_progress: OnProgress | None,
-    checkpoint: str | os.PathLike[str] | None,
-    optimiser: Callable[[list[nn.Parameter], Plan], torch.optim.Optimizer] | None,
-    threads: int | None,
-) -> Trained:
-    if not isinstance(plan, Plan):
-        raise TypeError(f"plan={shorten(plan)}; pass a Plan, such as Plan(steps=1000, rate=1e-3).")
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    if not parameters:
-        raise ValueError(f"{type(model).__name__} has no parameters to train; pass a model that has some.")
-    if threads is not None:
-        whole_number("threads", threads, why="None leaves torch's own")
-    run = _Run(model, (optimiser or adamw)(parameters, plan), plan, state, checkpoint)
-    with _so_many_threads(threads), torch.random.fork_rng(devices=[]), _in_training(model):
-        run.go(draw, loss, parameters, validate, on_progress)
-    return run.trained()
 
 
 class _Run:
@@ -299,11 +292,8 @@ class _Run:
             self.ending = "stop_at"
         elif self.step == plan.steps:
             self.ending = "steps"
-        elif plan.patience is not None and self._looks_since_best() >= plan.patience:
+        elif plan.patience is not None and sum(look.step > self.best_step for look in self.looks) >= plan.patience:
             self.ending = "patience"
-
-    def _looks_since_best(self) -> int:
-        return sum(look.step > self.best_step for look in self.looks)
 
     def _mean_loss(self) -> float:
         if self.summed:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from hippozoo._internal.arguments import positive_number, shorten, whole_number
 
-__all__ = ["Plan", "Schedule"]
+__all__ = ["Plan", "Schedule", "best_rate"]
 
 Schedule = Literal["constant", "linear", "cosine"]
 
@@ -82,3 +83,21 @@ class Plan:
         done = max(0, step - self.warm_up) / max(1, self.steps - self.warm_up)
         falling = {"constant": 1.0, "linear": 1.0 - done, "cosine": (1.0 + math.cos(math.pi * done)) / 2}
         return self.rate * rising * falling[self.schedule]
+
+
+def best_rate(validation: Mapping[float, float | None]) -> float:
+    """The rate with the smallest validation loss; None, NaN and infinity stand for runs that diverged.
+
+    Of equal losses the larger rate wins: it came there with room to spare, and is usually the faster one.
+
+    Examples
+    --------
+    >>> best_rate({1e-3: 0.5, 3e-3: 0.2, 1e-2: None})
+    0.003
+    """
+    if not validation:
+        raise ValueError("no learning rates were given; pass at least one, such as {1e-3: 0.5}.")
+    usable = {rate: loss for rate, loss in validation.items() if loss is not None and math.isfinite(loss)}
+    if not usable:
+        raise ValueError(f"every run diverged, at rates {sorted(validation)}; try smaller ones.")
+    return min(usable, key=lambda rate: (usable[rate], -rate))

@@ -22,11 +22,6 @@ class Look:
         Mean training loss since the look before.
     validation
         Validation loss; the training loss where there is no validation.
-
-    Examples
-    --------
-    >>> Look(step=250, loss=0.5, validation=0.25).validation
-    0.25
     """
 
     step: int
@@ -53,11 +48,6 @@ class Trained:
         Spent on it, in all sittings.
     state
         What a truncated run carried from chunk to chunk, after the last one.
-
-    Examples
-    --------
-    >>> Trained("steps", 100, 50, 0.1, (Look(50, 0.2, 0.1), Look(100, 0.1, 0.3)), 1.0).best_step
-    50
     """
 
     ending: Ending

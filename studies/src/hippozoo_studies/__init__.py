@@ -96,7 +96,7 @@ A complete example, ``coin_flips.py`` in a folder of your own::
 
     import numpy as np
 
-    from hippozoo_studies import QUIET, Claim, Context, Finished, Result, over_seeds, save_figure, select
+    from hippozoo_studies import QUIET, Claim, Context, Finished, Result, drawing, over_seeds, select
 
     PAPER = {"error": {"1000": 0.0126}}
     SELECTS = ("seeds", "lengths")
@@ -141,17 +141,11 @@ A complete example, ``coin_flips.py`` in a folder of your own::
 
     def report(result: Result, folder: Path) -> None:
         """Error against the number of flips."""
-        from matplotlib.figure import Figure
-
-        from hippozoo.plotting import style
-
         error = result.metrics["error"]
-        with style():
-            figure = Figure(figsize=(4, 3))
+        with drawing(folder, "error", (4, 3)) as figure:
             ax = figure.subplots()
             ax.loglog(list(error), [one["mean"] for one in error.values()], "o-")
             ax.set(xlabel="flips", ylabel="error of the mean")
-            save_figure(figure, folder, "error")
 
 Test it with ``reproduce("coin-flips", quick=True, out=tmp_path)``, which returns the content of metrics.json.
 Heavy imports (matplotlib, pandas) go inside functions; torch and numpy may stand at the top of an experiment.
@@ -163,7 +157,7 @@ from hippozoo_studies.framework.check import Check, Comparison, check_study, che
 from hippozoo_studies.framework.door import Door, Shape, entered, made_by
 from hippozoo_studies.framework.duration import duration_text as duration_text
 from hippozoo_studies.framework.entrants import CONTEST_FOLDER, WrongSizeError, contest
-from hippozoo_studies.framework.figures import save_figure
+from hippozoo_studies.framework.figures import drawing, save_figure
 from hippozoo_studies.framework.progress import Terminal as Terminal
 from hippozoo_studies.framework.protocol import QUIET, Claim, Context, Departure, Finished, Result, Verdict, select
 from hippozoo_studies.framework.registry import (
@@ -175,18 +169,12 @@ from hippozoo_studies.framework.registry import (
     load,
     names,
 )
-from hippozoo_studies.framework.run import (
-    FULL_FOLDER,
-    QUICK_FOLDER,
-    FullResultInTheWayError,
-    Interrupted,
-    UnitsFailedError,
-    reproduce,
-)
+from hippozoo_studies.framework.run import FULL_FOLDER, QUICK_FOLDER, FullResultInTheWayError, reproduce
 from hippozoo_studies.framework.spread import mean_and_sem, over_seeds
 from hippozoo_studies.framework.summary import summary as summary
 from hippozoo_studies.framework.tables import markdown_table, spread_text
 from hippozoo_studies.framework.unit_log import ResultsInUseError
+from hippozoo_studies.framework.units import Interrupted, UnitsFailedError
 
 __all__ = [
     "reproduce",
@@ -216,6 +204,7 @@ __all__ = [
     "select",
     "over_seeds",
     "mean_and_sem",
+    "drawing",
     "save_figure",
     "markdown_table",
     "spread_text",

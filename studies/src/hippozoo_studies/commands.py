@@ -102,28 +102,17 @@ def reproduce(
             raise UsageError("--check goes with --quick, --data and --out only; leave the other options out.")
         _check_units(chosen, is_all=is_all, quick=quick, data=data, out=out)
         return
-    wanted = None if seeds is None else _seeds(seeds)
-    parts = None if only is None else _parts(only)
     makers = _makers(model or [], so_far=so_far, scheduler=scheduler)
+    options: dict[str, Any] = {"quick": quick, "data": data, "jobs": jobs}
+    options["seeds"] = None if seeds is None else _seeds(seeds)
+    options["only"] = None if only is None else _parts(only)
+    folder = experiments.CONTEST_FOLDER if makers else experiments.QUICK_FOLDER if quick else experiments.FULL_FOLDER
+    options["out"] = out or Path(folder)
+    options |= {"models": makers} if makers else {"so_far": so_far, "scheduler": scheduler}
     failed, documents = [], []
     for name in chosen:
         try:
-            documents.append(
-                _reproduce_one(
-                    name,
-                    quick,
-                    wanted,
-                    is_all,
-                    data,
-                    out,
-                    jobs,
-                    scheduler,
-                    so_far=so_far,
-                    parts=parts,
-                    makers=makers,
-                    as_json=as_json,
-                )
-            )
+            documents.append(_reproduce_one(name, options, is_all=is_all, as_json=as_json))
         except Exception as error:
             if len(chosen) == 1 or isinstance(error, (UsageError, StoppedError)):
                 raise
@@ -304,21 +293,8 @@ def _tell_comparison(name: str, whole: Any, shown: int = 5) -> None:
         typer.echo(f"{name}: all claims come out the same")
 
 
-def _reproduce_one(
-    name: str,
-    quick: bool,
-    seeds: list[int] | None,
-    is_all: bool,
-    data: Path | None,
-    out: Path | None,
-    jobs: int,
-    scheduler: str | None,
-    *,
-    so_far: bool,
-    parts: dict[str, str] | None,
-    makers: dict[str, Any],
-    as_json: bool,
-) -> dict[str, Any]:
+def _reproduce_one(name: str, options: dict[str, Any], *, is_all: bool, as_json: bool) -> dict[str, Any]:
+    """Run one experiment, or a contest if there are models to enter, and print its summary."""
     from contextlib import redirect_stdout
 
     from rich.console import Console
@@ -326,35 +302,18 @@ def _reproduce_one(
     import hippozoo_studies as experiments
     from hippozoo_studies import Terminal, summary
 
-    progress = Terminal(Console(stderr=True))
+    if options["seeds"] is not None and not hasattr(experiments.load(name).config(quick=options["quick"]), "seeds"):
+        if not is_all:
+            raise UsageError(f"experiment {name!r} has no randomness, so it takes no seeds; leave --seeds out.")
+        options = options | {"seeds": None}
+    run = experiments.contest if "models" in options else experiments.reproduce
     try:
-        if seeds is not None and not hasattr(experiments.load(name).config(quick=quick), "seeds"):
-            if not is_all:
-                raise UsageError(f"experiment {name!r} has no randomness, so it takes no seeds; leave --seeds out.")
-            seeds = None
         with redirect_stdout(sys.stderr):  # stdout belongs to the result
-            if makers:
-                out = out or Path(experiments.CONTEST_FOLDER)
-                options: dict[str, Any] = {"seeds": seeds, "quick": quick, "only": parts, "data": data, "out": out}
-                document = experiments.contest(name, makers, jobs=jobs, progress=progress, **options)
-            else:
-                document = experiments.reproduce(
-                    name,
-                    quick=quick,
-                    seeds=seeds,
-                    data=data,
-                    out=out,
-                    jobs=jobs,
-                    scheduler=scheduler,
-                    progress=progress,
-                    so_far=so_far,
-                    only=parts,
-                )
+            document = run(name, progress=Terminal(Console(stderr=True)), **options)
     except experiments.Interrupted as interrupt:
         raise StoppedError(str(interrupt)) from None
     except experiments.FullResultInTheWayError as error:
         raise UsageError(str(error)) from None
     if not as_json:
-        default = experiments.QUICK_FOLDER if quick else experiments.FULL_FOLDER
-        Console().print(summary(document, Path(out or default) / name))
+        Console().print(summary(document, options["out"] / name))
     return document

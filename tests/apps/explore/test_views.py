@@ -6,16 +6,12 @@ from numpy.testing import assert_allclose
 
 from hippozoo.apps.explore import SIGNALS, built_in, from_file
 from hippozoo.apps.explore.signals import MOST_SAMPLES, Uploaded
-from hippozoo.apps.explore.views import (
-    AssociativeView,
-    ForecastView,
-    MemoryView,
-    MultiscaleView,
-    SalienceView,
-    VolterraView,
-)
-from hippozoo.apps.explore.views.memory import SYSTEMS, true_past
-from hippozoo.apps.explore.views.volterra import TASKS
+from hippozoo.apps.explore.views.associative import AssociativeView
+from hippozoo.apps.explore.views.forecasting import ForecastView
+from hippozoo.apps.explore.views.memory import SYSTEMS, MemoryView, true_past
+from hippozoo.apps.explore.views.multiscale import MultiscaleView
+from hippozoo.apps.explore.views.salience import SalienceView
+from hippozoo.apps.explore.views.volterra import TASKS, VolterraView
 from hippozoo.tables import TableError
 
 

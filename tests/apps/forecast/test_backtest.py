@@ -6,9 +6,8 @@ import pytest
 
 from forecast_files import forecast_table
 from hippozoo.apps.forecast.backtest import BackTest
-from hippozoo.apps.forecast.comparison import Comparison, pool
+from hippozoo.apps.forecast.comparison import Comparison, judge, pool
 from hippozoo.apps.forecast.run import forecast_columns
-from hippozoo.apps.forecast.verdict import judge
 from hippozoo.ensemble import forecaster_for
 
 NAMES = {"last value": "the last value", "season 7": "last week"}
@@ -246,11 +245,11 @@ def test_mean_bands_and_shares_move_as_far_as_a_forecast_leans(tmp_path, rng, mo
     monkeypatch.setattr(Comparison, "lean", lambda self: ("season 24", 0.0))
     plain = forecast_table(path, horizon=6, season=24).forecast
     monkeypatch.setattr(Comparison, "lean", lambda self: ("season 24", 0.6 if self.largest < 9 else 0.0))
-    leant, leads = forecast_table(path, horizon=6, season=24), plain.leads()
+    leant = forecast_table(path, horizon=6, season=24)
     assert set(leant.forecast.leans) == {0}
     moved = 0.6 * (wave[376:382] - plain.samples()[0])
     np.testing.assert_allclose(leant.forecast.samples()[0] - plain.samples()[0], moved)
-    for mine, theirs in zip(leant.forecast.band(leads, 0.8), plain.band(leads, 0.8), strict=True):
+    for mine, theirs in zip(leant.forecast.band(0.8), plain.band(0.8), strict=True):
         np.testing.assert_allclose(mine[0] - theirs[0], moved)
         np.testing.assert_array_equal(mine[1], theirs[1])
     assert leant.forecast.by[0]["season 24"] >= 0.6

@@ -36,7 +36,7 @@ def test_the_same_table_gives_the_same_forecast_in_either_format(wave, tmp_path,
     truth = 10 + np.sin(np.arange(2000, 2024) * 2 * np.pi / 24)
     assert_allclose(run.forecast.samples()[0], truth, atol=0.15)
     assert run.seasons == (24,)
-    assert run.season_names == ("yesterday",)
+    assert run.rival_names["season 24"] == "yesterday"
     assert run.learner.grid.step == 3600.0
     assert run.learner.missing == run.learner.grid.gaps == 0
 
@@ -191,7 +191,7 @@ def test_the_file_holds_every_digit_of_the_forecast(wave, tmp_path):
     with (tmp_path / "forecast.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [float(row["mean"]) for row in rows] == run.forecast.samples()[0].tolist()
-    lower, _ = run.forecast.band(run.forecast.leads(), 0.95)
+    lower, _ = run.forecast.band(0.95)
     assert [float(row["lower_95"]) for row in rows] == lower[0].tolist()
 
 
@@ -380,8 +380,7 @@ def test_columns_of_a_wide_table_are_forecast_as_each_by_itself(tmp_path, rng):
     alone = forecast_table(write(tmp_path / "one.csv", table[["c49"]]), horizon=4)
     assert len(wide.learner.groups) == 2
     np.testing.assert_array_equal(wide.forecast.samples()[49], alone.forecast.samples()[0])
-    lead = np.array([0.5])
-    for mine, theirs in zip(wide.forecast.band(lead, 0.99), alone.forecast.band(lead, 0.99), strict=True):
+    for mine, theirs in zip(wide.forecast.band(0.99), alone.forecast.band(0.99), strict=True):
         assert mine[49] == pytest.approx(theirs[0], rel=1e-12)  # sums over columns may round otherwise
 
 

@@ -11,7 +11,7 @@ import pytest
 import hippozoo
 from forecast_files import forecast_table
 from hippozoo.apps.cli import main
-from hippozoo.apps.forecast.beside import InputNames
+from hippozoo.apps.forecast.inputs import InputNames
 
 H, N = 6, 400
 
@@ -180,7 +180,7 @@ def test_the_command_takes_inputs(frame, tmp_path, capsys):
 
 
 def test_holidays_are_counted_in_longer_steps():
-    from hippozoo.apps.forecast.holiday import holidays_in
+    from hippozoo.apps.forecast.calendar import holidays_in
 
     begin = (datetime(2024, 12, 1) - datetime(1970, 1, 1)) / timedelta(seconds=1)
     hours = begin + 3600.0 * np.arange(31 * 24)

@@ -119,8 +119,8 @@ def test_names_are_escaped_in_metrics(tmp_path):
 
 def test_health_says_whether_all_databases_can_be_read(ask, tmp_path):
     assert ask.json("/healthz") == {"status": "ok", "unreadable": 0}
-    (tmp_path / "broken.db").write_bytes(b"SQLite format 3\0" + bytes(5000))
     with serving(tmp_path / "broken.db", tmp_path / "later.db") as other:
+        (tmp_path / "broken.db").write_bytes(b"SQLite format 3\0" + bytes(5000))
         answer = other("/healthz")
         assert (answer.status, json.loads(answer.text)) == (503, {"status": "failing", "unreadable": 2})
         broken, later = other.json("/streams.json")["databases"]
@@ -363,3 +363,12 @@ def test_numbers_that_damage_has_left_are_null(tmp_path):
         assert stream["value"] is None
         assert np.isfinite(stream["expected"])
         assert ask("/metrics").status == 200
+
+
+@pytest.mark.parametrize("content", [b"hello, I am no database" * 9, None])
+def test_what_is_no_database_is_refused_at_the_start(content, tmp_path, capsys):
+    path = tmp_path / "notes.txt"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", str(path), "--port", "0"])
+    assert "is a folder" in (said := capsys.readouterr().err) or "is not a database of hippozoo watch" in said

@@ -96,6 +96,8 @@ def test_standard_input_gives_what_is_there():
         (lambda path: path.mkdir(), "is a folder"),
         (lambda path: path.write_bytes(b"PNG\x00\x01"), "is a binary file"),
         (lambda path: path.write_bytes(bytes(range(1, 256))), "is a binary file"),
+        (lambda path: path.write_bytes(b"\x1f\x8b\x08\x00rest"), "is compressed; decompress it.*zcat"),
+        (lambda path: path.write_bytes(b"PAR1\x00rest"), "is a Parquet file.*hippozoo forecast"),
         (os.mkfifo, "is a pipe.* pass - and <"),
     ],
 )

@@ -1,16 +1,21 @@
 """The page of a watch, and its last alarms."""
 
+import json
 import os
+import re
 import sqlite3
+from base64 import b64decode
 from contextlib import closing
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.apps.watch.run import Settings, Watch
 from hippozoo.apps.watch.show import last_alarms, write_page
 from hippozoo.monitor import write_time
+from many_streams import write_streams
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +103,23 @@ def test_the_page_has_the_clock_of_the_source(tmp_path):
     assert "2024-05-01 00:00+05:30 to 2024-05-01 01:59+05:30" in text
     assert "time (+05:30)" in text
     assert "(UTC)" not in text
+
+
+def test_many_columns_share_one_chart_below_the_alarms(tmp_path):
+    path = write_streams(tmp_path / "plant.db", end=1.7e9)
+    text = write_page(path, tmp_path / "page.html").read_text()
+    assert text.index('id="alarms"') < text.index('id="wanted"') < text.index('id="chosen"')
+    assert 'id="column-0"' not in text
+    assert "Search 500 columns" in text
+    assert len(text) < 7_000_000
+    found = json.loads(re.search("const COLUMNS=(.*);\n", text)[1])
+    assert len(found) == 500
+    name, alarms, start, numbers, marks = found[0]  # the one with the newest alarm
+    assert (name, alarms, marks[0][:2]) == ("pump 002", 1, [1.7e9 - 600, 0.0])
+    time, low, high, *_ = np.frombuffer(b64decode(numbers), "<f4").reshape(6, -1)
+    with closing(sqlite3.connect(path)) as database:
+        rows = database.execute("SELECT time, value FROM readings WHERE channel = 2 ORDER BY number").fetchall()
+    moments, values = np.reshape(rows, (144, 2, 2)).transpose(2, 0, 1)  # two readings to a point
+    assert_allclose(start + time, moments.mean(axis=1), atol=1.0)
+    assert_allclose(low, values.min(axis=1), rtol=1e-6)
+    assert_allclose(high, values.max(axis=1), rtol=1e-6)

@@ -13,9 +13,9 @@ from hippozoo._internal.files import CannotWriteError
 from hippozoo.apps.cli import main
 from hippozoo.apps.watch import metrics
 from hippozoo.apps.watch.metrics import Textfile, write_metrics
-from hippozoo.apps.watch.notify import heartbeat
 from hippozoo.apps.watch.run import Settings, Watch
 from hippozoo.apps.watch.store import Store
+from hippozoo.apps.watch.terminal import heartbeat
 
 
 def pump(path, count=300):

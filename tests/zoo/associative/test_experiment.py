@@ -48,7 +48,7 @@ def test_accuracy_counts_nearest_tokens_at_the_questions_alone(rng):
             said[::4, -1] = table.vectors[0]
             return torch.from_numpy(said), None
 
-    assert experiment._accuracy(Knowing(), data, table) == pytest.approx(0.75)
+    assert experiment.score_answers(Knowing(), data, table) == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_write_gates_are_averaged_by_kind_of_token_and_open_ones_at_an_a_are_tol
         "write_gate": [0.9, 1.0, 0.2, 0.8, 0.1, 0.3],
         "write_address": [0.2, 0.0, 0.5, 0.0, 0.5, 0.0],
     }
-    found = experiment._write_gates(
+    found = experiment.summarise_writes(
         experiment.QUICK, [Finished({}, {"episode": episode, "mean_address": {"a1": 0.5, "a2": 0.9}}, 1.0)]
     )
     means = {kind: spread["mean"] for kind, spread in found["write_gate"].items()}
@@ -109,7 +109,7 @@ def test_write_gates_are_averaged_by_kind_of_token_and_open_ones_at_an_a_are_tol
 def test_the_address_after_write_is_that_of_write_and_the_key_it_hits_is_the_nearest(rng):
     layer = experiment._layer(experiment.QUICK, "minibatch", 0)
     table = random_tokens(rng)
-    found = experiment._after_write(experiment.QUICK, layer, associative_recall(100, rng), table, rng)
+    found = experiment.probe_after_write(experiment.QUICK, layer, associative_recall(100, rng), table, rng)
 
     def address_of(token):
         shown = torch.from_numpy(table.vectors[[0, 13, token, 5]]).float()

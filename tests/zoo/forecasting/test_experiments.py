@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hippozoo.tasks.long_term import split_series
 from hippozoo_studies import load, reproduce
+from hippozoo_studies.data.long_term import split_series
 
 
 def test_the_forecasting_experiment_reports_every_number_that_was_asked_for(tmp_path):

@@ -51,15 +51,6 @@ def test_memories_patterns_and_eigenfunctions_are_those_of_the_explanation(learn
     assert "0.001" in ax.get_title(loc="left") + ax.get_title()
 
 
-def test_influence_is_drawn_cell_by_cell(learnt, ax):
-    forecaster, state, _ = learnt
-    seen = explain(forecaster, state)
-    plots.plot_influence(seen, np.array([0.5, 5.5]), count=12, ax=ax)
-    values, edges, _ = ax.patches[1].get_data()
-    assert_allclose(values, seen.influence(5.5, 12))
-    assert_allclose(edges, np.arange(13.0))
-
-
 @pytest.mark.parametrize("horizon", [4.0, 32.0])
 def test_the_schematic_shows_which_time_each_system_holds(ax, horizon):
     plots.plot_schematic(horizon, 32.0, ax=ax)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from hippozoo.memory import Memory
 from hippozoo.systems import LegS, LegT
 from hippozoo.tasks.ou_mixture import ou_mixture
-from hippozoo.zoo.multiscale import MultiscaleMemory, scales_needed, smallest_memory
+from hippozoo.zoo.multiscale import MultiscaleMemory, smallest_memory
 from hippozoo.zoo.multiscale.coverage import ReferencePast, expected_error
 from hippozoo.zoo.multiscale.smallest import fewest
 
@@ -76,16 +76,6 @@ def test_the_papers_own_number_of_scales_is_just_below_what_is_comfortable():
     assert coverage.scales_wanted == 160
     assert 0.0005 < coverage.worst_excess < 0.01
     assert "128 scales are fewer than the 160" in coverage.note
-
-
-def test_the_number_of_scales_needed_is_the_smallest_that_does():
-    system = LegT(4, timescale=10.0)
-    needed = scales_needed(system, 300.0, excess=0.02)
-    horizons = np.geomspace(10.0, 300.0, 49)
-    assert MultiscaleMemory(system, 300.0, needed).coverage(horizons).worst_excess <= 0.021
-    assert MultiscaleMemory(system, 300.0, needed - 1).coverage(horizons).worst_excess > 0.019
-    # The rule of thumb, 1.2 * order per e-fold of timescale, is meant for higher orders and errors of a thousandth.
-    assert 0.5 < needed / (1.2 * 4 * np.log(30)) < 1.2
 
 
 @pytest.mark.parametrize("system", [LegT(6, timescale=10.0), LegS(6, timescale=10.0)])

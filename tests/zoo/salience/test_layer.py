@@ -111,11 +111,9 @@ def test_every_form_agrees_with_the_recurrent_one_in_values_and_gradients(
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=repr)
-@pytest.mark.parametrize("per_channel", [False, True])
-def test_chunks_agree_with_the_recurrent_form_in_values_and_derivatives(system, per_channel, monkeypatch):
-    for name in ("CHUNKS", "CHUNKS_APART"):
-        monkeypatch.setattr(f"hippozoo.zoo.salience._compiled_forms.{name}", (8,))
-    chunks = make(system, outputs=2, per_channel=per_channel, summary=0, form="chunkwise")
+def test_chunks_agree_with_the_recurrent_form_in_values_and_derivatives(system, monkeypatch):
+    monkeypatch.setattr("hippozoo.zoo.salience._compiled_forms.CHUNKS", (8,))
+    chunks = make(system, outputs=2, summary=0, form="chunkwise")
     loop = twin(chunks, form="recurrent")
     x, direction = torch.randn(2, 2, 21, 3, dtype=torch.float64)  # the last chunk is filled up
     start = loop(torch.randn(2, 30, 3, dtype=torch.float64))[1].detach()
@@ -245,7 +243,7 @@ def test_torch_func_sees_through_the_table(per_channel, summary):
 
 def test_torch_func_takes_a_long_sequence_too(monkeypatch):
     monkeypatch.setattr("hippozoo.zoo.salience.layer.LOOKUPS", 16 * 23)
-    monkeypatch.setattr("hippozoo.zoo.salience.layer.NUMBERS_OF_STATES", 1)
+    monkeypatch.setattr("hippozoo.zoo.salience._table_form.NUMBERS_OF_STATES", 1)
     layer = make(LegT(6, timescale=9.0), readout="full", outputs=1)
     x = torch.randn(1, 40, 3, dtype=torch.float64)
     loss = lambda x: layer(x)[0].square().sum()  # noqa: E731

@@ -7,8 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import expm
 
 from hippozoo.systems import FouT, LagT, LegS, LegT
-from hippozoo.zoo.salience._stepwise import tables_for, updates_at
-from hippozoo.zoo.salience.update_table import update_table
+from hippozoo.zoo.salience.update_table import tables_for, update_table, updates_at
 
 SYSTEMS = [LegT(12, timescale=1.0), LegS(12, timescale=1.0), LagT(7, timescale=1.0), FouT(9, timescale=1.0)]
 

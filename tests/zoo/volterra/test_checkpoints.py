@@ -23,7 +23,6 @@ from hippozoo.zoo.volterra import (
     VolterraModel,
     _system_search,
     fit_system,
-    system_fit,
 )
 
 
@@ -69,7 +68,7 @@ def simple():
 
 def candidates():
     """One of every form that `fit_system` may choose."""
-    search = _system_search.Search([tank()], 10, 2, _system_search.FORMS, 8_000, system_fit._say_nothing)
+    search = _system_search.Search([tank()], 10, 2, _system_search.FORMS, 8_000, lambda *_: None)
     memories = [Memory(LegS(4, 4.0))]
     found = [
         *search._linear_readouts(),

@@ -15,7 +15,7 @@ from hippozoo.zoo.volterra import (
     PolynomialReadout,
     RidgeRLS,
 )
-from hippozoo.zoo.volterra._kernels import balance
+from hippozoo.zoo.volterra._low_rank_kernels import balance
 
 PAIRS = [
     (SGD(0.01), PolynomialReadout(4, 2)),

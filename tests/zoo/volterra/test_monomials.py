@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from hippozoo.zoo.volterra import multi_indices, multiplicities, pack, unpack
-from hippozoo.zoo.volterra.monomials import monomials
+from hippozoo.zoo.volterra import multi_indices, pack, unpack
+from hippozoo.zoo.volterra.monomials import monomials, multiplicities
 
 
 @given(st.integers(1, 6), st.integers(1, 4))

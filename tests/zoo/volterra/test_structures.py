@@ -40,8 +40,6 @@ def test_a_bounded_polynomial_is_a_polynomial_inside_and_its_tangent_outside(rng
     beyond = np.array([2.5, 7.0])
     expected = np.polynomial.Polynomial(powers)(2.0) + slope * (beyond - 2)
     assert_allclose(curve.value(coefficients, beyond), expected, atol=1e-12)
-    about = curve.about(coefficients, 0.7)
-    assert_allclose(np.polynomial.Polynomial(about)(inside - 0.7), curve.value(coefficients, inside), atol=1e-10)
 
 
 def test_the_slopes_of_a_bounded_polynomial_are_its_derivative(rng):
@@ -119,9 +117,10 @@ def test_the_search_goes_down_and_stops_at_the_bottom():
     def jacobian(p):
         return np.column_stack([np.exp(p[1] * x), p[0] * x * np.exp(p[1] * x)])
 
-    found = minimise(np.array([1.0, 0.0]), residual, jacobian, iterations=60)
-    assert_allclose(found.parameters, [2.0, -3.0], rtol=1e-6)
-    assert all(later < earlier for earlier, later in zip(found.costs, found.costs[1:], strict=False))
+    start = np.array([1.0, 0.0])
+    costs = [minimise(start, residual, jacobian, iterations=count).cost for count in range(6)]
+    assert costs == sorted(set(costs), reverse=True)
+    assert_allclose(minimise(start, residual, jacobian, iterations=60).parameters, [2.0, -3.0], rtol=1e-6)
 
 
 def test_the_search_ends_where_its_slopes_overflow():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -10,7 +11,7 @@ from bokeh.models import CustomJS, Div, Toggle
 
 from hippozoo.apps.explore.signals import MOST_BYTES, SIGNALS, Loaded, Uploaded, built_in
 from hippozoo.apps.explore.tabs.memory import MemoryTab
-from hippozoo.apps.explore.tabs.parts import Session, controls, sentence, tell
+from hippozoo.apps.explore.tabs.parts import WIDE, Session, sentence, side_by_side, tell
 from hippozoo.apps.pages.look import style
 
 __all__ = ["Explorer", "page"]
@@ -27,6 +28,7 @@ _TABS = (
 _TABS_STYLE = """.bk-headers{flex-wrap:wrap;overflow:visible}.bk-header{height:auto}.bk-tab{color:var(--ink)}
 .bk-tab.bk-active{color:var(--ink);background:var(--paper);border-color:var(--ink);border-bottom-color:var(--paper)}"""
 _YOURS = "your file"
+_SET_THEME = 'document.documentElement.dataset.theme = dark.active ? "dark" : "light";'
 _TEMPLATE = """{% extends base %}
 {% block title %}hippozoo explore{% endblock %}
 {% block postamble %}<meta name="viewport" content="width=device-width, initial-scale=1">
@@ -42,15 +44,7 @@ body{max-width:70rem}
 
 
 class Explorer:
-    """One window: everything on its page.
-
-    Parameters
-    ----------
-    loaded
-        The signal to begin with.
-    uploaded
-        The file it came from, if it did.
-    """
+    """One window: everything on its page; it begins with a signal, and the file that came from, if it did."""
 
     def __init__(self, loaded: Loaded, uploaded: Uploaded | None = None) -> None:
         self.session = Session(loaded)
@@ -62,7 +56,7 @@ class Explorer:
         self.file = pn.widgets.FileInput(accept=".csv,.tsv,.txt,.gz,.parquet,.pq", width=260, label="Your file (CSV)")
         self.column = pn.widgets.Select(label="Column", options=[], visible=False, width=200)
         self.said = sentence(" ".join(loaded.notes))
-        self.too_large = Div(text="", visible=False, sizing_mode="stretch_width")
+        self.too_large = Div(text="", visible=False, **WIDE)
         self.dark = Toggle(label="Light / dark", width=110)
         self._busy = False
         self._offer_columns(loaded)
@@ -73,17 +67,17 @@ class Explorer:
         self.dark.js_on_change("active", CustomJS(args={"dark": self.dark}, code=_SET_THEME))
 
         self.opened: dict[int, Any] = {0: MemoryTab(self.session)}
-        self._places = [pn.Column(sentence("One moment …"), sizing_mode="stretch_width") for _ in _TABS]
+        self._places = [pn.Column(sentence("One moment …"), **WIDE) for _ in _TABS]
         self._places[0][:] = [self.opened[0].layout]
         tabs = [(title, place) for (title, _, _), place in zip(_TABS, self._places, strict=True)]
-        self.tabs = pn.Tabs(*tabs, dynamic=True, sizing_mode="stretch_width", stylesheets=[_TABS_STYLE])
+        self.tabs = pn.Tabs(*tabs, dynamic=True, **WIDE, stylesheets=[_TABS_STYLE])
         self.tabs.param.watch(lambda event: self.open(event.new), "active")
         self.layout = pn.Column(
-            controls(self.signal, self.column, self.file, pn.pane.Bokeh(self.dark, width=120)),
+            side_by_side(self.signal, self.column, self.file, pn.pane.Bokeh(self.dark, width=120)),
             self.said,
-            pn.pane.Bokeh(self.too_large, sizing_mode="stretch_width"),
+            pn.pane.Bokeh(self.too_large, **WIDE),
             self.tabs,
-            sizing_mode="stretch_width",
+            **WIDE,
         )
 
     def open(self, number: int) -> None:
@@ -152,31 +146,6 @@ class Explorer:
         self.session.load(loaded)
 
 
-_SET_THEME = """
-document.documentElement.dataset.theme = dark.active ? "dark" : "light";
-"""
-_FOLLOW_SYSTEM = """
-const system = matchMedia("(prefers-color-scheme: dark)");
-const follow = () => { dark.active = system.matches; };
-system.addEventListener("change", follow);
-follow();
-// A file that is too large would end the connection, so it is refused before it is sent.
-const inputs = (root) => [...root.querySelectorAll("*")].flatMap((one) =>
-  [...(one.matches("input[type=file]") ? [one] : []), ...(one.shadowRoot ? inputs(one.shadowRoot) : [])]);
-for (const input of inputs(document)) {
-  input.addEventListener("change", (event) => {
-    const large = [...input.files].some((one) => one.size > most);
-    too_large.text = large ? "The file is larger than 64 MB; start hippozoo explore FILE to open it." : "";
-    too_large.visible = large;
-    if (!large) return;
-    event.stopImmediatePropagation();
-    input.value = "";
-  }, true);
-}
-document.documentElement.dataset.ready = "yes";
-"""
-
-
 def page(loaded: Loaded, uploaded: Uploaded | None = None) -> Any:
     """The page of one window, ready to be served."""
     explorer = Explorer(loaded, uploaded)
@@ -185,6 +154,7 @@ def page(loaded: Loaded, uploaded: Uploaded | None = None) -> Any:
     template.add_panel("main", explorer.layout)
     document = pn.state.curdoc
     if document is not None:
+        script = (Path(__file__).parent / "ready.js").read_text(encoding="utf-8")
         models = {"dark": explorer.dark, "too_large": explorer.too_large, "most": MOST_BYTES}
-        document.js_on_event("document_ready", CustomJS(args=models, code=_FOLLOW_SYSTEM))
+        document.js_on_event("document_ready", CustomJS(args=models, code=script))
     return template

@@ -149,13 +149,6 @@ def from_file(path: str | Path, column: str | None = None) -> Loaded:
 class Uploaded:
     """A table that was read whole, of which any column can be explored.
 
-    Parameters
-    ----------
-    name
-        Of the file, as its user knows it.
-    path
-        Where it lies.
-
     Examples
     --------
     >>> Uploaded.from_bytes("empty.csv", b"")

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from hippozoo.apps.forecast.comparison import FORECAST, Comparison
-from hippozoo.ensemble.mixture import Rolled
+from hippozoo.ensemble.state import Rolled
 from hippozoo.zoo.forecasting import Forecast
 
 __all__ = ["COVERAGES", "WARM_UP", "BackTest", "Bands", "season_rival"]
@@ -58,71 +58,33 @@ class Bands:
 
 @dataclass
 class BackTest:
-    """Forecasts of some columns that were made on the way, beside the simple ones, and what came.
-
-    Parameters
-    ----------
-    horizon
-        Steps ahead.
-    names
-        What the experts are called, as in `hippozoo.ensemble.Mixer.names`.
-    seasons
-        Periods whose repetition is a rival.
-    coverages
-        Bands that are judged.
-    seen, largest
-        How many values each column has had, and its largest absolute value.
-    recent, counted
-        The last steps, and how many values each column had had after each of them.
-    origins, made
-        Forecasts whose values have not all come: after how many steps each was made, and what by each method.
-    sums, counts, lead_sums, lead_counts, judged
-        Absolute errors and their number, by how many seasons had been seen: by stretches of the table, and by steps
-        ahead; and how many origins were judged.
-    steps, heard, width
-        Steps so far, those with any value, and values of a stretch.
-    bands, stride, due, made_bands
-        Bands, about how many steps apart, after how many steps with a value the next are due, and how many were made.
-    past
-        The last forecasts that do not overlap, for a picture.
-
-    Examples
-    --------
-    >>> from hippozoo.ensemble import forecaster_for
-    >>> forecaster = forecaster_for(4)
-    >>> wave = np.sin(np.arange(300) / 3)[:, None]
-    >>> test, begin = BackTest.begin(4, forecaster.mixer.names, (), channels=1), 0
-    >>> for state, rolled in forecaster.roll(forecaster.initial_state(1), wave):
-    ...     test.take_in(wave[begin : int(state.time)], rolled)
-    ...     begin = int(state.time)
-    >>> found = test.compare(0)
-    >>> found.origins, bool(found.mean("forecast") < found.mean("last value") / 4)
-    (285, True)
-    """
+    """Forecasts of some columns that were made on the way, beside the simple ones, and what came."""
 
     horizon: int
-    names: tuple[str, ...]
-    seasons: tuple[int, ...]
-    coverages: tuple[float, ...]
-    seen: Int[np.ndarray, " channels"]
+    names: tuple[str, ...]  # of the experts, as in `hippozoo.ensemble.Mixer.names`
+    seasons: tuple[int, ...]  # periods whose repetition is a rival
+    coverages: tuple[float, ...]  # bands that are judged
+    seen: Int[np.ndarray, " channels"]  # values of each column so far, and the largest absolute one
     largest: Float[np.ndarray, " channels"]
-    recent: Float[np.ndarray, "steps channels"]
+    recent: Float[np.ndarray, "steps channels"]  # the last steps, and how many values had come after each
     counted: Int[np.ndarray, "steps channels"]
-    origins: Int[np.ndarray, " waiting"]
+    origins: Int[np.ndarray, " waiting"]  # forecasts whose values have not all come: after how many steps, and what
     made: Float[np.ndarray, "channels waiting leads methods"]
+    # Absolute errors and their number, by classes of how many seasons had been seen: by stretches of the table, by
+    # steps ahead; and how many origins were judged.
     sums: Float[np.ndarray, "channels classes bins methods"]
     counts: Float[np.ndarray, "channels classes bins"]
     lead_sums: Float[np.ndarray, "channels classes leads methods"]
     lead_counts: Float[np.ndarray, "channels classes leads"]
     judged: Int[np.ndarray, "channels classes"]
     steps: int = 0
-    heard: int = 0
-    width: int = 1
+    heard: int = 0  # steps with any value
+    width: int = 1  # values of a stretch
     bands: list[Bands] = field(default_factory=list)
-    stride: int = 1
-    due: int = 0
+    stride: int = 1  # about how many steps bands are apart
+    due: int = 0  # after how many steps with a value the next bands are due
     made_bands: int = 0
-    past: list[tuple[int, np.ndarray]] = field(default_factory=list)
+    past: list[tuple[int, np.ndarray]] = field(default_factory=list)  # the last that do not overlap, for a picture
 
     @classmethod
     def begin(
@@ -323,16 +285,8 @@ class BackTest:
                 continue
             errors[name] = sums[:, place]
             by_lead[name] = np.where(lead_counts > 0, leads[:, place] / np.maximum(lead_counts, 1), np.nan)
-        return Comparison(
-            errors,
-            counts,
-            by_lead,
-            self.width,
-            self.horizon,
-            int(since[seasons]),
-            float(self.largest[channel]),
-            left_out,
-        )
+        origins, largest = int(since[seasons]), float(self.largest[channel])
+        return Comparison(errors, counts, by_lead, self.width, self.horizon, origins, largest, left_out)
 
     def copy(self) -> BackTest:
         """Another one that goes on by itself."""

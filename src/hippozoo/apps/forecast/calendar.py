@@ -1,12 +1,17 @@
-"""Steps of the calendar, which no number of seconds measures: months, and days by the local clock."""
+"""The calendar: steps that no number of seconds measures (months, days by the local clock), and public holidays."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-__all__ = ["Months", "Weekdays", "months_for", "weekdays_for"]
+from hippozoo._internal.arguments import shorten
+from hippozoo._internal.extras import needs
+
+__all__ = ["Months", "Weekdays", "check_country", "holidays_in", "months_for", "weekdays_for"]
 
 _DAY = 86_400.0
 _NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -14,25 +19,16 @@ _NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "S
 _SPAN = 14
 # The share of rows that follow on the row before; the others come after holidays and gaps.
 _FOLLOWING = 0.8
+# Steps of more days than this hold several dates.
+_LONG = 1.5
 
 
 @dataclass(frozen=True)
 class Months:
-    """Steps of so many calendar months, each at the same day and time of its month, or at its end where it is shorter.
+    """Steps of `each` calendar months from month `start` (since January 1970), at the same `day` and `clock` (seconds).
 
-    Parameters
-    ----------
-    start
-        The month of step 0, in months since January 1970.
-    each
-        Months per step.
-    day
-        Day of the month, from 1.
-    clock
-        Seconds into the day.
+    In shorter months it is the last day.
 
-    Examples
-    --------
     >>> month_ends = Months(start=0, each=1, day=31, clock=0.0)
     >>> month_ends.time(np.arange(3)).astype("datetime64[s]").astype("datetime64[D]").astype(str).tolist()
     ['1970-01-31', '1970-02-28', '1970-03-31']
@@ -59,20 +55,11 @@ class Months:
 
 
 def months_for(times: np.ndarray) -> Months | None:
-    """The calendar months on which all times lie, if they lie on such; quarters and years are months too.
+    """The calendar months (also quarters and years) on which all local times lie, in seconds since 1970; None if none.
 
-    Parameters
-    ----------
-    times
-        Local times, in seconds since 1970, rising.
-
-    Examples
-    --------
     >>> quarters = np.array(["2024-01-15", "2024-04-15", "2024-07-15"], "datetime64[s]").astype(float)
-    >>> months_for(quarters).each
-    3
-    >>> months_for(quarters + np.array([0.0, 0.0, 86_400.0])) is None
-    True
+    >>> months_for(quarters).each, months_for(quarters + np.array([0.0, 0.0, 86_400.0]))
+    (3, None)
     """
     month, day, clock = _parts(times)
     ahead = np.diff(month)
@@ -100,22 +87,9 @@ def _length(month: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Weekdays:
-    """One step for each day that falls on one of these days of the week, at the same time of day by the local clock.
+    """Steps of days from day `start` (since 1970) on these `days` of the week (Monday is 0), at `clock` seconds.
 
-    Parameters
-    ----------
-    start
-        The day of step 0, in days since 1970.
-    days
-        Days of the week, Monday being 0, rising.
-    clock
-        Seconds into the day.
-
-    Examples
-    --------
-    From a Thursday on:
-
-    >>> business = Weekdays(start=0, days=(0, 1, 2, 3, 4), clock=0.0)
+    >>> business = Weekdays(start=0, days=(0, 1, 2, 3, 4), clock=0.0)  # from a Thursday on
     >>> business.time(np.arange(3)).astype("datetime64[s]").astype("datetime64[D]").astype(str).tolist()
     ['1970-01-01', '1970-01-02', '1970-01-05']
     >>> str(business)
@@ -149,26 +123,16 @@ class Weekdays:
 
 
 def weekdays_for(times: np.ndarray, offsets: np.ndarray | None = None) -> Weekdays | None:
-    """The days of the week on which all times lie, if they leave others out; gaps and holidays are no matter.
+    """The days of the week on which all local times lie, if they leave others out; gaps and holidays are no matter.
 
-    Where times name their zone, days and weeks are days of the week too: summer time makes some of them shorter.
+    Where times have `offsets` from UTC, days and weeks are days of the week too: summer time makes some of them
+    shorter.
 
-    Parameters
-    ----------
-    times
-        Local times, in seconds since 1970, rising.
-    offsets
-        How many seconds they are ahead of UTC; None where nobody knows.
-
-    Examples
-    --------
     >>> daily = 86_400.0 * np.arange(30)
-    >>> weekdays_for(daily) is None
-    True
+    >>> weekdays_for(daily) is None, str(weekdays_for(daily, offsets=np.zeros(30)))
+    (True, 'one day')
     >>> weekdays_for(daily[np.arange(30) % 7 < 5]).days  # from a Thursday to a Monday
     (0, 3, 4, 5, 6)
-    >>> str(weekdays_for(daily, offsets=np.zeros(30)))
-    'one day'
     """
     day = np.floor(times / _DAY).astype("int64")
     clock = times - day * _DAY
@@ -184,3 +148,49 @@ def weekdays_for(times: np.ndarray, offsets: np.ndarray | None = None) -> Weekda
     if (clock != clock[0]).any() or (ahead < 1).any() or follow < (0.5 if whole else _FOLLOWING):
         return None
     return found
+
+
+def check_country(country: str) -> None:
+    """Refuse a country, or a part of one, that the package ``holidays`` does not know."""
+    _country(country)
+
+
+def holidays_in(country: str, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Whether each step, in seconds of the local clock, falls on a holiday; of longer steps, how many fall into it.
+
+    >>> noon = np.array([np.datetime64("2024-12-25T12:00", "s").astype(float)])
+    >>> holidays_in("DE", noon, noon + 3600.0).tolist(), holidays_in("DE", noon, noon + 9 * 86400.0).tolist()
+    ([1.0], [2.0])
+    """
+    edges = np.array([begins.min(), ends.max()]).astype("int64").astype("datetime64[s]").astype("datetime64[Y]")
+    days = _holidays(country, *(edges.astype("int64") + 1970).tolist())
+    if not len(days):
+        return np.zeros(len(begins))
+    if np.median(ends - begins) <= _LONG * _DAY:
+        return np.isin(np.floor_divide(begins, _DAY), days).astype(float)
+    return (np.searchsorted(days, ends / _DAY) - np.searchsorted(days, begins / _DAY)).astype(float)
+
+
+@cache
+def _holidays(country: str, first: int, last: int) -> np.ndarray:
+    """Days since 1970 that are holidays, in these years."""
+    found = _country(country, range(first, last + 1))
+    return np.array(sorted(np.datetime64(day).astype("datetime64[D]").astype("int64") for day in found), float)
+
+
+def _country(country: str, years: Any = ()) -> Any:
+    package = needs("holidays", extra="holidays", feature="--country")
+    code, _, part = str(country).strip().upper().partition("-")
+    try:
+        return package.country_holidays(code, subdiv=part or None, years=list(years))
+    except (NotImplementedError, AttributeError, KeyError):
+        known = package.list_supported_countries()
+        if code in known and part:
+            parts = ", ".join(known[code][:40]) or "none"
+            raise ValueError(
+                f"country={shorten(country)}: {code} has no part {part!r} in the package holidays; it has {parts}."
+            ) from None
+        raise ValueError(
+            f"country={shorten(country)} is not known to the package holidays; pass two letters such as DE, or with a "
+            f"part of the country, DE-BY."
+        ) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from hippozoo.apps.forecast.learner import Choices
 from hippozoo.apps.forecast.page import write_page
 from hippozoo.apps.forecast.reading import Reading, learn_table, run_of_table
 from hippozoo.apps.forecast.run import ForecastRun, forecast_columns
-from hippozoo.ensemble.frames import Clock, table_clock, write_frame
+from hippozoo.tables.frames import Clock, table_clock, write_frame
 
 __all__ = [
     "forecast_frame", "forecast_records", "inert", "is_file", "run_forecast", "write_csv", "write_folder",
@@ -31,13 +32,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def is_file(out: Path) -> bool:
-    """Whether the output is one file, by its ending, and not a folder.
-
-    Examples
-    --------
-    >>> is_file(Path("next.parquet")), is_file(Path("forecast"))
-    (True, False)
-    """
+    """Whether the output is one file, by its ending, and not a folder."""
     return out.suffix.lower() in _ENDINGS and not out.is_dir()
 
 
@@ -77,34 +72,27 @@ def write_folder(run: ForecastRun, folder: Path) -> None:
 
 
 def write_csv(run: ForecastRun, path: Path) -> None:
-    """One line per column and step: time, mean and bands."""
-    columns = forecast_columns(run)
-    file = io.StringIO(newline="")
+    """One line per column and step, numbers with all digits: time, mean and bands."""
+    file, records = io.StringIO(newline=""), forecast_records(run)
     writer = csv.writer(file)
-    writer.writerow(columns)
-    writer.writerows(zip(*(map(_cell, one) for one in columns.values()), strict=True))
+    writer.writerow(records[0])
+    writer.writerows(map(inert, one.values()) for one in records)
     write_whole(path, file.getvalue().encode())
 
 
 def write_forecast(run: ForecastRun, path: Path) -> None:
-    """One file; its ending says which kind: .csv, .parquet or .json."""
+    """One file; its ending says which kind: .csv, .json or .parquet."""
     ending = path.suffix.lower()
     if ending == ".csv":
         write_csv(run, path)
     elif ending == ".json":
         write_whole(path, (json.dumps(forecast_records(run), indent=1, ensure_ascii=False) + "\n").encode())
-    elif ending == ".parquet":
+    else:
         parquet = needs("pyarrow.parquet", extra="data", feature="--out with .parquet")
-        content = io.BytesIO()
-        clock = table_clock(
-            run.learner.grid.dates, run.time, run.learner.rows, run.learner.grid.last_offset is not None
-        )
+        content, learner = io.BytesIO(), run.learner
+        clock = table_clock(learner.grid.dates, run.time, learner.rows, learner.grid.last_offset is not None)
         parquet.write_table(forecast_frame(run, replace(clock, library="pyarrow")), content)
         write_whole(path, content.getvalue())
-    else:
-        raise ValueError(
-            f"{path}: forecasts are written as {', '.join(_ENDINGS)}, or into a folder; change the ending."
-        )
 
 
 def forecast_frame(
@@ -116,45 +104,27 @@ def forecast_frame(
     if is_local and clock.zone == "UTC" and run.learner.grid.last_offset is not None:
         ahead, is_local = ahead - run.learner.grid.last_offset, False
     times = clock.times(ahead, is_local=is_local)
-    names = columns.pop("column")
     named = {name: [one for one in keys for _ in range(count)] for name, keys in (series or {}).items()}
-    steps = columns.pop("step")
-    columns.pop("time", None)
-    return write_frame(
-        clock,
-        {**(named or {"column": names}), "step": steps, "time": np.tile(times, len(run.columns)), **columns},
-    )
+    first = {**(named or {"column": columns["column"]}), "step": columns["step"]}
+    rest = {name: one for name, one in columns.items() if name not in ("column", "step", "time")}
+    return write_frame(clock, {**first, "time": np.tile(times, len(run.columns)), **rest})
 
 
 def forecast_records(run: ForecastRun) -> list[dict[str, Any]]:
-    """One object per column and step; null where a number is unknown."""
-    columns = forecast_columns(run)
-    return [_record(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+    """One object per column and step; None where a number is unknown."""
+    columns = {name: np.asarray(one).tolist() for name, one in forecast_columns(run).items()}
+    rows = ([_known(one) for one in row] for row in zip(*columns.values(), strict=True))
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
-def _record(row: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in row.items():
-        if isinstance(value, (float, np.floating)):
-            found[name] = float(value) if np.isfinite(value) else None
-        else:
-            found[name] = int(value) if isinstance(value, np.integer) else value
-    return found
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def inert(value: Any) -> Any:
     """Text that no spreadsheet runs as a formula: with an apostrophe before it where it would; numbers as they are.
 
-    Examples
-    --------
     >>> inert("=HYPERLINK(A1)"), inert("load"), inert(-1.5)
     ("'=HYPERLINK(A1)", 'load', -1.5)
     """
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-def _cell(value: Any) -> Any:
-    """The shortest text that gives the very number back: on a large level all digits are needed."""
-    if isinstance(value, (float, np.floating)):
-        return "" if np.isnan(value) else repr(float(value))
-    return inert(value)

@@ -52,33 +52,33 @@ def run_files(
         raise TableError(f"{folder} holds no table; pass a folder with files ending in {', '.join(_ENDINGS)}.")
     demand_folder(out)
     names = _names(files)
-    place = out.absolute()
     items = [
-        (str(path.absolute()), str(place / name), reading, choices) for path, name in zip(files, names, strict=True)
+        (path.absolute(), out.absolute() / name, reading, choices) for path, name in zip(files, names, strict=True)
     ]
-    found: dict[int, dict[str, Any]] = {}
+    tables: dict[int, dict[str, Any]] = {}
     failed: dict[str, str] = {}
     for number, outcome in _each(forecast_file, items, [1] * len(items), f"forecasting {folder.name}", jobs, scheduler):
         if isinstance(outcome, Failure):
             failed[files[number].name] = outcome.reason
         else:
-            found[number] = outcome
+            tables[number] = {"file": files[number].name, "folder": names[number], **outcome}
     make_folder(out)
-    tables = [{"file": files[at].name, "folder": names[at], **found[at]} for at in sorted(found)]
-    rows = [row for table in tables for row in _summary_rows(table)]
+    ordered = [tables[number] for number in sorted(tables)]
+    rows = [row for table in ordered for row in _summary_rows(table)]
     _write_summary(rows, out / "summary.csv", choices.coverages)
     _write_index(folder.name, rows, failed, out / "index.html")
-    return {"tables": tables, "failed": dict(sorted(failed.items())), "columns": len(rows)}
+    return {"tables": ordered, "failed": dict(sorted(failed.items())), "columns": len(rows)}
 
 
 def run_panel(
-    folder: Path, series: str, reading: Reading, choices: Choices, out: Path, jobs: int, scheduler: str | None
+    folder: Path, reading: Reading, choices: Choices, out: Path, jobs: int, scheduler: str | None
 ) -> dict[str, Any]:
     """Forecast every series of a Parquet data set, each by itself, and write Parquet.
 
     ``forecast/`` has one row per series and step, ``series/`` one per series: how good the forecast is, or why there is
     none. Files are written whole: a part that is computed again replaces itself.
     """
+    (series,) = reading.panel
     try:
         found = open_folder(folder, series)
     except TableError as error:
@@ -88,32 +88,34 @@ def run_panel(
     layout = _layout(found.meta, series, reading)
     demand_folder(out)
     parts = found.parts(series, _PART_BYTES, at_any_cost=True) or []
+    notes: list[str] = []
     read = sum(part.rows for part in parts) / found.rows
-    note = (
-        f"the data set is not sorted by {series!r}, and is read {read:.0f} times; sorted, it would be read once"
-        if read > 2
-        else ""
-    )
+    if read > 2:
+        notes.append(
+            f"the data set is not sorted by {series!r}, and is read {read:.0f} times; sorted, it would be read once"
+        )
     for name in ("forecast", "series"):
-        made = make_folder(out / name)
-        for old in made.glob("part-*.parquet"):
+        for old in make_folder(out / name).glob("part-*.parquet"):
             old.unlink()
-    place = str(out.absolute())
-    items = [(part, layout, choices, place) for part in parts]
+    items = [(part, layout, choices, out.absolute()) for part in parts]
     rows = [part.rows for part in parts]
-    counted, failed, reasons, lost = 0, 0, {}, list[str]()
+    counted, failed, lost, reasons = 0, 0, 0, dict[str, str]()
     for number, outcome in _each(forecast_part, items, rows, f"forecasting {folder.name}", jobs, scheduler):
-        if isinstance(outcome, Failure):
-            if not outcome.lost:
-                raise RuntimeError(f"part {number + 1} of {len(parts)} of {folder}: {outcome.reason}")
-            lost.append(f"part {number + 1} of {len(parts)} is missing: {outcome.reason.rstrip('.')}")
+        if not isinstance(outcome, Failure):
+            counted, failed = counted + outcome["series"], failed + outcome["failed"]
+            reasons |= outcome["reasons"]
             continue
-        counted, failed = counted + outcome["series"], failed + outcome["failed"]
-        reasons |= outcome["reasons"]
-    answer = {"series": counted, "failed": dict(sorted(reasons.items())[:10]), "failures": failed, "rows": found.rows}
-    answer |= {
-        "notes": ([note] if note else []) + lost,
-        "lost_parts": len(lost),
+        if not outcome.lost:
+            raise RuntimeError(f"part {number + 1} of {len(parts)} of {folder}: {outcome.reason}")
+        lost += 1
+        notes.append(f"part {number + 1} of {len(parts)} is missing: {outcome.reason.rstrip('.')}")
+    answer = {
+        "series": counted,
+        "failed": dict(sorted(reasons.items())[:10]),
+        "failures": failed,
+        "rows": found.rows,
+        "notes": notes,
+        "lost_parts": lost,
         "column": layout.columns[0],
         "time": layout.time,
     }
@@ -124,48 +126,49 @@ def run_panel(
 # -- side by side ---------------------------------------------------------------------------------------------------
 
 
+class Failure(NamedTuple):
+    """Why a table was not forecast; `lost` where its process has given nothing."""
+
+    reason: str
+    lost: bool = False
+
+
 def _each(
     work: Callable[[Any], Any], items: Sequence[Any], sizes: Sequence[int], title: str, jobs: int, scheduler: str | None
 ) -> Iterator[tuple[int, Any]]:
-    """``work(item)`` for all items as they finish, with a bar; an error of an item is a text."""
+    """``work(item)`` for all items as they finish, with a bar; what a table is to blame for is a `Failure`."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+
+    def note(text: str) -> None:
+        console.print(f"hippozoo: {text}.", markup=False, highlight=False, soft_wrap=True)
+
     with ExitStack() as stack:
         bar = stack.enter_context(Progress(*columns, console=console, transient=True, disable=not console.is_terminal))
         task = bar.add_task(title, total=sum(sizes))
-
-        def note(text: str) -> None:
-            console.print(f"hippozoo: {text}.", markup=False, highlight=False, soft_wrap=True)
-
-        for number, outcome in _outcomes(stack, work, items, jobs, scheduler, note):
+        if scheduler is not None:
+            outcomes = _on_cluster(stack, work, items, scheduler, note)
+        elif jobs > 1:
+            outcomes = _in_processes(work, items, jobs, note)
+        else:
+            outcomes = enumerate(_caught(work, item) for item in items)
+        for number, outcome in outcomes:
             bar.advance(task, sizes[number])
             yield number, outcome
 
 
-def _outcomes(
-    stack: ExitStack,
-    work: Callable[[Any], Any],
-    items: Sequence[Any],
-    jobs: int,
-    scheduler: str | None,
-    note: Callable[[str], None],
+def _on_cluster(
+    stack: ExitStack, work: Callable[[Any], Any], items: Sequence[Any], scheduler: str, note: Callable[[str], None]
 ) -> Iterator[tuple[int, Any]]:
-    if scheduler is not None:
-        from hippozoo.scale.cluster import Died, connect, each_finished
+    from hippozoo.scale.cluster import Died, connect, each_finished
 
-        client = stack.enter_context(connect(scheduler))
-        for number, outcome in each_finished(client, partial(_caught, work), items, on_note=note):
-            gave_up = isinstance(outcome, (Died, BaseException))
-            yield number, Failure(getattr(outcome, "reason", str(outcome)), lost=True) if gave_up else outcome
-        return
-    if jobs == 1:
-        for number, item in enumerate(items):
-            yield number, _caught(work, item)
-        return
-    yield from _in_processes(work, items, jobs, note)
+    client = stack.enter_context(connect(scheduler))
+    for number, outcome in each_finished(client, partial(_caught, work), items, on_note=note):
+        gave_up = isinstance(outcome, (Died, BaseException))
+        yield number, Failure(getattr(outcome, "reason", str(outcome)), lost=True) if gave_up else outcome
 
 
 def _in_processes(
@@ -182,7 +185,8 @@ def _in_processes(
                 while some and len(running) < size:  # no more than can be at work, so that a death has few suspects
                     running[pool.submit(_caught, work, items[some[0]])] = some[0]
                     some.popleft()
-                for future in sorted(wait(running, return_when=FIRST_COMPLETED).done, key=_is_lost):
+                done = wait(running, return_when=FIRST_COMPLETED).done
+                for future in sorted(done, key=lambda one: one.exception() is not None):
                     outcome = future.result()
                     yield running.pop(future), outcome
         except BrokenProcessPool:
@@ -195,17 +199,6 @@ def _in_processes(
                     yield number, Failure(reason, lost=True)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _is_lost(future: Future[Any]) -> bool:
-    return future.exception() is not None
-
-
-class Failure(NamedTuple):
-    """Why a table was not forecast; `lost` where its process has given nothing."""
-
-    reason: str
-    lost: bool = False
 
 
 def _caught(work: Callable[[Any], Any], item: Any) -> Any:
@@ -224,27 +217,26 @@ def _caught(work: Callable[[Any], Any], item: Any) -> Any:
 # -- one file -------------------------------------------------------------------------------------------------------
 
 
-def forecast_file(item: tuple[str, str, Reading, Choices]) -> dict[str, Any]:
+def forecast_file(item: tuple[Path, Path, Reading, Choices]) -> dict[str, Any]:
     """Forecast one table into its folder; give its summary."""
     path, out, reading, choices = item
-    run = _run(Path(path), reading, choices)
-    write_folder(run, Path(out))
+    run = _run(path, reading, choices)
+    write_folder(run, out)
     return run.summary
 
 
 def _run(path: Path, reading: Reading, choices: Choices) -> ForecastRun:
-    learner, table = learn_table(path, reading, choices)
-    return run_of_table(learner, table, path.name)
+    return run_of_table(*learn_table(path, reading, choices), path.name)
 
 
 def _names(files: Sequence[Path]) -> list[str]:
     """A folder for each file: its name without the ending, unless another has the same."""
-    stems = [path.name[: path.name.lower().index(_ending(path))] or path.name for path in files]
+    stems = []
+    for path in files:
+        name = path.name.lower()
+        ending = max((one for one in _ENDINGS if name.endswith(one)), key=len)
+        stems.append(path.name[: name.index(ending)] or path.name)
     return [stem if stems.count(stem) == 1 else path.name for stem, path in zip(stems, files, strict=True)]
-
-
-def _ending(path: Path) -> str:
-    return max((one for one in _ENDINGS if path.name.lower().endswith(one)), key=len)
 
 
 def _summary_rows(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -277,12 +269,15 @@ def _write_summary(rows: list[dict[str, Any]], path: Path, coverages: Sequence[f
 def _write_index(name: str, rows: list[dict[str, Any]], failed: dict[str, str], path: Path) -> None:
     page = Page(f"Forecasts of {name}")
     linked = "index.html" if is_installed("bokeh") else "forecast.csv"
-    body = "".join(
-        f'<tr><th scope="row"><a href="{quote(row["folder"])}/{linked}">{shown(row["file"])}</a></th>'
-        f"<td>{shown(row['column'])}</td><td>{row['rows']:,}</td><td>{shown(row['sentence'])}</td>"
-        f"<td>{_short(row['mean_absolute_error'])}</td><td>{_short(row['rival_error'])}</td></tr>"
-        for row in rows
-    )
+    body = ""
+    for row in rows:
+        errors = ("" if row[one] is None else f"{row[one]:.4g}" for one in ("mean_absolute_error", "rival_error"))
+        cells = (shown(row["column"]), f"{row['rows']:,}", shown(row["sentence"]), *errors)
+        body += (
+            f'<tr><th scope="row"><a href="{quote(row["folder"])}/{linked}">{shown(row["file"])}</a></th>'
+            + "".join(f"<td>{cell}</td>" for cell in cells)
+            + "</tr>"
+        )
     head = "".join(f'<th scope="col">{one}</th>' for one in ("file", "column", "rows", "verdict", "error", "rival"))
     page.add(f"<p>{len(rows)} columns. The error is the mean absolute error of forecasts made on the way.</p>")
     page.add(f'<div class="table scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>')
@@ -292,82 +287,62 @@ def _write_index(name: str, rows: list[dict[str, Any]], failed: dict[str, str], 
     write_whole(path, page.html().encode())
 
 
-def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
-
-
 # -- one part of a panel --------------------------------------------------------------------------------------------
 
 
 def _layout(meta: Any, series: str, asked: Reading) -> TableLayout:
     """Which columns of the data set say what; as for a file, dates are times unless --no-time says otherwise."""
     pandas = needs("pandas", extra="dask", feature="forecast --panel")
-
     time = asked.time
     if time is None and not asked.rows_are_steps:
         dates = [str(n) for n in meta.columns if pandas.api.types.is_datetime64_any_dtype(meta[n].dtype)]
         time = dates[0] if len(dates) == 1 else None
-    reading = TableLayout.of_frame(meta, series, asked.columns[0] if asked.columns else None, time)
-    if len(reading.columns) != 1:
+    layout = TableLayout.of_frame(meta, series, asked.columns[0] if asked.columns else None, time)
+    if len(layout.columns) != 1:
         raise TableError(
-            f"there are {len(reading.columns)} columns of numbers beside {series!r}: "
-            f"{', '.join(map(repr, reading.columns[:20]))}; name one with --column."
+            f"there are {len(layout.columns)} columns of numbers beside {series!r}: "
+            f"{', '.join(map(repr, layout.columns[:20]))}; name one with --column."
         )
-    return reading
+    return layout
 
 
-def forecast_part(item: tuple[Part, TableLayout, Choices, str]) -> dict[str, Any]:
+def forecast_part(item: tuple[Part, TableLayout, Choices, Path]) -> dict[str, Any]:
     """Forecast the series of one part and write them."""
     pandas = needs("pandas", extra="dask", feature="forecast --panel")
-
-    part, reading, choices, out = item
-    (column,) = reading.columns
-    one = Reading((column,), reading.time, reading.time is None)
-    tables: list[Any] = []
-    told: list[dict[str, Any]] = []
+    part, layout, choices, out = item
+    reading = Reading(layout.columns, layout.time, layout.time is None)
+    forecasts: list[Any] = []
+    verdicts: list[dict[str, Any]] = []
     reasons: dict[str, str] = {}
     with TemporaryDirectory() as folder:
         file = Path(folder) / "series.parquet"
-        for series in whole_rows(part.frames(reading.wanted), reading, ordered=part.is_ordered()):
+        for series in whole_rows(part.frames(layout.wanted), layout, ordered=part.is_ordered()):
+            named = {layout.id: series.name}
             try:
-                _write_series(series, reading, file)
-                found = _run(file, one, choices)
+                _series_frame(series, layout, pandas).to_parquet(file, index=False)
+                run = _run(file, reading, choices)
             except ValueError as error:
                 why = str(error).replace(f"{file}: ", "").replace(str(file), shorten(series.name))
                 reasons[str(series.name)] = why
-                told.append({reading.id: series.name, "rows": len(series.values), "note": why})
+                verdicts.append({**named, "rows": len(series.values), "note": why})
                 continue
-            tables.append(_forecast_rows(found, reading.id, series.name))
-            told.append(_told(found, reading.id, series.name))
-    name = f"part-{part.number:06d}.parquet"
-    for kind, frame in (("forecast", pandas.concat(tables) if tables else None), ("series", pandas.DataFrame(told))):
-        if frame is not None and len(frame):
+            columns = forecast_columns(run)
+            columns.pop("column")
+            forecasts.append(pandas.DataFrame({layout.id: [series.name] * run.horizon, **columns}))
+            (row,) = _summary_rows({"file": "", "folder": "", **run.summary})
+            kept = {key: value for key, value in row.items() if key not in ("file", "folder", "column")}
+            verdicts.append({**named, **kept, "note": " ".join(run.notes)})
+    for kind, frames in (("forecast", forecasts), ("series", [pandas.DataFrame(verdicts)] if verdicts else [])):
+        if frames:
             content = io.BytesIO()
-            frame.to_parquet(content, index=False)
-            write_whole(Path(out) / kind / name, content.getvalue())
-    return {"series": len(tables), "failed": len(reasons), "reasons": dict(list(reasons.items())[:10])}
+            pandas.concat(frames).to_parquet(content, index=False)
+            write_whole(out / kind / f"part-{part.number:06d}.parquet", content.getvalue())
+    return {"series": len(forecasts), "failed": len(reasons), "reasons": dict(list(reasons.items())[:10])}
 
 
-def _write_series(series: SeriesRows, reading: TableLayout, file: Path) -> None:
-    pandas = needs("pandas", extra="dask", feature="forecast --panel")
-
-    frame = pandas.DataFrame({reading.columns[0]: series.values[:, 0]})
+def _series_frame(series: SeriesRows, layout: TableLayout, pandas: Any) -> Any:
+    frame = pandas.DataFrame({layout.columns[0]: series.values[:, 0]})
     if series.ticks is not None:
-        frame.insert(0, reading.time, pandas.to_datetime(series.ticks) if reading.dates else series.ticks)
+        frame.insert(0, layout.time, pandas.to_datetime(series.ticks) if layout.dates else series.ticks)
         frame = frame.iloc[np.argsort(series.ticks, kind="stable")]
-    frame.to_parquet(file, index=False)
-
-
-def _forecast_rows(found: ForecastRun, id: str, name: Any) -> Any:
-    pandas = needs("pandas", extra="dask", feature="forecast --panel")
-
-    columns = forecast_columns(found)
-    columns.pop("column")
-    return pandas.DataFrame({id: [name] * found.horizon, **columns})
-
-
-def _told(found: ForecastRun, id: str, name: Any) -> dict[str, Any]:
-    summary = found.summary
-    (row,) = _summary_rows({"file": "", "folder": "", **summary})
-    kept = {key: value for key, value in row.items() if key not in ("file", "folder", "column")}
-    return {id: name, **kept, "note": " ".join(summary["notes"])}
+    return frame

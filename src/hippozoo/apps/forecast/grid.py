@@ -23,10 +23,8 @@ _DAY, _WEEK, _YEAR = 86_400.0, 604_800.0, 365.2425 * 86_400.0
 
 
 def usual_periods(step: float) -> tuple[float, ...]:
-    """The periods that clock and calendar suggest for steps of so many seconds, in steps.
+    """The periods, in steps of so many seconds, that clock and calendar suggest.
 
-    Examples
-    --------
     >>> usual_periods(3600.0)[:2]
     (24.0, 168.0)
     """
@@ -39,18 +37,14 @@ def usual_periods(step: float) -> tuple[float, ...]:
 class Grid:
     """Rows on evenly spaced steps: gaps become missing rows, rows that share a step are averaged.
 
-    Without times every row is a step. Where times are nearly regular a row is as many steps after the one before as
-    its time says, rounded; where they are not, steps count from the first time. Calendar months, and days
-    that leave out weekends, are steps of their own.
+    Without times every row is a step. Where times are nearly regular a row is as many steps after the one before as its
+    time says, rounded; where they are not, steps count from the first time. Calendar months, and days that leave out
+    weekends, are steps of their own.
 
-    Examples
-    --------
     >>> rows = Rows(1, np.array([0.0, 1.0, 2.0, 3.0]), np.array([[1.0], [3.0], [5.0], [7.0]]))
     >>> grid = grid_for(rows, every=2)
-    >>> np.concatenate([grid.place(rows), grid.flush()])[:, 0].tolist()
-    [2.0, 6.0]
-    >>> grid.times_after(2)
-    ('4', '6')
+    >>> np.concatenate([grid.place(rows), grid.flush()])[:, 0].tolist(), grid.times_after(2)
+    ([2.0, 6.0], ('4', '6'))
     """
 
     step: float | None

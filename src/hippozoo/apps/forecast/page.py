@@ -48,7 +48,7 @@ def build_page(run: ForecastRun, *, linked: bool) -> Page:
         '<div class="scroll" tabindex="0"><table id="numbers"><thead></thead><tbody></tbody></table></div></div>'
         "</details>"
     )
-    page.add(_told(run, linked=linked))
+    page.add(_notes(run, linked=linked))
     terms = "".join(f"<dt>{shown(term)}</dt><dd>{shown(said)}</dd>" for term, said in GLOSSARY.items())
     page.add(f"<h2>Glossary</h2><dl>{terms}</dl>")
     page.add_style("dt{font-weight:600}dd{margin:0 0 .4rem}")
@@ -94,19 +94,18 @@ def _verdict_table(run: ForecastRun) -> str:
     summary = run.summary
     bands = [f"{share * 100:g}%" for share in run.coverages]
     head = ["column", "verdict", "mean absolute error", "of the best rival", *(f"inside {band}" for band in bands)]
-    rows = []
+    rows = ""
     for c, name in enumerate(run.columns):
-        verdict = summary["verdict"][name]
-        errors, held = summary["mean_absolute_error"][name], summary["coverage"][name]
-        cells = [_text(errors.get("forecast")), _text(errors.get(verdict["rival"]))]
-        cells += [_percent(held.get(band)) for band in bands]
-        rows.append(
+        verdict, held = summary["verdict"][name], summary["coverage"][name]
+        errors = summary["mean_absolute_error"][name]
+        cells = [_text(errors.get(one), ".4g") for one in ("forecast", verdict["rival"])]
+        cells += [_text(held.get(band), ".1%") for band in bands]
+        numbers = "".join(
+            f'<td data-head="{shown(one)}">{shown(cell)}</td>' for one, cell in zip(head[2:], cells, strict=True)
+        )
+        rows += (
             f'<tr><th scope="row"><button type="button" class="pick" data-column="{c}"><span class="name">{shown(name)}'
-            f'</span></button></th><td class="words">{shown(verdict["sentence"])}</td>'
-            + "".join(
-                f'<td data-head="{shown(one)}">{shown(cell)}</td>' for one, cell in zip(head[2:], cells, strict=True)
-            )
-            + "</tr>"
+            f'</span></button></th><td class="words">{shown(verdict["sentence"])}</td>{numbers}</tr>'
         )
     names = "".join(f'<th scope="col">{shown(one)}</th>' for one in head)
     return (
@@ -114,47 +113,45 @@ def _verdict_table(run: ForecastRun) -> str:
         '<span class="quiet" id="count" aria-live="polite"></span>'
         '<div class="scroll" tabindex="0"><table id="verdicts" class="cards">'
         f"<caption>Back-test of every column</caption><thead><tr>{names}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div></div>"
+        f"<tbody>{rows}</tbody></table></div></div>"
     )
 
 
-def _told(run: ForecastRun, *, linked: bool) -> str:
+def _notes(run: ForecastRun, *, linked: bool) -> str:
     """What was read, what was found on the way, and what was left out."""
     grid, summary = run.learner.grid, run.summary
-    times = f" Times from {run.time}; a step is {summary['step']}." if run.time and summary["step"] else ""
-    gaps = (
-        f" {grid.gaps} gap{'s' if grid.gaps > 1 else ''} in the times, the first before {grid.first_gap}; the longest: "
-        f"row {grid.row_after_longest_gap} is {grid.longest_gap:,} steps after the row before."
-        if grid.gaps
-        else ""
-    )
-    seasons = (
-        f"Seasons: {' and '.join(f'{one:,} steps' for one in run.seasons)}. " if run.seasons else "No season was run. "
-    )
-    made = "one forecast" if run.origins == 1 else f"{run.origins:,} forecasts"
-    tested = (
-        f"Back-test: {made} on the way, each knowing only what had come before it, beside the simple ones from the "
-        "same rows. ± is one standard error, which allows for forecasts that overlap."
-        if run.origins
-        else "The table is too short for a back-test."
-    )
-    first = (
-        f"{run.learner.rows:,} rows, {run.steps:,} steps, {run.learner.missing:,} values missing.{times}{gaps} "
-        f"{seasons}{tested}"
-    )
+    said = [f"{run.learner.rows:,} rows, {run.steps:,} steps, {run.learner.missing:,} values missing."]
+    if run.time and summary["step"]:
+        said.append(f"Times from {run.time}; a step is {summary['step']}.")
+    if grid.gaps:
+        said.append(
+            f"{grid.gaps} gap{'s' if grid.gaps > 1 else ''} in the times, the first before {grid.first_gap}; the "
+            f"longest: row {grid.row_after_longest_gap} is {grid.longest_gap:,} steps after the row before."
+        )
+    seasons = " and ".join(f"{one:,} steps" for one in run.seasons)
+    said.append(f"Seasons: {seasons}." if seasons else "No season was run.")
+    if run.origins:
+        made = "one forecast" if run.origins == 1 else f"{run.origins:,} forecasts"
+        said.append(
+            f"Back-test: {made} on the way, each knowing only what had come before it, beside the simple ones from the "
+            "same rows. ± is one standard error, which allows for forecasts that overlap."
+        )
+    else:
+        said.append("The table is too short for a back-test.")
     notes = [f"{note[0].upper()}{note[1:]}{'' if note.endswith('?') else '.'}" for note in summary["notes"]]
-    out = [f"Left out: {list_reasons(run.left_out)}."] if run.left_out else []
-    items = "".join(f'<li class="name">{shown(one)}</li>' for one in (*notes, *out))
+    if run.left_out:
+        notes.append(f"Left out: {list_reasons(run.left_out)}.")
+    items = "".join(f'<li class="name">{shown(one)}</li>' for one in notes)
     digits = 'All digits: <a href="forecast.csv">forecast.csv</a>. ' if linked else ""
     return (
-        f"<h2>What was read</h2><p>{shown(first)}</p>{f'<ul>{items}</ul>' if items else ''}"
+        f"<h2>What was read</h2><p>{shown(' '.join(said))}</p>{f'<ul>{items}</ul>' if items else ''}"
         f"<p>{digits}Written by hippozoo.</p>"
     )
 
 
-def _add_pictures(page: Page, run: ForecastRun) -> dict[str, str | list[str]]:
+def _add_pictures(page: Page, run: ForecastRun) -> dict[str, Any]:
     """The pictures, empty: the page's script fills in the column that is chosen."""
-    sources: dict[str, str | list[str]] = {**_add_forecast(page, run)}
+    sources: dict[str, Any] = {**_add_forecast(page, run)}
     page.add('<p id="held"></p><p class="quiet" id="by"></p>')
     if run.origins:
         sources |= _add_past_forecasts(page, run)
@@ -170,35 +167,45 @@ def _figure(run: ForecastRun, height: int = 340) -> Any:
     return new_figure("" if dates else label, x_axis="datetime" if dates else "linear", height=height)
 
 
-def _add_forecast(page: Page, run: ForecastRun) -> dict[str, str]:
-    from bokeh.models import ColumnDataSource, HoverTool, Span
+def _source(*names: str) -> Any:
+    from bokeh.models import ColumnDataSource
 
-    shares = run.coverages
-    past = ColumnDataSource({"x": [], "when": [], "y": []})
+    return ColumnDataSource({name: [] for name in names})
+
+
+def _line(figure: Any, y: str, source: Any, role: str, width: float, **more: Any) -> Any:
+    return figure.line("x", y, source=source, line_color=colour(role), line_width=width, **more)
+
+
+def _mark(figure: Any, at: float) -> None:
+    from bokeh.models import Span
+
+    figure.add_layout(Span(location=at, dimension="height", line_color="gray", line_dash="dotted"))
+
+
+def _add_forecast(page: Page, run: ForecastRun) -> dict[str, str]:
+    from bokeh.models import HoverTool
+
+    shares, figure = run.coverages, _figure(run)
+    past = _source("x", "when", "y")
     ends = [f"{side}{number}" for number in range(len(shares)) for side in ("lower", "upper")]
-    ahead = ColumnDataSource({name: [] for name in ("x", "when", "mean", *ends)})
-    figure = _figure(run)
+    ahead = _source("x", "when", "mean", *ends)
     for number in reversed(range(len(shares))):
-        figure.varea(
-            "x",
-            f"lower{number}",
-            f"upper{number}",
-            source=ahead,
-            fill_color=colour("C0"),
-            fill_alpha=0.35 if number == 0 else 0.18,
-        )
-    seen = figure.line("x", "y", source=past, line_color=colour("ink"), line_width=1.3)
-    mean = figure.line("x", "mean", source=ahead, line_color=colour("C0"), line_width=2)
+        alpha = 0.35 if number == 0 else 0.18
+        sides = f"lower{number}", f"upper{number}"
+        figure.varea("x", *sides, source=ahead, fill_color=colour("C0"), fill_alpha=alpha)
+    seen = _line(figure, "y", past, "ink", 1.3)
+    mean = _line(figure, "mean", ahead, "C0", 2)
     if run.horizon == 1:
         figure.scatter("x", "mean", source=ahead, size=7, line_color=colour("C0"), fill_color=colour("C0"))
-    figure.add_layout(Span(location=_now(run), dimension="height", line_color="gray", line_dash="dotted"))
+    _mark(figure, _now(run))
     inside = [(f"{one * 100:g} % between", f"@lower{n} and @upper{n}") for n, one in enumerate(shares)]
     figure.add_tools(
         HoverTool(renderers=[seen], tooltips=[("", "@when"), ("value", "@y")], mode="vline"),
         HoverTool(renderers=[mean], tooltips=[("", "@when"), ("forecast", "@mean"), *inside], mode="vline"),
     )
-    keys = [("ink", "past"), ("C0", f"forecast, with bands of {' and '.join(f'{one * 100:g} %' for one in shares)}")]
-    page.add(_keys(keys))
+    bands = " and ".join(f"{one * 100:g} %" for one in shares)
+    page.add(_keys([("ink", "past"), ("C0", f"forecast, with bands of {bands}")]))
     page.add_picture(
         figure, "The past and the forecast with its bands; the numbers stand in the table below", name="forecast"
     )
@@ -206,12 +213,9 @@ def _add_forecast(page: Page, run: ForecastRun) -> dict[str, str]:
 
 
 def _add_past_forecasts(page: Page, run: ForecastRun) -> dict[str, str]:
-    from bokeh.models import ColumnDataSource
-
-    back, made = ColumnDataSource({"x": [], "y": []}), ColumnDataSource({"xs": [], "ys": []})
-    starts = ColumnDataSource({"x": [], "y": []})
+    back, made, starts = _source("x", "y"), _source("xs", "ys"), _source("x", "y")
     figure = _figure(run, height=260)
-    figure.line("x", "y", source=back, line_color=colour("ink"), line_width=1.3)
+    _line(figure, "y", back, "ink", 1.3)
     figure.multi_line("xs", "ys", source=made, line_color=colour("C1"), line_width=2.2, line_alpha=0.9)
     figure.scatter("x", "y", source=starts, size=5, line_color=colour("C1"), fill_color=colour("C1"))
     page.add("<h2>Past forecasts over what came</h2>")
@@ -225,22 +229,15 @@ def _add_past_forecasts(page: Page, run: ForecastRun) -> dict[str, str]:
 
 
 def _add_errors(page: Page, run: ForecastRun) -> dict[str, str]:
-    from bokeh.models import ColumnDataSource, HoverTool
+    from bokeh.models import HoverTool
 
-    methods = methods_of(run)
-    errors = ColumnDataSource({"x": [], **{f"m{number}": [] for number in range(len(methods))}})
+    methods, names = methods_of(run), {"forecast": "forecast"} | run.rival_names
+    errors = _source("x", *(f"m{number}" for number in range(len(methods))))
     figure = new_figure("steps ahead", height=260)
     figure.y_range.start = 0
-    names = {"forecast": "forecast"} | run.rival_names
     for number, method in enumerate(methods):
-        line = figure.line(
-            "x",
-            f"m{number}",
-            source=errors,
-            line_color=colour(f"C{number % 6}"),
-            line_width=2.5 if number == 0 else 1.5,
-            line_dash="solid" if number < _SOLID else "dashed",
-        )
+        dash, width = "solid" if number < _SOLID else "dashed", 1.5 if number else 2.5
+        line = _line(figure, f"m{number}", errors, f"C{number % 6}", width, line_dash=dash)
         figure.add_tools(HoverTool(renderers=[line], tooltips=[("steps ahead", "@x"), (names[method], f"@m{number}")]))
     page.add("<h2>Back-test: error by steps ahead</h2>")
     page.add('<p class="quiet">Mean absolute error, in the unit of the column.</p>')
@@ -253,7 +250,7 @@ def _add_errors(page: Page, run: ForecastRun) -> dict[str, str]:
 
 def _add_inputs(page: Page, run: ForecastRun) -> dict[str, list[str]]:
     """What each input buys, and the shape of its effect: a picture for each, since each has a unit of its own."""
-    from bokeh.models import ColumnDataSource, HoverTool, Span
+    from bokeh.models import HoverTool
 
     labels = run.learner.choices.inputs.labels
     kernels: list[str] = []
@@ -271,12 +268,12 @@ def _add_inputs(page: Page, run: ForecastRun) -> dict[str, list[str]]:
     for number, label in enumerate(labels):
         last = number == len(labels) - 1
         figure = new_figure("steps from the input to the value that is forecast" if last else "", height=200)
-        source = ColumnDataSource({"x": [], "y": []})
+        source, role = _source("x", "y"), f"C{number % 6}"
         kernels.append(str(source.id))
-        line = figure.line("x", "y", source=source, line_color=colour(f"C{number % 6}"), line_width=2)
+        line = _line(figure, "y", source, role, 2)
         figure.add_tools(HoverTool(renderers=[line], tooltips=[("steps", "@x"), (label, "@y")], mode="vline"))
-        figure.add_layout(Span(location=0, dimension="height", line_color="gray", line_dash="dotted"))
-        page.add(_keys([(f"C{number % 6}", label)]))
+        _mark(figure, 0)
+        page.add(_keys([(role, label)]))
         page.add_picture(
             figure, f"The effect of {label}, by steps from it to the value that is forecast", name=f"kernel{number}"
         )
@@ -299,9 +296,5 @@ def _now(run: ForecastRun) -> float:
     return float(last + first) / 2 * (1000 if run.learner.grid.dates else 1)
 
 
-def _text(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.4g}"
-
-
-def _percent(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.1%}"
+def _text(value: float | None, form: str) -> str:
+    return "unknown" if value is None else format(value, form)

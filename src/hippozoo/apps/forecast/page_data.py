@@ -38,9 +38,8 @@ def page_data(run: ForecastRun) -> dict[str, Any]:
         leads = np.unique(np.linspace(0, horizon - 1, _AHEAD).round().astype(int))
     numbers, words = _times(run)
     order = [*range(recent - past, recent), *(recent + leads).tolist()]
-    middle = run.forecast.leads()
-    mean = run.forecast.mean(middle)
-    bands = [run.forecast.band(middle, share) for share in run.coverages]
+    mean = run.forecast.samples()
+    bands = [run.forecast.band(share) for share in run.coverages]
     at = np.unique(np.linspace(0, horizon - 1, min(horizon, _ERRORS if many else horizon)).round().astype(int))
     back = min(recent, (_FORECASTS + 1) * horizon)
     thin = max(1, math.ceil(back / _PAST)) if many else 1
@@ -98,14 +97,14 @@ def _times(run: ForecastRun) -> tuple[np.ndarray, list[str]]:
 
 
 def _held(coverage: dict[str, float | None]) -> str:
-    told = [f"{band.replace('%', ' %')} band: {share:.1%}" for band, share in coverage.items() if share is not None]
-    return f"Values inside the bands of past forecasts: {'; '.join(told)}." if told else ""
+    held = [f"{band.replace('%', ' %')} band: {share:.1%}" for band, share in coverage.items() if share is not None]
+    return f"Values inside the bands of past forecasts: {'; '.join(held)}." if held else ""
 
 
-def _by(told: list[str], count: int) -> str:
+def _by(made_of: list[str], count: int) -> str:
     """What it is made of, the largest shares first."""
-    more = "; and others with less" if count > len(told) or len(told) > 4 else ""
-    return f"Made of {'; '.join(told[:4])}{more}." if told else ""
+    more = "; and others with less" if count > len(made_of) or len(made_of) > 4 else ""
+    return f"Made of {'; '.join(made_of[:4])}{more}." if made_of else ""
 
 
 def _text(value: float | None) -> str:

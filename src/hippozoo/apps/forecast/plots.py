@@ -20,22 +20,12 @@ _LEAST_PAST = 12
 
 
 def plot_forecast(run: ForecastRun, columns: Sequence[str] = (), figure: Figure | None = None) -> Figure:
-    """Past, forecast and bands, one axes for each column.
-
-    Parameters
-    ----------
-    run
-        What was found.
-    columns
-        Which columns; by default the first six.
-    figure
-        Draw here.
+    """Past, forecast and bands, one axes for each column; the first six where none is named.
 
     Examples
     --------
     >>> from hippozoo.apps.forecast import forecast
-    >>> figure = plot_forecast(forecast(np.sin(np.arange(200) / 3), horizon=6).run)
-    >>> len(figure.axes)
+    >>> len(plot_forecast(forecast(np.sin(np.arange(200) / 3), horizon=6).run).axes)
     1
     """
     from hippozoo.plotting import Figure, ink
@@ -47,9 +37,8 @@ def plot_forecast(run: ForecastRun, columns: Sequence[str] = (), figure: Figure 
     times = np.arange(1 - past, run.horizon + 1) if run.positions is None else run.positions[len(run.recent) - past :]
     if run.learner.grid.dates:
         times = np.rint(times * 1e6).astype("int64").astype("datetime64[us]")
-    leads = run.forecast.leads()
-    mean = run.forecast.mean(leads)
-    bands = [run.forecast.band(leads, share) for share in run.coverages]
+    mean = run.forecast.samples()
+    bands = [run.forecast.band(share) for share in run.coverages]
     for one, name in zip(axes, names, strict=True):
         c = run.columns.index(name)
         for number, (share, (lower, upper)) in enumerate(zip(run.coverages, bands, strict=True)):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
-from hippozoo.apps.forecast.beside import InputNames, join_rows
+from hippozoo._internal.arguments import shorten
+from hippozoo.apps.forecast.inputs import InputNames
 from hippozoo.apps.forecast.learner import Choices, Learner
 from hippozoo.apps.forecast.run import ForecastRun
-from hippozoo.tables import CHUNK_ROWS, Place, Rows, Table, TableError, Trouble, read_panel, read_table, reason, word
-from hippozoo.tables.trouble import KINDS
+from hippozoo.tables import CHUNK_ROWS, Rows, Table, TableError, read_panel, read_table, reason, word
+from hippozoo.tables.frames import is_frame, read_frame
+from hippozoo.tables.trouble import KINDS, unusable
 
-__all__ = ["Reading", "as_future", "future_of_table", "learn_table", "run_of_table", "say_notes"]
+__all__ = ["Reading", "future_rows", "learn_table", "run_of_table", "say_notes"]
 
 
 @dataclass(frozen=True)
@@ -50,16 +53,12 @@ class Reading:
             left_out = {name: why for name, why in looked.left_out.items() if name not in self.inputs}
             if not columns:
                 said = f"all its columns of numbers are inputs ({', '.join(self.inputs)}); leave one to forecast"
-                raise TableError(Trouble("unusable", Place(str(path)), said))
+                raise unusable(str(path), said)
         both = [name for name in columns if name in self.inputs]
         if both:
             raise ValueError(f"column {both[0]!r} is to be forecast and an input too; name it once.")
         table = read_table(path, (*columns, *self.inputs), self.time, self.chunk_rows, find_time=find_time)
         return replace(table, columns=tuple(columns), left_out=left_out)
-
-    def open_future(self, path: str | Path, known: Sequence[str]) -> Table:
-        """A table of the inputs alone."""
-        return read_table(path, known, self.time, self.chunk_rows, find_time=not self.rows_are_steps)
 
 
 def run_of_table(learner: Learner, table: Table, name: str) -> ForecastRun:
@@ -85,11 +84,14 @@ def learn_table(
     choices: Choices,
     progress: Callable[[float], None] = lambda fraction: None,
     *,
-    future: str | Path | None = None,
+    future: Any = None,
 ) -> tuple[Learner, Table]:
     """The learner of a file, which more rows can join, and the table it was read from."""
     table = reading.open(path)
-    ahead = None if future is None else future_of_table(future, reading, choices.inputs, len(table.columns))
+    ahead = None
+    if future is not None:
+        time = reading.time if isinstance(future, (str, Path)) else table.time
+        ahead = future_rows(future, replace(reading, time=time), choices.inputs, len(table.columns))
     if choices.every is not None and table.time is None:
         raise ValueError(
             f"every={choices.every} is a length of time, and the rows have no times; name their column with --time, or "
@@ -120,20 +122,24 @@ def _chunks(table: Table, inputs: InputNames) -> Iterator[tuple[Rows, int]]:
         raise TableError(trouble._replace(advice=advice)) from None
 
 
-def future_of_table(path: str | Path, reading: Reading, inputs: InputNames, targets: int) -> Rows:
-    """Rows of a table of inputs, with nothing in the columns to forecast."""
+def future_rows(data: Any, reading: Reading, inputs: InputNames, targets: int) -> Rows:
+    """Known inputs after the end of the data, from a file, a frame or an array, with nothing in all other columns."""
     if not inputs.known:
-        raise ValueError(f"future={path} holds inputs, and none is named; name them with --known (known=).")
-    table = reading.open_future(path, inputs.known)
-    rows = [one for one, _ in _chunks(table, inputs)]
-    whole = rows[0]
-    for one in rows[1:]:
-        whole = join_rows(whole, one)
-    return as_future(whole, inputs, targets)
-
-
-def as_future(rows: Rows, inputs: InputNames, targets: int) -> Rows:
-    """Rows of known inputs, with nothing in all other columns."""
+        raise ValueError(f"future={shorten(data)} holds inputs, and none is named; name them with --known (known=).")
+    if isinstance(data, (str, os.PathLike)):
+        find_time = not reading.rows_are_steps
+        table = read_table(Path(data), inputs.known, reading.time, reading.chunk_rows, find_time=find_time)
+        rows = Rows.joined([one for one, _ in _chunks(table, inputs)])
+    elif is_frame(data):
+        has_time = reading.time is not None and reading.time in list(map(str, getattr(data, "columns", ())))
+        rows = read_frame(data, inputs.known, reading.time if has_time else None).rows
+    else:
+        rows = read_frame(data).rows
+        if rows.values.shape[1] != len(inputs.known):
+            raise ValueError(
+                f"future= has {rows.values.shape[1]} columns, and {len(inputs.known)} are known over the horizon "
+                f"({', '.join(map(repr, inputs.known))}); pass one column for each."
+            )
     values = np.full((len(rows.values), targets + len(inputs.columns)), np.nan)
     values[:, targets : targets + len(inputs.known)] = rows.values
     return Rows(rows.first, rows.times, values, rows.offsets)

@@ -6,7 +6,7 @@ import base64
 import io
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,17 @@ from hippozoo import checkpoint
 from hippozoo._internal.arguments import shorten
 from hippozoo._internal.extras import is_installed
 from hippozoo.apps.forecast.backtest import COVERAGES, BackTest, Bands
-from hippozoo.apps.forecast.beside import Beside, InputNames
-from hippozoo.apps.forecast.bought import InputGain
 from hippozoo.apps.forecast.calendar import Months, Weekdays
 from hippozoo.apps.forecast.files import forecast_frame
 from hippozoo.apps.forecast.grid import Grid
+from hippozoo.apps.forecast.input_gains import InputGain
+from hippozoo.apps.forecast.inputs import Beside, InputNames
 from hippozoo.apps.forecast.learner import Choices, Group, Learner, Together
-from hippozoo.apps.forecast.reading import Reading, as_future, future_of_table, learn_table, say_notes
+from hippozoo.apps.forecast.reading import Reading, future_rows, learn_table, say_notes
 from hippozoo.apps.forecast.run import ForecastRun, Verdicts
 from hippozoo.apps.pages.text import shown
-from hippozoo.ensemble.frames import Clock, FrameRows, is_frame, read_frame, table_clock
 from hippozoo.tables import Rows, list_reasons
+from hippozoo.tables.frames import Clock, is_frame, read_frame, table_clock
 
 __all__ = ["ForecastResult", "forecast"]
 
@@ -121,78 +121,38 @@ def forecast(
     >>> bool(gain.better_by > 0.5), int(gain.lags[np.abs(gain.kernel).argmax()])
     (True, 1)
     """
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    names, ids, ahead, beside = (
+        (one,) if isinstance(one, str) else tuple(one) for one in (columns, series or (), known, past)
+    )
     shares = (coverage,) if isinstance(coverage, (int, float)) else tuple(coverage)
     for one in quantiles:
         if not 0 < one < 1:
             raise ValueError(f"quantiles={shorten(quantiles)}: pass numbers between 0 and 1, for example 0.9.")
-    how: Together = "panel" if series is not None else together
-    ahead, beside = ((one,) if isinstance(one, str) else tuple(one) for one in (known, past))
     inputs = InputNames(ahead, beside, country)
     if future is not None and not inputs.known:
         raise ValueError("future= holds inputs, and none is named; name them with known=.")
-    if is_frame(data) or isinstance(data, (str, os.PathLike)):  # of an array all columns are named
+    is_file = isinstance(data, (str, os.PathLike))
+    if is_file or is_frame(data):  # of an array all columns are named
         names = tuple(name for name in names if name not in inputs.columns)
-    choices = Choices(horizon, every, season, shares, lower, upper, how, inputs)
-    if isinstance(data, (str, os.PathLike)):
-        ids = () if series is None else (series,) if isinstance(series, str) else tuple(series)
+    choices = Choices(horizon, every, season, shares, lower, upper, together if series is None else "panel", inputs)
+    further = tuple(map(float, quantiles))
+    if is_file:
         reading = Reading(names, time, panel=ids, inputs=inputs.columns)
-        file = Path(future) if isinstance(future, (str, os.PathLike)) else None
-        learner, table = learn_table(Path(data), reading, choices, future=file)
-        if future is not None and file is None:
-            learner.add_future(_future_of_frame(future, table.time, inputs, len(learner.columns)))
-        left_out, notes = say_notes(table)
-        return ForecastResult(
-            learner,
-            table_clock(table.dates, table.time, learner.rows, learner.grid.last_offset is not None),
-            reading,
-            Path(data).name,
-            table.time,
-            left_out,
-            notes,
-            tuple(map(float, quantiles)),
-        )
+        learner, table = learn_table(Path(data), reading, choices, future=future)
+        clock = table_clock(table.dates, table.time, learner.rows, learner.grid.last_offset is not None)
+        return ForecastResult(learner, clock, reading, Path(data).name, table.time, *say_notes(table), further)
     found = read_frame(data, names, time, series, inputs.columns)
     if every is not None and found.rows.times is None:
         raise ValueError(f"every={shorten(every)} is a length of time, and the rows have no times; omit every.")
     reading = Reading(names, found.time if time is None else time, panel=tuple(found.series), inputs=inputs.columns)
-    later = None if future is None else _future(future, reading, inputs, len(found.columns))
+    later = None if future is None else future_rows(future, reading, inputs, len(found.columns))
     learner = Learner.begin(found.columns, found.dates, "the data", choices, found.rows, later)
     if later is not None:
         learner.add_future(later)
     # Rows of the future are not counted yet.
     clock = found.clock.after(learner.rows - len(found.rows.values)) if found.clock.kind == "rows" else found.clock
-    return ForecastResult(
-        learner,
-        clock,
-        reading,
-        "",
-        found.time,
-        dict(found.left_out),
-        list(found.notes),
-        tuple(map(float, quantiles)),
-        dict(found.series),
-    )
-
-
-def _future(data: Any, reading: Reading, inputs: InputNames, targets: int) -> Rows:
-    """Known inputs after the end of the data, from a frame, an array or a file."""
-    if isinstance(data, (str, os.PathLike)):
-        return future_of_table(Path(data), reading, inputs, targets)
-    return _future_of_frame(data, reading.time, inputs, targets)
-
-
-def _future_of_frame(data: Any, time: str | None, inputs: InputNames, targets: int) -> Rows:
-    if not is_frame(data):
-        rows = read_frame(data).rows
-        if rows.values.shape[1] != len(inputs.known):
-            raise ValueError(
-                f"future= has {rows.values.shape[1]} columns, and {len(inputs.known)} are known over the horizon "
-                f"({', '.join(map(repr, inputs.known))}); pass one column for each."
-            )
-        return as_future(rows, inputs, targets)
-    has_time = time is not None and time in list(map(str, getattr(data, "columns", ())))
-    return as_future(read_frame(data, inputs.known, time if has_time else None).rows, inputs, targets)
+    left_out, notes = dict(found.left_out), list(found.notes)
+    return ForecastResult(learner, clock, reading, "", found.time, left_out, notes, further, dict(found.series))
 
 
 @dataclass
@@ -201,23 +161,6 @@ class ForecastResult:
 
     Made by `hippozoo.forecast`. `frame` is the forecast, `verdict` says how good it is; `plot` and `page` draw it;
     `update` takes in more rows, and `save` writes it to a file that `hippozoo.load` reads.
-
-    Parameters
-    ----------
-    learner
-        What was learnt; its last step is open.
-    clock
-        What times are called.
-    reading
-        How more rows are read.
-    name, time
-        Of the table, and of its column of times.
-    left_out, notes
-        Columns that hold no numbers, and what is to be said of the table.
-    quantiles
-        Quantiles to give beside the bands.
-    series
-        Of a long frame: for each column that names series, the names.
 
     Examples
     --------
@@ -229,9 +172,9 @@ class ForecastResult:
     [320, 321, 322, 323, 324, 325]
     """
 
-    learner: Learner
-    clock: Clock
-    reading: Reading
+    learner: Learner  # its last step is open
+    clock: Clock  # what times are called
+    reading: Reading  # how more rows are read
     name: str
     time: str | None
     left_out: dict[str, str]
@@ -267,8 +210,9 @@ class ForecastResult:
     @cached_property
     def verdict(self) -> Verdicts:
         """How good the forecast of each column is, beside simple ones; ``verdict.pooled`` of all together."""
-        found = dict(zip(self.run.columns, self.run.verdicts, strict=True))
-        return Verdicts(found, self.run.pooled)
+        found = Verdicts(zip(self.run.columns, self.run.verdicts, strict=True))
+        found.pooled = self.run.pooled
+        return found
 
     @cached_property
     def inputs(self) -> dict[str, dict[str, InputGain]]:
@@ -281,13 +225,10 @@ class ForecastResult:
         return self.run.summary
 
     def __repr__(self) -> str:
-        return "\n".join([self._heading, repr(self.verdict), *self._said])
-
-    @property
-    def _heading(self) -> str:
         columns, steps = len(self.run.columns), self.run.horizon
         named = f"{self.name}: " if self.name else ""
-        return f"{named}{steps} step{'s' * (steps > 1)} of {columns} column{'s' * (columns > 1)}"
+        heading = f"{named}{steps} step{'s' * (steps > 1)} of {columns} column{'s' * (columns > 1)}"
+        return "\n".join([heading, repr(self.verdict), *self._said])
 
     @property
     def _said(self) -> list[str]:
@@ -354,56 +295,45 @@ class ForecastResult:
         future
             Known inputs after these rows. What was known of them before, and is later, stays known.
         """
-        rows = self._rows_of_file(more) if isinstance(more, (str, os.PathLike)) else self._rows_of_frame(more)
+        rows = [self._after(one) for one in self._rows_of(more)]
         learner, inputs = self.learner.copy(), self.learner.choices.inputs
-        before = (
-            learner.beside.take_future(sum(len(one.values) for one in rows)) if learner.beside is not None else None
-        )
+        before = None
+        if learner.beside is not None:
+            before = learner.beside.take_future(sum(len(one.values) for one in rows))
         for one in rows:
             learner.take_in(one)
         if before is not None:
             learner.add_future(before)
         if future is not None:
-            learner.add_future(_future(future, self.reading, inputs, len(learner.columns)))
-        clock = self.clock.after(learner.rows - self.learner.rows) if self.clock.kind == "rows" else self.clock
+            learner.add_future(future_rows(future, self.reading, inputs, len(learner.columns)))
         run = self._run_of(learner)
-        self.learner, self.clock = learner, clock
+        if self.clock.kind == "rows":
+            self.clock = self.clock.after(learner.rows - self.learner.rows)
+        self.learner = learner
         for stale in ("frame", "verdict", "inputs"):
             self.__dict__.pop(stale, None)
         self.__dict__["run"] = run
         return self
 
-    def _rows_of_file(self, path: Any) -> list[Rows]:
-        table = Reading(
-            self.reading.columns or (() if self.reading.panel else self.run.columns),
-            self.reading.time,
-            self.reading.rows_are_steps,
-            self.reading.panel,
-            self.reading.inputs,
-        ).open(path)
-        rows = [one for one, _ in table.chunks]
-        return [self._after(self._ordered(one, table.columns)) for one in rows]
-
-    def _rows_of_frame(self, more: Any) -> list[Rows]:
+    def _rows_of(self, more: Any) -> list[Rows]:
+        """Rows of a file, a frame or an array, their columns in the order of the table."""
+        reading = self.reading
+        wanted = reading.columns or (() if reading.panel else self.run.columns)
+        if isinstance(more, (str, os.PathLike)):
+            table = replace(reading, columns=wanted).open(Path(more))
+            return [self._ordered(one, table.columns) for one, _ in table.chunks]
         if isinstance(more, np.ndarray) or not hasattr(more, "columns"):
             # A series, or an array: its place says which column it is.
-            found, inputs = read_frame(more), self.reading.inputs
+            found, inputs = read_frame(more), reading.inputs
             if len(found.columns) != len(self.run.columns) + len(inputs):
                 beside = f", with {len(inputs)} inputs beside them" if inputs else ""
                 raise ValueError(
                     f"{len(found.columns)} columns came, and {len(self.run.columns)} are forecast{beside}; pass all."
                 )
-            return [self._after(found.rows)]
-        panel = self.reading.panel or None
-        wanted = self.reading.columns or (() if panel else self.run.columns)
-        found: FrameRows = read_frame(
-            more, wanted, self.reading.time if self._has_column(more) else None, panel, self.reading.inputs
-        )
-        return [self._after(self._ordered(found.rows, found.columns))]
-
-    def _has_column(self, more: Any) -> bool:
-        """Whether the times are in a column, and not in an index."""
-        return self.reading.time is not None and self.reading.time in list(map(str, more.columns))
+            return [found.rows]
+        time = reading.time if reading.time in list(map(str, more.columns)) else None  # else it is the index
+        found = read_frame(more, wanted, time, reading.panel or None, reading.inputs)
+        return [self._ordered(found.rows, found.columns)]
 
     def _ordered(self, rows: Rows, columns: Sequence[str]) -> Rows:
         """Columns in the order of the table; a series of which nothing came is missing."""

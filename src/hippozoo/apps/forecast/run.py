@@ -10,51 +10,28 @@ from typing import Any
 import numpy as np
 
 from hippozoo.apps.forecast.backtest import season_rival
-from hippozoo.apps.forecast.bought import InputGain, gains_of
-from hippozoo.apps.forecast.comparison import Comparison, pool
+from hippozoo.apps.forecast.comparison import Comparison, Verdict, judge, pool
+from hippozoo.apps.forecast.input_gains import InputGain, gains_of
 from hippozoo.apps.forecast.learner import Learner
 from hippozoo.apps.forecast.notes import notes_on, too_few, until_validated
 from hippozoo.apps.forecast.table_forecast import TableForecast
 from hippozoo.apps.forecast.times import say_last
-from hippozoo.apps.forecast.verdict import Verdict, judge
-from hippozoo.apps.forecast.words import say_expert
-from hippozoo.tables import Place, TableError, Trouble
+from hippozoo.apps.forecast.words import RIVALS, say_expert
+from hippozoo.tables.trouble import unusable
 
 __all__ = ["ForecastRun", "Verdicts", "forecast_columns"]
 
-# A smaller share of an error is none; a smaller share of a forecast is not said.
-_NOTHING, _SAID = 0.005, 0.02
-_SIMPLE = {
-    "last value": "the last value",
-    "mean": "the mean",
-    "drift": "the drift",
-    "damped trend": "the damped trend",
-}
+# A smaller share of an error is none; a smaller share of a forecast is not named.
+_NOTHING, _NAMED = 0.005, 0.02
 
 
-class Verdicts(Mapping[str, Verdict]):
-    """The verdict on each column, by its name; `pooled` is that on all of them together.
+class Verdicts(dict[str, Verdict]):
+    """The verdict on each column, by its name; `pooled` is that on all of them together."""
 
-    Examples
-    --------
-    >>> print(Verdicts({"load": Verdict("better", "better than last week by 31 % ± 4")}))
-    load: better than last week by 31 % ± 4
-    """
-
-    def __init__(self, found: Mapping[str, Verdict], pooled: Verdict | None = None) -> None:
-        self._found, self.pooled = dict(found), pooled
-
-    def __getitem__(self, column: str) -> Verdict:
-        return self._found[column]
-
-    def __iter__(self) -> Any:
-        return iter(self._found)
-
-    def __len__(self) -> int:
-        return len(self._found)
+    pooled: Verdict | None = None
 
     def __repr__(self) -> str:
-        lines = [f"{name}: {one.sentence}" for name, one in self._found.items()]
+        lines = [f"{name}: {one.sentence}" for name, one in self.items()]
         if self.pooled is not None:
             lines.append(f"all {len(self)} columns together: {self.pooled.sentence}")
         return "\n".join(lines)
@@ -62,46 +39,27 @@ class Verdicts(Mapping[str, Verdict]):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ForecastRun:
-    """Everything that was found out about a table.
+    """Everything that was found out about a table."""
 
-    Parameters
-    ----------
-    learner
-        What was learnt, its last step included; refused where that is nothing.
-    name
-        What the table is called.
-    time
-        The column of times; None if rows are steps.
-    left_out
-        The columns that nobody named and that hold no numbers, and why.
-    said
-        What the reader has to say of the table.
-    """
-
-    learner: Learner
+    learner: Learner  # its last step included
     name: str
-    time: str | None
-    left_out: Mapping[str, str]
-    said: Sequence[str] = ()
+    time: str | None  # column of the times
+    left_out: Mapping[str, str]  # columns that nobody named and that hold no numbers, and why
+    said: Sequence[str] = ()  # what the reader noted of the table
 
     def __post_init__(self) -> None:
         learner = self.learner
         begun = [bool(group.state.begun[place]) for group, place in learner.by_column()]
         empty = ", ".join(repr(one) for one, some in zip(learner.columns, begun, strict=True) if not some)
         if empty:
-            raise TableError(Trouble("unusable", Place(learner.source), f"column {empty} contains no number; omit it"))
+            raise unusable(learner.source, f"column {empty} contains no number; omit it")
         if not learner.learnt:
-            raise TableError(Trouble("unusable", Place(learner.source), too_few(self.steps, learner.horizon)))
+            raise unusable(learner.source, too_few(self.steps, learner.horizon))
 
     @cached_property
     def forecast(self) -> TableForecast:
         """What comes next."""
-        return TableForecast.of(self.learner)
-
-    @cached_property
-    def until_validated(self) -> dict[str, int]:
-        """How many more rows each column needs until its bands are measured, of those that need some."""
-        return until_validated(self.learner)
+        return TableForecast(self.learner)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -135,26 +93,21 @@ class ForecastRun:
 
     @property
     def positions(self) -> np.ndarray | None:
-        """The times of the `recent` steps and of those that are forecast, as numbers; None without times.
+        """The times of the `recent` steps and of those that are forecast, in seconds of the local clock or as numbers.
 
-        Dates are seconds since 1970 by the local clock.
+        None without times.
         """
         return self.learner.grid.positions(len(self.recent), self.horizon)
 
     @property
     def seasons(self) -> tuple[int, ...]:
         """The periods that were found or given in any column, in steps."""
-        return tuple(sorted({season for group in self.learner.groups for season in group.test.seasons}))
-
-    @property
-    def season_names(self) -> tuple[str, ...]:
-        """What stands one period back, in words ("last week")."""
-        return tuple(say_last(one, self.learner.grid.duration(one)) for one in self.seasons)
+        return self.learner.seasons
 
     @property
     def rows_until_validated(self) -> int:
         """How many more rows are needed until all bands are measured; 0 if they are."""
-        return max(self.until_validated.values(), default=0)
+        return max(until_validated(self.learner).values(), default=0)
 
     @cached_property
     def comparisons(self) -> list[Comparison | None]:
@@ -163,21 +116,21 @@ class ForecastRun:
 
     @cached_property
     def rival_names(self) -> dict[str, str]:
-        """What to call each simple forecast."""
-        seasons = zip(self.seasons, self.season_names, strict=True)
-        return _SIMPLE | {season_rival(one): name for one, name in seasons}
+        """What to call each simple forecast: a season by what stands one period back ("last week")."""
+        grid = self.learner.grid
+        return RIVALS | {season_rival(one): say_last(one, grid.duration(one)) for one in self.seasons}
 
-    @cached_property
+    @property
     def by(self) -> list[dict[str, float]]:
         """What the forecast of each column is made of, and the share of each, largest first."""
-        return list(self.forecast.by)
+        return self.forecast.by
 
     @cached_property
     def made_of(self) -> list[list[str]]:
         """The same in words."""
         grid = self.learner.grid
         return [
-            [f"{say_expert(one, grid)}: {share:.0%}" for one, share in by.items() if share >= _SAID] for by in self.by
+            [f"{say_expert(one, grid)}: {share:.0%}" for one, share in by.items() if share >= _NAMED] for by in self.by
         ]
 
     @cached_property
@@ -253,21 +206,12 @@ class ForecastRun:
             "origins": self.origins,
             "verdict": {name: asdict(self.verdicts[c]) for c, name in named},
             "pooled_verdict": None if self.pooled is None else asdict(self.pooled),
-            "mean_absolute_error": {name: _errors(self.comparisons[c]) for c, name in named},
+            "mean_absolute_error": {
+                name: {} if (found := self.comparisons[c]) is None else found.finite_means() for c, name in named
+            },
             "coverage": {name: places[c][0].test.coverage(places[c][1]) for c, name in named},
             "inputs": {
-                name: {
-                    label or "all": {
-                        "sentence": gain.sentence,
-                        "better_by": gain.better_by,
-                        "standard_error": gain.standard_error,
-                        "size": gain.size,
-                        "lags": gain.lags.tolist(),
-                        "kernel": gain.kernel.tolist(),
-                    }
-                    for label, gain in self.gains[c].items()
-                }
-                for c, name in named
+                name: {label or "all": gain.as_numbers() for label, gain in self.gains[c].items()} for c, name in named
             }
             if self.learner.choices.inputs
             else {},
@@ -285,26 +229,20 @@ def forecast_columns(run: ForecastRun, quantiles: Sequence[float] = ()) -> dict[
     ``quantile_90`` and so on for each quantile. ``simple`` is there where a simple forecast did better in the back-test
     of some column, with its numbers for these columns.
     """
-    leads, count = run.forecast.leads(), run.horizon
+    count = run.horizon
     columns: dict[str, Any] = {
         "column": [name for name in run.columns for _ in range(count)],
         "step": np.tile(np.arange(1, count + 1), len(run.columns)),
     }
     if run.times is not None:
         columns["time"] = list(run.times) * len(run.columns)
-    columns["mean"] = run.forecast.mean(leads).ravel()
+    columns["mean"] = run.forecast.samples().ravel()
     for share in run.coverages:
-        lower, upper = run.forecast.band(leads, share)
+        lower, upper = run.forecast.band(share)
         columns |= {f"lower_{share * 100:g}": lower.ravel(), f"upper_{share * 100:g}": upper.ravel()}
     for share in quantiles:
-        columns[f"quantile_{share * 100:g}"] = run.forecast.quantile(leads, share).ravel()
+        columns[f"quantile_{share * 100:g}"] = run.forecast.quantile(share).ravel()
     if run.simple:
         nothing = np.full(count, np.nan)
         columns["simple"] = np.concatenate([run.simple.get(c, nothing) for c in range(len(run.columns))])
     return columns
-
-
-def _errors(comparison: Comparison | None) -> dict[str, float | None]:
-    if comparison is None:
-        return {}
-    return {name: error if np.isfinite(error) else None for name, error in comparison.means().items()}

@@ -22,8 +22,6 @@ _YEAR = (364 * 86_400, 366.5 * 86_400)
 def parse_duration(name: str, given: Any) -> tuple[float, str]:
     """A number and its unit, ``"second"`` or ``"month"``; a timedelta is one too.
 
-    Examples
-    --------
     >>> parse_duration("horizon", "2 days"), parse_duration("horizon", "1 year"), parse_duration("horizon", "90min")
     ((172800.0, 'second'), (12.0, 'month'), (5400.0, 'second'))
     """
@@ -51,13 +49,7 @@ def parse_duration(name: str, given: Any) -> tuple[float, str]:
 
 
 def seconds_of(name: str, given: str) -> float:
-    """A length of time in seconds; months have none.
-
-    Examples
-    --------
-    >>> seconds_of("every", "15 minutes")
-    900.0
-    """
+    """A length of time in seconds, 900 for "15 minutes"; months have none."""
     count, unit = parse_duration(name, given)
     if unit != "second":
         raise ValueError(f"{name}={shorten(given)}: months differ in length; omit {name}, steps of months are found.")
@@ -67,8 +59,6 @@ def seconds_of(name: str, given: str) -> float:
 def say_duration(seconds: float | int) -> str:
     """A length of time in its largest whole unit.
 
-    Examples
-    --------
     >>> [say_duration(seconds) for seconds in (604_800, 900, 5400, 0.1, 1)]
     ['one week', '15 minutes', '90 minutes', '0.1 seconds', 'one second']
     """
@@ -82,8 +72,6 @@ def say_duration(seconds: float | int) -> str:
 def say_last(period: int, seconds: float | int | None) -> str:
     """What stands a season before now: "last week"; without times, "the last 7 steps".
 
-    Examples
-    --------
     >>> say_last(168, 168 * 3600.0), say_last(24, 24 * 3600.0), say_last(52, 52 * 604_800.0), say_last(17, None)
     ('last week', 'yesterday', 'last year', 'the last 17 steps')
     """
@@ -97,17 +85,8 @@ def say_last(period: int, seconds: float | int | None) -> str:
 
 
 def write_dates(local: np.ndarray, offset: float | None) -> tuple[str, ...]:
-    """Dates as in ISO 8601, with a blank in the middle; microseconds where one of them needs them.
+    """Seconds since 1970 by a clock that is `offset` ahead of UTC, as in ISO 8601 with a blank in the middle.
 
-    Parameters
-    ----------
-    local
-        Seconds since 1970, by the local clock.
-    offset
-        How many seconds that clock is ahead of UTC; None for times that name no zone.
-
-    Examples
-    --------
     >>> write_dates(np.array([0.0, 3600.0]), None)
     ('1970-01-01 00:00:00', '1970-01-01 01:00:00')
     >>> write_dates(np.array([0.1, 1.0]), 7200.0)
@@ -129,8 +108,6 @@ def _zone(offset: float | None) -> str:
 def write_numbers(times: np.ndarray) -> tuple[str, ...]:
     """Plain numbers: whole ones with all digits, others without the noise of the last.
 
-    Examples
-    --------
     >>> write_numbers(np.array([1700000060000.0, 59.9 + 3 * 0.1]))
     ('1700000060000', '60.2')
     """

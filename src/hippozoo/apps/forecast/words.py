@@ -7,8 +7,16 @@ import re
 from hippozoo.apps.forecast.grid import Grid
 from hippozoo.apps.forecast.times import say_last
 
-__all__ = ["GLOSSARY", "say_expert"]
+__all__ = ["GLOSSARY", "RIVALS", "say_expert"]
 
+#: Simple forecasts as rivals in a verdict.
+RIVALS = {
+    "last value": "the last value",
+    "mean": "the mean",
+    "drift": "the drift",
+    "damped trend": "the damped trend",
+}
+# The same, and others, as parts of a forecast.
 _SIMPLE = {
     "last value": "the last value",
     "mean": "the mean of all values",
@@ -37,8 +45,6 @@ GLOSSARY = {
 def say_expert(name: str, grid: Grid) -> str:
     """What an expert is, in words; names that are not known stay as they are.
 
-    Examples
-    --------
     >>> hours = Grid(3600.0, dates=True)
     >>> say_expert("map of 192 on last value", hours)
     'a ridge map of the last 192 hours, from the last value'

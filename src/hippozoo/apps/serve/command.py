@@ -7,27 +7,21 @@ from typing import Annotated
 
 import typer
 
-from hippozoo.apps.command_line import Debug, command, complain, flag, use_one_thread
+from hippozoo.apps.command_line import Debug, command, complain, flag, option, use_one_thread
 
 
 @command(epilog="Example: [bold]hippozoo serve sensor.db --token-file token.txt[/bold]")
 def serve(
     databases: Annotated[list[Path], typer.Argument(metavar="FILE.db...", help="Databases of hippozoo watch.")],
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65_535, help="Port; 0 for any free one.")] = 8765,
+    port: Annotated[int, option("N", "Port; 0 for any free one.", True, min=0, max=65_535)] = 8765,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on; beyond 127.0.0.1 only with a token.")
+        str, option("ADDRESS", "Address to listen on; beyond 127.0.0.1 only with a token.", True)
     ] = "127.0.0.1",
     token_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File with the token required to acknowledge, mute and change.",
-            show_default="none",
-        ),
+        Path | None, option("FILE", "File with the token required to acknowledge, mute and change.", "none")
     ] = None,
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Additional host name to answer to, e.g. of a proxy; repeatable."),
+        list[str] | None, option("NAME", "Additional host name to answer to, e.g. of a proxy; repeatable.")
     ] = None,
     browser: Annotated[bool, flag("--browser/--no-browser", help="Open the page in a browser.")] = False,
     debug: Debug = False,

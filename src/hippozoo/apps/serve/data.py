@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hippozoo.apps.watch.database import labels_in, reading, settings_in, sound
-from hippozoo.apps.watch.overview import StreamNow, look_over
+from hippozoo.apps.watch.database import reading, settings_in, sound
+from hippozoo.apps.watch.overview import StreamNow, alarms_in, look_over
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.monitor import write_time
 
@@ -124,30 +123,20 @@ def _number_at(database: sqlite3.Connection, channel: int, last: int, moment: fl
 
 def list_alarms(name: str, path: Path, count: int) -> list[dict[str, Any]]:
     """The newest alarms of a database, each with what became of its event, the newest first."""
-    columns = ["alarms.id", "channel", "number", "time", "p", "value", "expected", "lower", "upper", "explanation"]
-    later = ["event", "alarms.severity", "sentence", "key", "offset", "ended", "acknowledged", "alarms.told"]
     with reading(path) as database, sound(path):
         database.execute("BEGIN")
         dates = bool(settings_in(database)["layout"]["dates"])
-        labels = labels_in(database)
-        source = "alarms"
-        if database.execute("PRAGMA user_version").fetchone()[0] >= 7:
-            columns, source = columns + later, "alarms LEFT JOIN events ON events.id = event WHERE lead = alarms.id"
-        query = f"SELECT {', '.join(columns)} FROM {source} ORDER BY alarms.id DESC LIMIT ?"
-        rows = database.execute(query, [count]).fetchall()
-        names = [column.rpartition(".")[2] for column in columns]
-        nothing = dict.fromkeys(one.rpartition(".")[2] for one in later)
-        return [_alarm(nothing | dict(zip(names, row, strict=True)), name, labels, dates=dates) for row in rows]
+        return [_alarm(one, name, dates=dates) for one in alarms_in(database, count)]
 
 
-def _alarm(found: dict[str, Any], database: str, labels: dict[int, str], *, dates: bool) -> dict[str, Any]:
-    kind, column = json.loads(found.pop("explanation")).get("kind", ""), labels[found["channel"]]
-    offset, ended, told = found.pop("offset"), found["ended"], found.pop("told")
+def _alarm(found: dict[str, Any], database: str, *, dates: bool) -> dict[str, Any]:
+    kind, offset, told = found.pop("explanation").get("kind", ""), found.pop("offset"), found.pop("told")
+    ended = found["ended"]
+    del found["lead"]
     return found | {
         "database": database,
-        "column": column,
         "kind": kind,
-        "sentence": found["sentence"] or f"{column}: {kind}",
+        "sentence": found["sentence"] or f"{found['column']}: {kind}",
         "moment": found["time"],
         "time": write_time(found["time"], offset, dates=dates),
         "open": found["event"] is not None and ended is None,

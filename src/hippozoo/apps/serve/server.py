@@ -16,6 +16,7 @@ from typing import Any
 from hippozoo._internal.extras import needs
 from hippozoo.apps.command_line import UsageError
 from hippozoo.apps.serve.data import name_databases
+from hippozoo.apps.watch.database import is_begun, reading
 from hippozoo.apps.watch.problem import WatchError
 
 __all__ = ["address_of", "make_server", "read_token", "run_server"]
@@ -64,8 +65,14 @@ def make_server(
     if beyond:
         complain("token and data travel unencrypted; put a proxy with TLS in front, or use it in a trusted network.")
     for path in paths:
-        if not path.is_file():
+        if not is_begun(path):
             complain(f"{path} is not there yet; it is shown once a watch has made it.")
+            continue
+        try:
+            with reading(path):
+                pass
+        except WatchError as error:
+            raise UsageError(str(error)) from None
     names = (*(() if beyond else _LOOPBACK), *allow_hosts)
     config = uvicorn.Config(
         make_app(databases, Access(token, beyond, names)),

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import hippozoo
 from hippozoo.apps.pages import Page
-from hippozoo.apps.tour._look import CSS
 from hippozoo.apps.tour.measured import CODE
 from hippozoo.apps.tour.section import Section, Table
 from hippozoo.apps.tour.sliders import Sliders
@@ -61,7 +60,7 @@ def render_page(shown: Sequence[Shown], folder: Path | None = None, machine: Tab
     True
     """
     page = Page("A tour of hippozoo", pictures_beside=True)
-    page.add_style(CSS)
+    page.add_style((Path(__file__).parent / "tour.css").read_text(encoding="utf-8"))
     page.add(_OPENING)
     entries = [(one.anchor, one.section.title) for one in shown]
     entries += [("this-machine", "On this machine")] if machine is not None else []

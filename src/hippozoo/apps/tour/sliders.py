@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,8 @@ class Sliders:
             + f'</div><p class="quiet" id="{name}-said" aria-live="polite"></p><ul class="keys">{keys}</ul>'
         )
         page.add_picture(figure, alternative, name=f"{name}-picture")
-        page.add_script(_SCRIPT.replace("NAME", name).replace("TABLES", json_for_script(tables)))
+        script = (Path(__file__).parent / "sliders.js").read_text(encoding="utf-8")
+        page.add_script(script.replace("NAME", name).replace("TABLES", json_for_script(tables)))
 
 
 def _slider(name: str, label: str, choices: Sequence[str], value: int) -> str:
@@ -93,27 +95,6 @@ def _slider(name: str, label: str, choices: Sequence[str], value: int) -> str:
         f'<input type="range" id="{name}" min="0" max="{len(choices) - 1}" value="{value}" step="1" '
         f'data-choices="{shown(json_for_script(choices))}"></label>'
     )
-
-
-_SCRIPT = """
-const tables = TABLES, find = (id) => document.getElementById("NAME-" + id);
-const order = find("order"), timescale = find("timescale");
-const show = () => {
-  const said = [];
-  for (const one of [order, timescale])
-    document.getElementById(one.id + "-shown").textContent = JSON.parse(one.dataset.choices)[one.value];
-  for (const [label, table] of Object.entries(tables)) {
-    const source = page.model(table.source);
-    const values = table.values[order.value][timescale.value].map((one) => one === null ? NaN : one);
-    source.data = { ...source.data, y: values };
-    said.push(`${label}: rms error ${table.errors[order.value][timescale.value]}`);
-  }
-  find("said").textContent = said.join("; ") + ", where something is remembered.";
-};
-order.addEventListener("input", show);
-timescale.addEventListener("input", show);
-show();
-"""
 
 
 def remembered(

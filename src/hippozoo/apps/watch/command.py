@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hippozoo.apps.command_line import Debug, UsageError, command, complain, flag, use_one_thread
+from hippozoo.apps.command_line import Debug, UsageError, command, complain, flag, option, use_one_thread
 
 
 @command(epilog="Example: [bold]hippozoo watch sensor.csv --follow --out sensor.db[/bold]")
@@ -15,117 +15,50 @@ def watch(
     source: Annotated[
         str | None, typer.Argument(metavar="SOURCE", help="CSV or JSON lines file, or - for standard input.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.db", help="SQLite database for readings, alarms and state.", show_default=False),
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Column to watch; repeatable.", show_default="all numeric columns"),
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Time column: numbers or dates.", show_default="detected"),
-    ] = None,
+    out: Annotated[Path | None, option("FILE.db", "SQLite database for readings, alarms and state.")] = None,
+    column: Annotated[list[str] | None, option("NAME", "Column to watch; repeatable.", "all numeric columns")] = None,
+    time: Annotated[str | None, option("NAME", "Time column: numbers or dates.", "detected")] = None,
     panel: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Column that names the sensor of each row; repeatable.", show_default="one sensor"
-        ),
+        list[str] | None, option("NAME", "Column that names the sensor of each row; repeatable.", "one sensor")
     ] = None,
     horizon: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Number of steps to forecast.", show_default="24, fewer for many sensors"
-        ),
+        int | None, option("N", "Number of steps to forecast.", "24, fewer for many sensors", min=1)
     ] = None,
     season: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Season length in steps, e.g. 24 for hourly data; 1 for none.", show_default="none"
-        ),
+        int | None, option("N", "Season length in steps, e.g. 24 for hourly data; 1 for none.", "none", min=1)
     ] = None,
     every: Annotated[
-        float | None,
-        typer.Option(
-            metavar="S",
-            help="Usual step: seconds for dates, else the unit of the time column.",
-            show_default="detected",
-        ),
+        float | None, option("S", "Usual step: seconds for dates, else the unit of the time column.", "detected")
     ] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="Expected false alarms per 1,000 normal readings.", show_default="1"),
-    ] = None,
+    rate: Annotated[float | None, option("X", "Expected false alarms per 1,000 normal readings.", "1")] = None,
     silence: Annotated[
         str | None,
-        typer.Option(
-            metavar="N|2h",
-            help="After an alarm, report only rarer or different ones for this many readings, or this long.",
-            show_default="150",
+        option(
+            "N|2h", "After an alarm, report only rarer or different ones for this many readings, or this long.", "150"
         ),
     ] = None,
     no_data: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|2h|never", help="Raise an alarm after N steps, or this long, without data.", show_default="5"
-        ),
+        str | None, option("N|2h|never", "Raise an alarm after N steps, or this long, without data.", "5")
     ] = None,
-    keep: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Number of readings to keep in the database.", show_default="all"),
-    ] = None,
-    batch: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Readings per commit.", show_default="1024, more for many sensors"),
-    ] = None,
+    keep: Annotated[int | None, option("N", "Number of readings to keep in the database.", "all", min=1)] = None,
+    batch: Annotated[int | None, option("N", "Readings per commit.", "1024, more for many sensors", min=1)] = None,
     follow: Annotated[bool, flag("--follow", help="Wait for more data at the end of the file.")] = False,
     strict: Annotated[bool, flag("--strict", help="Stop at the first invalid row.")] = False,
     all_readings: Annotated[
         bool, flag("--all-readings/--alarms-only", help="Print every reading, or only alarms.")
     ] = False,
-    show: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.db", help="Write FILE.html, a page of this database, and exit.", show_default=False),
-    ] = None,
-    tail: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.db", help="Print the latest alarms of this database and exit.", show_default=False),
-    ] = None,
-    ack: Annotated[
-        int | None,
-        typer.Option(metavar="ID", help="Acknowledge the event of this alarm in --out, and exit.", show_default=False),
-    ] = None,
-    mute: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Mute alarms of this column in --out, and exit.", show_default=False),
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="TIME|2h", help="End of --mute.", show_default="for good")
-    ] = None,
-    unmute: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Report alarms of this column again, and exit.", show_default=False),
-    ] = None,
-    webhook: Annotated[
-        str | None,
-        typer.Option(metavar="URL|@FILE", help="Post alarms to this URL, or to the one in a file.", show_default=False),
-    ] = None,
-    webhook_form: Annotated[str, typer.Option(metavar="json|slack", help="Format of the post.")] = "json",
-    textfile: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.prom", help="Write metrics for Prometheus' node exporter.", show_default=False),
-    ] = None,
-    mqtt: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Read mqtt://host/topic instead of SOURCE.", show_default=False),
-    ] = None,
-    mqtt_alarms: Annotated[
-        str | None, typer.Option(metavar="URL", help="Publish alarms to mqtt://host/topic.", show_default=False)
-    ] = None,
-    mqtt_credentials: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File that holds user:password.", show_default=False)
-    ] = None,
+    show: Annotated[Path | None, option("FILE.db", "Write FILE.html, a page of this database, and exit.")] = None,
+    tail: Annotated[Path | None, option("FILE.db", "Print the latest alarms of this database and exit.")] = None,
+    ack: Annotated[int | None, option("ID", "Acknowledge the event of this alarm in --out, and exit.")] = None,
+    mute: Annotated[str | None, option("COLUMN", "Mute alarms of this column in --out, and exit.")] = None,
+    until: Annotated[str | None, option("TIME|2h", "End of --mute.", "for good")] = None,
+    unmute: Annotated[str | None, option("COLUMN", "Report alarms of this column again, and exit.")] = None,
+    webhook: Annotated[str | None, option("URL|@FILE", "Post alarms to this URL, or to the one in a file.")] = None,
+    webhook_form: Annotated[str, option("json|slack", "Format of the post.", True)] = "json",
+    textfile: Annotated[Path | None, option("FILE.prom", "Write metrics for Prometheus' node exporter.")] = None,
+    mqtt: Annotated[str | None, option("URL", "Read mqtt://host/topic instead of SOURCE.")] = None,
+    mqtt_alarms: Annotated[str | None, option("URL", "Publish alarms to mqtt://host/topic.")] = None,
+    mqtt_credentials: Annotated[Path | None, option("FILE", "File that holds user:password.")] = None,
     open_page: Annotated[bool, flag("--open/--no-open", help="Open the page in a browser.")] = False,
     debug: Debug = False,
 ) -> None:
@@ -148,9 +81,8 @@ def watch(
             "pass a source (or --mqtt URL) and --out FILE.db, or --show FILE.db, or --tail FILE.db, or --out FILE.db "
             "with --ack, --mute or --unmute."
         )
-    from hippozoo.apps.watch.destinations import Destinations
     from hippozoo.apps.watch.run import Settings
-    from hippozoo.apps.watch.terminal import run_watch
+    from hippozoo.apps.watch.terminal import Elsewhere, run_watch
 
     run_watch(
         Settings(
@@ -158,9 +90,8 @@ def watch(
             tuple(panel or ()), silence, no_data,
         ),
         out,
+        Elsewhere(webhook, webhook_form, textfile, mqtt, mqtt_alarms, mqtt_credentials),
         all_readings=all_readings,
-        complain=complain,
-        elsewhere=Destinations(webhook, webhook_form, textfile, mqtt, mqtt_alarms, mqtt_credentials),
     )  # fmt: skip
 
 

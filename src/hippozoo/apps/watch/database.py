@@ -23,13 +23,7 @@ class FullDiskError(OSError):
 
 @contextmanager
 def sound(path: Path) -> Iterator[None]:
-    """What goes wrong with the contents of a database inside becomes a sentence that names it.
-
-    Parameters
-    ----------
-    path
-        The database.
-    """
+    """What goes wrong with the contents of a database inside becomes a sentence that names it."""
     advice = "restore a copy of it, or write to another --out"
     try:
         yield
@@ -44,7 +38,7 @@ def sound(path: Path) -> Iterator[None]:
                 f"{path} is locked by another program; end that one, or write to another --out."
             ) from error
         if code == sqlite3.SQLITE_NOTADB or "belongs to something else" in str(error):
-            raise WatchError(f"{path} is not a database of hippozoo watch: {error}; write to another --out.") from error
+            raise WatchError(f"{path} is not a database of hippozoo watch: {error}; name another file.") from error
         raise WatchError(f"{path} is damaged: {error}; {advice}.") from error
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise WatchError(f"{path} is damaged: {type(error).__name__} {error}; {advice}.") from error
@@ -52,13 +46,7 @@ def sound(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A database to read from, of any format; a watch may be writing to it. Nothing is changed or left beside it.
-
-    Parameters
-    ----------
-    path
-        A file that a watch has written; anything else is refused in words.
-    """
+    """A database to read from, of any format; a watch may be writing to it. Nothing is changed or left beside it."""
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "is not a file" if path.exists() else "is not there"
         raise WatchError(f"{path} {what}; pass a database that hippozoo watch has written.")
@@ -142,7 +130,12 @@ def labels_in(database: sqlite3.Connection) -> dict[int, str]:
         "SELECT channel, columns.name, coalesce(sensors.name, '') FROM columns LEFT JOIN sensors USING (sensor) "
         "ORDER BY channel"
     )
-    return {c: name if not sensor else sensor if columns == 1 else f"{sensor} / {name}" for c, name, sensor in rows}
+    return {channel: label_of(name, sensor, columns) for channel, name, sensor in rows}
+
+
+def label_of(name: str, sensor: str, columns: int) -> str:
+    """What a column is called: by its name, by its sensor where that has one only, or by both."""
+    return name if not sensor else sensor if columns == 1 else f"{sensor} / {name}"
 
 
 def progress_of(path: Path) -> Progress:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from hippozoo.apps.watch.records import Alarm, Event
 from hippozoo.apps.watch.sensors import Fact
-from hippozoo.monitor import SEVERITIES, Alert, Over, sentence, severity_of
+from hippozoo.apps.watch.store import Store
+from hippozoo.monitor import SEVERITIES, Alert, Over, severity_of
 from hippozoo.monitor.stream import NO_DATA
 
 __all__ = ["Incidents", "Told"]
@@ -28,41 +29,27 @@ class Told(NamedTuple):
 
 
 class Incidents:
-    """Puts alarms of columns together to events.
+    """Puts alarms of columns together to events, going on from what a database holds.
 
     Parameters
     ----------
     labels
-        What each column is called, by its channel.
+        What each column, and its sensor, is called.
     text
         How a time is written in sentences, with the offset of its zone.
     step
         The usual step, in the time of the source.
-    events, mutes
-        Those that are open, and muted columns with the time until which they are.
-    next_alarm, next_event
-        Ids.
-    groups
-        Of each open event, its last alarms: those of several columns at one time.
     """
 
     def __init__(
-        self,
-        labels: Callable[[int], tuple[str, str]],
-        text: Callable[[float, float | None], str],
-        step: Callable[[], float],
-        events: Sequence[Event] = (),
-        mutes: dict[int, float] | None = None,
-        next_alarm: int = 0,
-        next_event: int = 0,
-        groups: Sequence[Sequence[Alarm]] = (),
+        self, store: Store, labels: Callable[[int], tuple[str, str]], text: Callable[..., str], step: float
     ) -> None:
         self.labels, self.text, self.step = labels, text, step
-        self.mutes = mutes or {}
-        self.next_alarm, self.next_event = next_alarm, next_event
-        self.open = {event.id: event for event in events}
-        self.columns = 1
-        self._groups = {some[0].event: list(some) for some in groups if some[0].event is not None}
+        self.mutes, self.columns = store.mutes(), 1
+        self.next_alarm, self.next_event = store.next_id("alarms"), store.next_id("events")
+        self.open = {event.id: event for event in store.open_events()}
+        # Of each open event, its last alarms: those of several columns at one time.
+        self._groups = {some[0].event: some for some in store.last_groups() if some[0].event is not None}
 
     def group_of(self, lead: Alarm) -> list[Alarm]:
         """The alarms that are told as one, as they are by now, the one that leads first; none if that is long ago."""
@@ -127,7 +114,7 @@ class Incidents:
                 return event, False
         for event in self.open.values():
             late = alert.time - event.alarmed
-            if 0 <= late <= _JOIN * self.step() and event.open:
+            if 0 <= late <= _JOIN * self.step and event.open:
                 event.open[alert.channel] = alert.event
                 event.channels.append(alert.channel)
                 return event, late > 0
@@ -145,7 +132,7 @@ class Incidents:
         del event.open[over.channel]
         if not event.open:
             event.ended = max(over.time, event.begun)
-            long = (event.ended - event.begun) / max(self.step(), 1e-300)
+            long = (event.ended - event.begun) / max(self.step, 1e-300)
             self._raise(event, severity_of(0.0, int(long), len(event.channels), self.columns))
             del self.open[event.id]
         return event
@@ -156,21 +143,11 @@ class Incidents:
         muted = self.mutes.get(alert.channel, -math.inf) > alert.time
         known = event.acknowledged is not None and alert.again == "still"
         told_as = _MUTED if muted or known else 0
-        near = alert.nearest
-        told = alert._asdict() | {
-            "column": column,
-            "time": self.text(alert.time, offset),
-            "since": self.text(alert.since_time, offset),
-            "nearest": None if near is None else (self.text(near[0], offset), near[1], near[2]),
-        }
-        severity = severity_of(
-            alert.far if math.isfinite(alert.far) else 0.0, alert.number - alert.event + 1, 1, self.columns,
-            no_data=alert.kind == NO_DATA,
-        )  # fmt: skip
+        sentence, severity = alert.describe(column, lambda moment: self.text(moment, offset), self.columns)
         self._raise(event, severity)
         return Alarm(
             number, alert.number, alert.channel, alert.time, alert.p, alert.value, alert.expected, alert.lower,
-            alert.upper, alert.explanation, told_as, event.id, number, severity, sentence(told), alert.again,
+            alert.upper, alert.explanation, told_as, event.id, number, severity, sentence, alert.again,
             alert.key(sensor), offset,
         )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from hippozoo.apps.watch.records import Progress
@@ -37,49 +37,21 @@ class Taken(NamedTuple):
 
 @dataclass
 class Intake:
-    """Takes in lines: reads them once, sorts out what is late, far ahead or no reading, and counts.
-
-    Parameters
-    ----------
-    schema
-        How lines are read.
-    every
-        The usual step; None if each sensor has its own.
-    hint
-        What it is taken to be while it is not known.
-    strict
-        Whether to stop at the first trouble.
-    sent_before
-        Rows up to this time of each sensor were sent before, and come again: they count as nothing.
-    sent_again
-        Up to which line that is so for sure, since the source is sent from its beginning; 0 where nobody knows.
-    written
-        How times are written in sentences.
-    clocks, usual, opening
-        Of each sensor: its clock, its usual step once that is known, and before that the times of its first readings.
-    """
+    """Takes in lines: reads them once, sorts out what is late, far ahead or no reading, and counts."""
 
     schema: Schema
-    every: float | None
-    hint: float = 1.0
-    strict: bool = False
-    sent_before: dict[str, float] = field(default_factory=dict)
-    sent_again: Callable[[], int] = lambda: 0
-    written: Callable[[float, float | None], Any] = lambda moment, offset: moment
-    clocks: dict[str, Clock] = field(default_factory=dict)
-    usual: dict[str, float] = field(default_factory=dict)
-    opening: dict[str, list[float]] = field(default_factory=dict)
-    _catching_up: set[str] = field(init=False, default_factory=set)
+    every: float | None  # the usual step; None if each sensor has its own
+    hint: float  # what that is taken to be while it is not known
+    strict: bool  # whether to stop at the first trouble
+    sent_before: dict[str, float]  # rows up to this time of each sensor come again, and count as nothing
+    sent_again: Callable[[], int]  # up to which line that is so for sure; 0 where nobody knows
+    written: Callable[[float, float | None], Any]  # how times are written in sentences
+    clocks: dict[str, Clock]
+    usual: dict[str, float]  # step of each sensor, once it is known; before that, the times of its first readings:
+    opening: dict[str, list[float]]
 
     def __post_init__(self) -> None:
         self._catching_up = set(self.sent_before)
-
-    def clock(self, sensor: str) -> Clock:
-        """The clock of a sensor; a new one's has not begun."""
-        found = self.clocks.get(sensor)
-        if found is None:
-            found = self.clocks[sensor] = Clock()
-        return found
 
     def take(self, lines: Sequence[Line], progress: Progress, until: int | None = None) -> Taken:
         """Read lines that come next, up to the one with which there are `until` readings; clocks go on."""
@@ -101,8 +73,8 @@ class Intake:
             taken: list[Reading] = []
             said: list[Trouble] = []
             if isinstance(row, Reading):
-                clock = self.clock(row.series)
-                before = clock.copy() if self.strict else None
+                clock = self.clocks.setdefault(row.series, Clock())
+                before = replace(clock) if self.strict else None
                 counted = clock.late, clock.left_out
                 taken, said = self._next(row, clock, readings)
                 if said and before is not None:

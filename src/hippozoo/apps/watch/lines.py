@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from hippozoo.apps.watch.problem import WatchError
@@ -28,28 +29,14 @@ _WINDOW = 1 << 22
 
 @dataclass(frozen=True)
 class Place:
-    """Where a source was read to.
+    """Where a source was read to."""
 
-    Parameters
-    ----------
-    offset
-        Bytes read, up to the end of a whole line.
-    number
-        Lines read.
-    inode
-        Of the file; 0 for standard input.
-    head_length, head
-        How many of the first bytes were hashed (those read, up to a limit), and their hash.
-    tail_length, tail
-        The same of the last bytes before the offset; not known of places that format 5 of the database kept.
-    """
-
-    offset: int = 0
-    number: int = 0
-    inode: int = 0
-    head_length: int = 0
+    offset: int = 0  # bytes, up to the end of a whole line
+    number: int = 0  # lines
+    inode: int = 0  # 0 for standard input
+    head_length: int = 0  # how many of the first bytes were hashed, and their hash
     head: str = ""
-    tail_length: int = 0
+    tail_length: int = 0  # the same of the last bytes before the offset; not known in format 5
     tail: str = ""
 
 
@@ -65,14 +52,12 @@ class Lines:
 
     Parameters
     ----------
-    source
-        A path, or ``"-"`` for standard input.
+    source, stdin
+        A path, or ``"-"`` for standard input, or for `stdin`.
     place
         Where to go on; a file that is another one by now is refused, or read from its beginning with `follow`.
     follow
         Whether the file grows: its end is then no end, and a file that was replaced or cut is read anew.
-    stdin
-        What to read for ``"-"``; standard input by default.
 
     Examples
     --------
@@ -133,7 +118,7 @@ class Lines:
         begin = stream.read(_HEAD)
         if _is_binary(begin):
             stream.close()
-            raise WatchError(f"{path} is a binary file; pass text: CSV, or one JSON object in each line.")
+            raise WatchError(f"{path} {_advice(begin, path)}")
         status = os.fstat(stream.fileno())
         why = self._why_another(place, begin, status)
         if not why and place.tail_length:
@@ -232,10 +217,7 @@ class Lines:
 
     def wait(self, seconds: float) -> None:
         """Rest until something may have come, for so long at the most."""
-        if self.source == STANDARD_INPUT:
-            select.select([self._stream], [], [], seconds)
-        else:
-            select.select([], [], [], seconds)
+        select.select([self._stream] if self.source == STANDARD_INPUT else [], [], [], seconds)
 
     def _next_piece(self) -> bytes:
         if self.source == STANDARD_INPUT:
@@ -308,6 +290,17 @@ def _has_come(stream: Any) -> bool:
         return bool(select.select([stream], [], [], 0)[0])
     except (OSError, ValueError, TypeError):  # nothing that the system knows: memory, in a test
         return True
+
+
+def _advice(begin: bytes, path: Path) -> str:
+    """What a binary file is, and what to do."""
+    if begin.startswith(b"\x1f\x8b"):
+        return (
+            f"is compressed; decompress it, for example with: zcat {quote(str(path))} | hippozoo watch - --out FILE.db"
+        )
+    if begin.startswith(b"PAR1"):
+        return "is a Parquet file, which hippozoo forecast reads; to watch it, write it as CSV first."
+    return "is a binary file; pass text: CSV, or one JSON object in each line."
 
 
 def _is_binary(begin: bytes) -> bool:

@@ -112,13 +112,7 @@ def _escaped(text: str) -> str:
 
 
 class Textfile:
-    """A sink that writes the metrics of a watch to a file, whole each time, from a thread of its own.
-
-    Parameters
-    ----------
-    file
-        Where; Prometheus' node exporter reads ``*.prom``.
-    """
+    """A sink that writes the metrics of a watch to a file, whole each time, from a thread of its own."""
 
     def __init__(self, file: Path) -> None:
         demand_writable(file)

@@ -103,17 +103,7 @@ def client_name(out: Path, what: str) -> str:
 
 
 class MqttAlarms:
-    """A recipient of an outbox: publishes alarms to a topic, at least once (QoS 1).
-
-    Parameters
-    ----------
-    broker
-        Broker and topic.
-    name
-        Of the client.
-    credentials
-        User and password.
-    """
+    """A recipient of an outbox: publishes alarms to a topic, at least once (QoS 1)."""
 
     kind = "mqtt"
 
@@ -129,6 +119,7 @@ class MqttAlarms:
 
     def deliver(self, key: str, body: str) -> None:
         """Publish it, and wait for the broker's answer."""
+        why = f"no answer in {_TIMEOUT:g} seconds"
         try:
             if self._connected is None:
                 self._connected = self._connect()
@@ -137,10 +128,9 @@ class MqttAlarms:
             if sent.is_published():
                 return
         except (OSError, ValueError, RuntimeError) as error:
-            self.close()
-            raise UndeliveredError(getattr(error, "strerror", None) or type(error).__name__) from None
+            why = getattr(error, "strerror", None) or type(error).__name__
         self.close()
-        raise UndeliveredError(f"no answer in {_TIMEOUT:g} seconds")
+        raise UndeliveredError(why)
 
     def _connect(self) -> Any:
         client, answer = self._make(), threading.Event()

@@ -43,23 +43,8 @@ class _Message(NamedTuple):
 class MqttLines(Lines):
     """The messages of a topic as JSON lines, in place of `Lines`.
 
-    A payload is a number, which takes the time of its arrival, or a JSON object; one without a time takes that of its
-    arrival, too. With wildcards each line names its topic.
-
-    Parameters
-    ----------
-    broker
-        What to subscribe to.
-    name
-        Of the session.
-    place
-        How many lines were read before.
-    credentials
-        User and password.
-    warn
-        Called with sentences for people, by whoever reads.
-    time
-        The name of the time in payloads, if it is not one of the usual ones.
+    A payload is a number or a JSON object; where it has no time (`time`, or one of the usual names) it takes that of
+    its arrival. With wildcards each line names its topic.
     """
 
     def __init__(
@@ -104,14 +89,8 @@ class MqttLines(Lines):
 
     # -- what a watch asks of its source ------------------------------------------------------------------------------
 
-    @property
-    def torn(self) -> None:
-        """Messages come whole."""
-
-    @property
-    def sent_again(self) -> int:
-        """Nobody knows which messages come again; they are dropped by their time."""
-        return 0
+    torn = None  # messages come whole
+    sent_again = 0  # nobody knows which come again; they are dropped by their time
 
     def read(self) -> list[Line]:
         """The messages that have come."""

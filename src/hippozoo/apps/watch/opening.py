@@ -29,7 +29,7 @@ from hippozoo.apps.watch.settings import (
     say_too_many,
 )
 from hippozoo.apps.watch.store import Store
-from hippozoo.monitor import Clock, Plan, Rules
+from hippozoo.monitor import Plan, Rules
 from hippozoo.monitor.monitor import ORDER
 from hippozoo.tables.infer import LOOKED_AT, Inferred, infer_from_lines
 from hippozoo.tables.records import Line, join_quoted
@@ -57,7 +57,6 @@ class Opened:
     lines: Lines
     schema: Schema
     sensors: Sensors
-    clocks: dict[str, Clock]
     first: list[Line]
     hint: float  # the usual step of a sensor of which little is known
     sent_before: dict[str, float]
@@ -65,23 +64,7 @@ class Opened:
 
 
 class Opening:
-    """Opens a watch.
-
-    Parameters
-    ----------
-    settings
-        What is asked for.
-    out
-        The database.
-    warn
-        Called with sentences for people.
-    stopped
-        Whether to stop.
-    source
-        Opens the source at a place; `Lines` for files and standard input.
-    name
-        What the source is called in messages.
-    """
+    """Opens a watch; `source` opens the source at a place, `name` is what messages call it."""
 
     def __init__(
         self,
@@ -119,10 +102,11 @@ class Opening:
             too_many = say_too_many(rules, every or hint)
             if too_many:
                 raise WatchError(too_many)
-            plan = self._plan(schema, horizon, asked.season, every, rules, order)
+            timed = schema.time is not None
+            plan = Plan(len(schema.columns), horizon, asked.period, every, timed, rules, order)
             known: dict[str, Any] = {
                 "source": asked.source, "horizon": horizon, "season": plan.season, "layout": schema.as_settings(),
-                "every": every, "columns": list(schema.columns), **rules_to(plan.rules),
+                "every": every, "columns": list(schema.columns), **rules_to(rules),
             }  # fmt: skip
             if asked.source != STANDARD_INPUT and "://" not in asked.source:
                 known["path"] = os.path.abspath(asked.source)  # noqa: PTH100  (links may lead elsewhere one day)
@@ -133,9 +117,7 @@ class Opening:
             with Store(self.out, known, arithmetic_of(plan), PATIENCE) as store:
                 self._say_inferred(inferred)
                 self._say_size(plan, sensors)
-                clocks: dict[str, Clock] = {}
-                sensors_at_work = self._sensors(store, plan, schema, clocks)
-                yield Opened(store, lines, schema, sensors_at_work, clocks, first, hint, {}, plan.rules)
+                yield Opened(store, lines, schema, _sensors(store, plan, schema), first, hint, {}, rules)
 
     def _inferred(self, lines: Lines) -> tuple[list[Line], Inferred]:
         """The first lines and how to read them; where they leave a doubt, more of them, if more are there."""
@@ -208,20 +190,20 @@ class Opening:
                 times.setdefault(one.series, []).append(one.time)
         steps = [after - before for some in times.values() for before, after in pairwise(some) if after > before]
         most = max(map(len, times.values()), default=0)
-        if len(steps) < _FEWEST_ROWS - 1 <= most - 1:
+        if len(steps) >= _FEWEST_ROWS - 1:
+            return float(statistics.median(steps))
+        if most >= _FEWEST_ROWS:
             raise WatchError(
                 f"{self.name}: the times in column {schema.time!r} do not rise in the first {most} rows, so the "
                 f"usual step between them cannot be seen; pass --every with its length, sort the rows by time, or name "
                 f"another column with --time."
             )
-        if len(steps) < _FEWEST_ROWS - 1:
-            if schema.series:
-                return 1.0
-            raise WatchError(
-                f"{self.name} has too few rows with times to see the usual step between them; "
-                f"pass --every with its length, or wait for more rows."
-            )
-        return float(statistics.median(steps))
+        if schema.series:
+            return 1.0
+        raise WatchError(
+            f"{self.name} has too few rows with times to see the usual step between them; "
+            f"pass --every with its length, or wait for more rows."
+        )
 
     # -- a database that is there -------------------------------------------------------------------------------------
 
@@ -240,15 +222,13 @@ class Opening:
         too_many = say_too_many(rules, every or hint)
         if too_many:
             self.warn(too_many)
-        horizon, season, order = found["horizon"], found["season"], int(found.get("order", ORDER))
         check_size(asked, len(asked.columns or schema.columns))
         said = [f"{name} from {was} to {now}" for name, was, now in self._changes(found, schema, known, rules)]
-        if asked.horizon is not None:
-            horizon = asked.horizon
-        if asked.season is not None:
-            season = asked.season if asked.season > 1 else None
+        horizon = found["horizon"] if asked.horizon is None else asked.horizon
+        season = found["season"] if asked.season is None else asked.period
+        order, timed = int(found.get("order", ORDER)), schema.time is not None
         after = replace(schema, columns=asked.columns) if asked.columns else schema
-        plan = self._plan(after, horizon, season, every, known, order)
+        plan = Plan(len(after.columns), horizon, season, every, timed, known, order)
         with Store(self.out, None, arithmetic_of(plan), PATIENCE) as store:
             if asked.source == STANDARD_INPUT and schema.time is None and store.progress.readings:
                 raise WatchError(
@@ -258,13 +238,11 @@ class Opening:
             if said:
                 self._change(store, after, horizon, season, rules, said)
             store.sign(arithmetic_of(plan))
-            clocks: dict[str, Clock] = {}
-            sensors = self._sensors(store, plan, after, clocks)
-            sent = {}
+            sensors, sent = _sensors(store, plan, after), {}
             if asked.source == STANDARD_INPUT or "://" in asked.source:
-                sent = {name: one.time for name, one in clocks.items() if one.time is not None}
+                sent = {name: one.time for name, one in sensors.clocks.items() if one.time is not None}
             with self.source(store.progress.place) as lines:
-                yield Opened(store, lines, after, sensors, clocks, [], hint, sent, rules)
+                yield Opened(store, lines, after, sensors, [], hint, sent, rules)
 
     def _changes(
         self, found: dict[str, Any], schema: Schema, known: Rules, rules: Rules
@@ -277,8 +255,8 @@ class Opening:
                 yield f"--{name.replace('_', '-')}", was, now
         if asked.horizon is not None and asked.horizon != found["horizon"]:
             yield "--horizon", found["horizon"], asked.horizon
-        if asked.season is not None and (asked.season if asked.season > 1 else None) != found["season"]:
-            yield "--season", found["season"] or "none", asked.season if asked.season > 1 else "none"
+        if asked.season is not None and asked.period != found["season"]:
+            yield "--season", found["season"] or "none", asked.period or "none"
         if asked.columns and set(asked.columns) != set(schema.columns):
             yield "--column", ", ".join(schema.columns), ", ".join(asked.columns)
 
@@ -325,17 +303,10 @@ class Opening:
         inode = progress_of(self.out).place.inode
         return "path" not in found and Path(now).exists() and Path(now).stat().st_ino == inode
 
-    # -- both ---------------------------------------------------------------------------------------------------------
 
-    def _plan(
-        self, schema: Schema, horizon: int, season: int | None, every: float | None, rules: Rules, order: int
-    ) -> Plan:
-        season = None if season is None or season < 2 else season
-        return Plan(len(schema.columns), horizon, season, every, schema.time is not None, rules, order)
-
-    def _sensors(self, store: Store, plan: Plan, schema: Schema, clocks: dict[str, Clock]) -> Sensors:
-        most = 10**9 if not schema.series else max(MOST_BYTES // state_bytes(plan), 1)
-        return Sensors(store, plan, schema.columns, clocks, most)
+def _sensors(store: Store, plan: Plan, schema: Schema) -> Sensors:
+    most = MOST_BYTES // state_bytes(plan) if schema.series else 10**9
+    return Sensors(store, plan, schema.columns, most)
 
 
 def records_of(lines: list[Line], schema: Schema, *, ended: bool) -> tuple[list[Line], list[Line]]:

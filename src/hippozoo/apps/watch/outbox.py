@@ -12,13 +12,13 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from hippozoo.apps.watch.database import sound
 
-__all__ = ["Outbox", "Recipient", "UndeliveredError"]
+__all__ = ["Outbox", "UndeliveredError"]
 
 # Alarms that wait for one recipient, at the most; the oldest go first.
 MOST_WAITING = 10_000
@@ -36,36 +36,14 @@ class UndeliveredError(Exception):
         self.pause, self.refused = pause, refused
 
 
-@runtime_checkable
-class Recipient(Protocol):
-    """Somebody who is told of alarms: what kind, where (without secrets), and how."""
-
-    kind: str
-    where: str
-
-    def encode(self, line: dict[str, Any]) -> str:
-        """What is sent of an alarm, or of the end of an event."""
-        ...
-
-    def deliver(self, key: str, body: str) -> None:
-        """Send, and return once it has arrived; else raise `UndeliveredError`."""
-        ...
-
-    def close(self) -> None:
-        """Let connections go."""
-        ...
-
-
 class Outbox:
     """A sink of a watch that keeps what is told in the table `outbox` until its recipient has it.
 
-    Parameters
-    ----------
-    recipient
-        To whom.
+    A recipient has a `kind`, a place `where` it is (without secrets), `encode(line)` for what is sent, `deliver(key,
+    body)` that returns once it has arrived or raises `UndeliveredError`, and `close()`.
     """
 
-    def __init__(self, recipient: Recipient) -> None:
+    def __init__(self, recipient: Any) -> None:
         self.recipient = recipient
         self._path, self._warn, self._identity = Path(), print, ""
         self._news, self._ending = threading.Event(), threading.Event()
@@ -110,13 +88,9 @@ class Outbox:
         self._ending.set()
         self._news.set()
         self._thread.join(_FAREWELL)
-        try:
-            with _writing(self._path) as database:
-                [left] = database.execute(
-                    "SELECT count(*) FROM outbox WHERE sink = ?", [self.recipient.kind]
-                ).fetchone()
-        except sqlite3.Error:
-            left = 0  # what is wrong with the database, the watch says
+        left = 0
+        with suppress(sqlite3.Error), _writing(self._path) as database:  # what is wrong with it, the watch says
+            [left] = database.execute("SELECT count(*) FROM outbox WHERE sink = ?", [self.recipient.kind]).fetchone()
         if left:
             self._say(f"has not got all: {left:,} alarms wait in {self._path}, and the next run sends them.")
         if not self._thread.is_alive():

@@ -18,7 +18,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["Overview", "StreamNow", "is_watched", "look_over"]
+__all__ = ["Overview", "StreamNow", "alarms_in", "is_watched", "look_over"]
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,7 @@ class Overview:
 
 
 def look_over(path: Path) -> Overview:
-    """Look at a database of any format; a watch may be writing to it.
-
-    Parameters
-    ----------
-    path
-        A file that a watch has written.
-    """
+    """Look at a database of any format; a watch may be writing to it."""
     with reading(path) as database, sound(path):
         database.execute("BEGIN")  # so that all of it is of one moment
         new = database.execute("PRAGMA user_version").fetchone()[0] >= 7
@@ -75,7 +69,7 @@ def look_over(path: Path) -> Overview:
             [alarms] = database.execute("SELECT count(*) FROM alarms").fetchone()
             streams = [_stream(database, channel, name, None, None) for channel, name in labels.items()]
             return Overview(settings, progress, is_watched(path), alarms, streams)
-        events = [read_event(row) for row in _all(database, "events WHERE ended IS NULL")]
+        events = [read_event(*row) for row in _all(database, "events WHERE ended IS NULL")]
         part_of = {channel: event.id for event in events for channel in event.open}
         muted = {channel: math.inf if until is None else until for channel, until in _all(database, "mutes")}
         watched = {channel for (channel,) in database.execute("SELECT channel FROM columns WHERE watched")}
@@ -98,6 +92,19 @@ def look_over(path: Path) -> Overview:
             ],
             database.execute("SELECT count(*) FROM requests WHERE applied IS NULL").fetchone()[0],
         )
+
+
+def alarms_in(database: sqlite3.Connection, count: int) -> list[dict[str, Any]]:
+    """The newest alarms that were told, newest first, in a database of any format; what it does not know is None."""
+    columns = ["alarms.id", "channel", "number", "time", "p", "value", "expected", "lower", "upper", "explanation"]
+    later = ["alarms.severity", "sentence", "event", "lead", "key", "offset", "ended", "acknowledged", "alarms.told"]
+    source, names = "alarms", [one.rpartition(".")[2] for one in columns + later]
+    if database.execute("PRAGMA user_version").fetchone()[0] >= 7:
+        columns, source = columns + later, "alarms LEFT JOIN events ON events.id = event WHERE lead = alarms.id"
+    query = f"SELECT {', '.join(columns)} FROM {source} ORDER BY alarms.id DESC LIMIT ?"
+    labels = labels_in(database)
+    found = [dict.fromkeys(names) | dict(zip(names, row, strict=False)) for row in database.execute(query, [count])]
+    return [one | {"column": labels[one["channel"]], "explanation": json.loads(one["explanation"])} for one in found]
 
 
 def _all(database: sqlite3.Connection, what: str) -> list[tuple[Any, ...]]:

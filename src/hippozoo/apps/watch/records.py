@@ -9,42 +9,42 @@ from typing import Any, NamedTuple
 from hippozoo.apps.watch.lines import Place
 from hippozoo.tables.trouble import Trouble
 
-__all__ = ["Alarm", "Batch", "Channel", "Event", "Kept", "Progress", "Sensor", "State"]
+__all__ = ["Alarm", "Batch", "Channel", "Event", "Kept", "Progress", "Sensor", "State", "Status"]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a watch has come.
+    """How far a watch has come."""
 
-    Parameters
-    ----------
-    place
-        In the source.
-    readings
-        Taken in so far, of all sensors.
-    time
-        The latest time of a reading; None before the first.
-    late
-        Rows that were skipped because their time was not after the last.
-    left_out
-        Rows that were no readings.
-    names
-        The columns as the last header in the middle of the source named them; None if there was none.
-    offset
-        How many seconds the clock of the source is ahead of UTC; None where it names no zone.
-    """
+    place: Place = field(default_factory=Place)  # in the source
+    readings: int = 0  # of all sensors
+    time: float | None = None  # the latest of a reading
+    late: int = 0  # rows whose time was not after the last
+    left_out: int = 0  # rows that were no readings
+    names: tuple[str, ...] | None = None  # of the last header in the middle of the source
+    offset: float | None = None  # seconds that the clock of the source is ahead of UTC, where it names a zone
 
-    place: Place = field(default_factory=Place)
-    readings: int = 0
-    time: float | None = None
-    late: int = 0
-    left_out: int = 0
-    names: tuple[str, ...] | None = None
+
+@dataclass(frozen=True)
+class Status:
+    """How a watch is doing, for the line on stderr; `lag` is how long ago the last reading was taken, in seconds."""
+
+    readings: int
+    alarms: int
+    late: int
+    left_out: int
+    per_second: float
+    time: float | None
+    dates: bool
+    lag: float | None = None
+    last_alarm: float | None = None
     offset: float | None = None
+    sensors: int = 1
+    open_events: int = 0
 
 
 class Kept(NamedTuple):
-    """A reading as the database holds it, one column of it: number, channel, time, value, what was expected, and p."""
+    """One column of a reading, with what was expected before it came."""
 
     number: int
     channel: int
@@ -66,7 +66,7 @@ class Channel(NamedTuple):
 
 
 class Sensor(NamedTuple):
-    """A sensor: its name (empty where there is one only), its readings so far, its clock and what waits, as JSON."""
+    """A sensor; the name is empty where there is only one, the clock is plain JSON."""
 
     sensor: int
     name: str
@@ -75,19 +75,7 @@ class Sensor(NamedTuple):
 
 
 class State(NamedTuple):
-    """A state of a sensor that was kept.
-
-    Parameters
-    ----------
-    sensor
-        Whose.
-    number
-        The next reading's.
-    state
-        A `Monitor`, as bytes.
-    first
-        The reading that it began with; above 0 where it was rebuilt and older readings had gone.
-    """
+    """The bytes of a monitor, the next reading's number, and the first one's where older readings are gone."""
 
     sensor: int
     number: int
@@ -97,27 +85,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Alarm:
-    """An alarm of one column.
-
-    Parameters
-    ----------
-    id, number, channel, time, p, value, expected, lower, upper
-        Which, and what was read and expected.
-    explanation
-        Whatever the detector says about it, as plain JSON.
-    event
-        The event that it belongs to.
-    lead
-        The alarm that is told for it: its own id, or that of one in another column at the same time.
-    severity, sentence, again
-        How severe it is, in words for people, and why it was told within a silence.
-    key
-        A name that is the same whenever the same alarm is found.
-    offset
-        Of the clock of its source.
-    told
-        0 to be told, 1 told, 2 not told because its column is muted.
-    """
+    """An alarm of one column; the fields are the columns of its table."""
 
     id: int
     number: int
@@ -129,47 +97,29 @@ class Alarm:
     lower: float | None
     upper: float | None
     explanation: dict[str, Any]
-    told: int = 0
+    told: int = 0  # 1 told, 2 muted
     event: int | None = None
-    lead: int | None = None
+    lead: int | None = None  # the alarm that is told for it, its own or that of another column at the same time
     severity: str = ""
     sentence: str = ""
-    again: str = ""
-    key: str = ""
+    again: str = ""  # why it was told within a silence
+    key: str = ""  # the same whenever the same alarm is found
     offset: float | None = None
 
 
 @dataclass
 class Event:
-    """Something that happened, over one column or many.
-
-    Parameters
-    ----------
-    id
-        Its number.
-    begun, alarmed, ended
-        Times: its beginning, its first alarm, and its end; None while it is on.
-    channels
-        All columns that had a part in it.
-    open
-        Those in which it is still on, with the number of the reading with which it began there.
-    severity
-        The highest so far.
-    acknowledged
-        When somebody said that they know, by the wall clock; None if nobody did.
-    told
-        Whether its end has been told: 0 to be told, 1 told, 2 not to be told.
-    """
+    """Something that happened, over one column or many; the fields are the columns of its table."""
 
     id: int
     begun: float
-    alarmed: float = 0.0
+    alarmed: float = 0.0  # time of its first alarm
     ended: float | None = None
-    channels: list[int] = field(default_factory=list)
-    open: dict[int, int] = field(default_factory=dict)
-    severity: str = "minor"
-    acknowledged: float | None = None
-    told: int = 0
+    channels: list[int] = field(default_factory=list)  # all that had a part in it
+    open: dict[int, int] = field(default_factory=dict)  # those where it is on, and the reading it began with
+    severity: str = "minor"  # the highest so far
+    acknowledged: float | None = None  # by the wall clock
+    told: int = 0  # its end: 1 told, 2 not to be told
 
 
 @dataclass

@@ -12,14 +12,13 @@ from typing import Any
 
 from hippozoo.apps.watch.database import is_begun, progress_of, reading, settings_of, sound
 from hippozoo.apps.watch.problem import LockedError, WatchError
-from hippozoo.apps.watch.records import Channel
 from hippozoo.apps.watch.settings import rules_from, rules_to
 from hippozoo.apps.watch.store import Store
 from hippozoo.monitor import write_time
 from hippozoo.monitor.rules import parse_duration
 from hippozoo.tables.dates import time_reader
 
-__all__ = ["apply_request", "ask", "label_of", "mute_until"]
+__all__ = ["apply_request", "ask", "mute_until"]
 
 # A transaction that appends one row; the watch that holds the database is done with its own in less.
 _PATIENCE = 30.0
@@ -29,12 +28,7 @@ _NOT_DONE = "not done: "
 def ask(path: Path, request: dict[str, Any]) -> str:
     """Append a request to a database. A watch that runs does it at its next commit; where none runs, it is done now.
 
-    Parameters
-    ----------
-    path
-        The database.
-    request
-        {"acknowledge": id}, {"mute": column, "until": time or None}, {"unmute": column} or {"rate": x}.
+    It is {"acknowledge": id}, {"mute": column, "until": time or None}, {"unmute": column} or {"rate": x}.
     """
     if not is_begun(path):
         raise WatchError(f"{path} holds nothing yet; watch a source with --out {path} first.")
@@ -93,29 +87,17 @@ def apply_request(store: Store, number: int, request: dict[str, Any]) -> str:
 
 
 def _event_of(store: Store, alarm: int) -> int:
-    found = store._alarms(f"WHERE id = {alarm:d}")
+    found = store.alarms(f"id = {alarm:d}")
     if not found or found[0].event is None:
         raise WatchError(f"there is no alarm {alarm} that belongs to an event")
     return found[0].event
 
 
 def _channel_of(store: Store, name: str) -> int:
-    sensors = {one.sensor: one.name for one in store.sensors()}
-    columns = len(store.settings["columns"])
-    for one in store.channels():
-        if name in (
-            one.name if not sensors.get(one.sensor) else "",
-            label_of(one, sensors.get(one.sensor, ""), columns),
-        ):
-            return one.channel
+    for channel, label in store.labels().items():
+        if label == name:
+            return channel
     raise WatchError(f"there is no column {name!r}")
-
-
-def label_of(channel: Channel, sensor: str, columns: int) -> str:
-    """What a column is called: by its name, by its sensor where that has one only, or by both."""
-    if not sensor:
-        return channel.name
-    return sensor if columns == 1 else f"{sensor} / {channel.name}"
 
 
 def mute_until(text: str | None, path: Path) -> float | None:

@@ -7,23 +7,22 @@ import signal
 import time as clock
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
+from hippozoo.apps.watch.database import FullDiskError, label_of
 from hippozoo.apps.watch.incidents import Incidents, Told, told_alarm, told_end
 from hippozoo.apps.watch.intake import Intake
 from hippozoo.apps.watch.lines import CHUNK, STANDARD_INPUT, Lines
 from hippozoo.apps.watch.opening import PAUSE, Opened, Opening, records_of
 from hippozoo.apps.watch.problem import WatchError
-from hippozoo.apps.watch.records import Alarm, Batch, Progress
-from hippozoo.apps.watch.requests import apply_request, label_of
+from hippozoo.apps.watch.records import Alarm, Batch, Progress, Status
+from hippozoo.apps.watch.requests import apply_request
 from hippozoo.apps.watch.sensors import Pushed
 from hippozoo.apps.watch.settings import Settings, rules_from
-from hippozoo.apps.watch.store import FullDiskError
 from hippozoo.monitor import write_time
 from hippozoo.tables.records import Line
 from hippozoo.tables.trouble import Place, Trouble, word
@@ -38,51 +37,26 @@ _BATCH, _MOST_VALUES = 1024, 1 << 16
 _TICK, _OF_EACH, _LONGEST_TICK, _TICK_SECONDS = 1024, 32, 1 << 16, 1.0
 
 
-@dataclass(frozen=True)
-class Status:
-    """How a watch is doing, for the line on stderr; `lag` is how long ago the last reading was taken, in seconds."""
-
-    readings: int
-    alarms: int
-    late: int
-    left_out: int
-    per_second: float
-    time: float | None
-    dates: bool
-    lag: float | None = None
-    last_alarm: float | None = None
-    offset: float | None = None
-    sensors: int = 1
-    open_events: int = 0
-
-
 class Watch:
     """One run of the command, from opening to the end of the source or a signal.
 
     Parameters
     ----------
-    settings
-        What to do.
-    out
-        The database.
+    settings, out
+        What to do, and the database.
     tell
-        Called with each line for standard output: JSON, one alarm (or reading, or end of an event) each, after its
-        commit. None if nobody can hear it: alarms are told by the next run then.
+        Called with each line for standard output, after its commit; None if nobody can hear it: the next run tells.
     warn
         Called with sentences for people.
     all_readings
         Whether every reading is told, not only alarms.
-    status, rebuilt
-        Called now and then with how it is doing; and, while a state is rebuilt, with how many readings of how many have
-        been replayed.
-    stdin
-        What to read for ``"-"``; standard input by default.
+    status, rebuilt, beat
+        Called now and then: with how it is doing, with how many readings of how many have been replayed, and as a sign
+        of life.
+    stdin, source
+        What to read for ``"-"``; what opens a source that is neither a file nor standard input.
     sinks
         Others that are told of alarms and ends once they are committed; each has `start`, `tell` and `close`.
-    source
-        Opens the source at a place, if it is neither a file nor standard input.
-    beat
-        Called again and again while the work goes on.
     """
 
     def __init__(
@@ -156,14 +130,12 @@ class Watch:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        def stop(number: int, frame: FrameType | None) -> None:
+        def stop(*_: Any) -> None:
             self._stop = True
 
-        try:
+        before: dict[int, Any] = {}
+        with suppress(ValueError):  # not in the main thread: somebody else handles signals
             before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-        except ValueError:  # not in the main thread: somebody else handles signals
-            yield
-            return
         try:
             yield
         finally:
@@ -184,21 +156,12 @@ class _Run:
         known = {name: one for name, one in self.sensors.usual.items() if one is not None}
         self.intake = Intake(
             self.schema, self.sensors.plan.every if self.schema.time is not None else 1.0, opened.hint,
-            self.settings.strict, opened.sent_before, lambda: self.lines.sent_again, self.written, opened.clocks,
+            self.settings.strict, opened.sent_before, lambda: self.lines.sent_again, self.written, self.sensors.clocks,
             known, self.sensors.opening_times(),
         )  # fmt: skip
         self._channels = {one.channel: one for one in self.store.channels()}
         self._sensor_names = {one.sensor: one.name for one in self.store.sensors()}
-        self.incidents = Incidents(
-            self.label,
-            lambda moment, offset: write_time(moment, offset, dates=dates),
-            lambda: opened.hint,
-            self.store.open_events(),
-            self.store.mutes(),
-            self.store.count_alarms(),
-            self.store.count_events(),
-            self.store.last_groups(),
-        )
+        self.incidents = Incidents(self.store, self.label, partial(write_time, dates=dates), opened.hint)
         self._pending: list[Told] = []
         self._looked = 0.0
         self.alarms, self.last_alarm = self.store.count_told()
@@ -208,7 +171,7 @@ class _Run:
         """What a column is called, and its sensor."""
         one = self._channels[channel]
         sensor = self._sensor_names.get(one.sensor, "")
-        return label_of(one, sensor, len(self.schema.columns)), sensor
+        return label_of(one.name, sensor, len(self.schema.columns)), sensor
 
     # -- going on -----------------------------------------------------------------------------------------------------
 
@@ -258,12 +221,12 @@ class _Run:
     def _resume(self) -> bool:
         """Bring the sensor of a source that has one only to where it was; False if told to stop on the way."""
         if not self.schema.series:
+            self.sensors.listen(
+                self.watch.warn, self.watch.rebuilt, self.watch.stopped,
+                lambda moment: self.written(moment, self.progress.offset),
+            )  # fmt: skip
             for sensor in list(self.sensors.names.values()):
-                monitor = self.sensors.monitor(
-                    sensor, self.watch.warn, self.watch.rebuilt, self.watch.stopped,
-                    lambda moment: self.written(moment, self.progress.offset),
-                )  # fmt: skip
-                if monitor.readings < self.sensors.readings[sensor]:
+                if self.sensors.monitor(sensor).readings < self.sensors.readings[sensor]:
                     return False
         elif self.sensors.names and not any(self.store.state(one) for one in list(self.sensors.names.values())[:1]):
             self.watch.warn("states are rebuilt from the readings as their sensors send.")
@@ -344,7 +307,7 @@ class _Run:
         if self.lines.torn is not None:
             text = f"line {self.lines.torn} of {self.watch._name} has no end yet, so it may be half written: it is left"
             self.watch.warn(f"{text} for the next run (if it is whole, end it with a newline).")
-        for name, one in self.opened.clocks.items():
+        for name, one in self.sensors.clocks.items():
             if one.held is not None:
                 line, moment, _, offset = one.held
                 last, usual = one.time or 0.0, self.sensors.usual.get(name) or self.opened.hint

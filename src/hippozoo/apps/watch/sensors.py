@@ -44,36 +44,15 @@ class Pushed(NamedTuple):
 
     def and_then(self, more: Pushed) -> Pushed:
         """Both, one after the other."""
-        return Pushed(
-            self.kept + more.kept,
-            self.facts + more.facts,
-            self.sensors + more.sensors,
-            self.channels + more.channels,
-            self.states + more.states,
-        )
+        return Pushed(*(own + theirs for own, theirs in zip(self, more, strict=True)))
 
 
 class Sensors:
-    """All sensors of a watch.
+    """All sensors of a watch; at most so many monitors are held at once, and others are kept in the database."""
 
-    Parameters
-    ----------
-    store
-        The database.
-    plan
-        What each is asked to do; with `every` of None each finds its own usual step.
-    columns
-        The columns of each.
-    clocks
-        Of each, by its name; shared with the intake.
-    most
-        How many monitors are held at once; others are kept in the database.
-    """
-
-    def __init__(
-        self, store: Store, plan: Plan, columns: Sequence[str], clocks: dict[str, Clock], most: int = 10**9
-    ) -> None:
-        self.store, self.plan, self.columns, self.clocks, self.most = store, plan, tuple(columns), clocks, max(most, 1)
+    def __init__(self, store: Store, plan: Plan, columns: Sequence[str], most: int = 10**9) -> None:
+        self.store, self.plan, self.columns, self.most = store, plan, tuple(columns), max(most, 1)
+        self.clocks: dict[str, Clock] = {}
         self.names: dict[str, int] = {}
         self.channels: dict[int, list[int]] = {}
         self.readings: dict[int, int] = {}
@@ -85,7 +64,18 @@ class Sensors:
         self._saved: dict[int, int] = {}
         self._first: dict[int, int] = {}
         self._next_channel = 0
+        self.listen(str, lambda done, total: None, bool, float)
         self._load()
+
+    def listen(
+        self,
+        warn: Callable[[str], Any],
+        rebuilt: Callable[[int, int], Any],
+        stopped: Callable[[], bool],
+        written: Callable[[float], Any],
+    ) -> None:
+        """Whom to tell, while a state is rebuilt, why and how far it is; whether to stop; how times are written."""
+        self._warn, self._rebuilt, self._stopped, self._written = warn, rebuilt, stopped, written
 
     def _load(self) -> None:
         known: dict[int, dict[str, int]] = {}
@@ -111,10 +101,6 @@ class Sensors:
         waiting = ((name, self._waiting.get(sensor)) for name, sensor in self.names.items())
         return {name: [time for time, _ in some] for name, some in waiting if some}
 
-    def name_of(self, sensor: int) -> str:
-        """What a sensor is called."""
-        return next(name for name, number in self.names.items() if number == sensor)
-
     def change_rules(self, rules: Rules) -> None:
         """Tell alarms by other rules from here on; what each sensor has come to know is kept first."""
         for sensor in list(self.names.values()):
@@ -127,21 +113,12 @@ class Sensors:
 
     # -- monitors -----------------------------------------------------------------------------------------------------
 
-    def monitor(
-        self,
-        sensor: int,
-        warn: Callable[[str], Any] = id,
-        rebuilt: Callable[[int, int], Any] = lambda done, total: None,
-        stopped: Callable[[], bool] = lambda: False,
-        written: Callable[[float], Any] = float,
-    ) -> Monitor:
+    def monitor(self, sensor: int) -> Monitor:
         """The monitor of a sensor as it was after its last reading: held, loaded, or rebuilt from the readings.
 
         Told to stop while it is rebuilt, it keeps what it has so far, and returns that.
         """
-        found = self._monitors.pop(sensor, None)
-        if found is None:
-            found = self._resumed(sensor, warn, rebuilt, stopped, written)
+        found = self._monitors.pop(sensor, None) or self._resumed(sensor)
         self._monitors[sensor] = found
         return found
 
@@ -165,42 +142,28 @@ class Sensors:
         for at in range(0, len(changed), _AT_ONCE):
             yield [self._state(sensor, self._monitors[sensor]) for sensor in changed[at : at + _AT_ONCE]]
 
-    def _resumed(
-        self,
-        sensor: int,
-        warn: Callable[[str], Any],
-        rebuilt: Callable[[int, int], Any],
-        stopped: Callable[[], bool],
-        written: Callable[[float], Any],
-    ) -> Monitor:
+    def _resumed(self, sensor: int) -> Monitor:
         end, channels = self.readings[sensor], self.channels[sensor]
         monitor, why = self._kept(sensor, end)
         if monitor is None:
             oldest = self.store.oldest(channels)
             first = end if oldest is None else oldest[0]
-            usual = self.usual.get(self.name_of(sensor)) if first else self.plan.every
-            monitor = Monitor(_with_step(self.plan, usual), first)
+            usual = self.usual.get(next(n for n, s in self.names.items() if s == sensor)) if first else self.plan.every
+            monitor = Monitor(self.plan if usual is None else replace(self.plan, every=usual), first)
             if why and end:
                 gone = ""
                 if first:
-                    begin = "" if oldest is None else f", which begin at {written(oldest[1])}"
+                    begin = "" if oldest is None else f", which begin at {self._written(oldest[1])}"
                     gone = f"{begin}; what was learnt from the {first:,} before them is lost"
-                warn(f"{why}; it is rebuilt from the {end - first:,} readings that {self.store.path} holds{gone}.")
-        self._replay(sensor, monitor, end, rebuilt, stopped, keep=bool(why))
+                self._warn(
+                    f"{why}; it is rebuilt from the {end - first:,} readings that {self.store.path} holds{gone}."
+                )
+        self._replay(sensor, monitor, end, keep=bool(why))
         if monitor.readings >= end:
             self._take_waiting(sensor, monitor)
         return monitor
 
-    def _replay(
-        self,
-        sensor: int,
-        monitor: Monitor,
-        end: int,
-        rebuilt: Callable[[int, int], Any],
-        stopped: Callable[[], bool],
-        *,
-        keep: bool,
-    ) -> None:
+    def _replay(self, sensor: int, monitor: Monitor, end: int, *, keep: bool) -> None:
         start = number = monitor.first if monitor.waiting else monitor.readings
         pieces = 0
         while number < end:
@@ -210,8 +173,8 @@ class Sensors:
                 monitor.push(times if self.plan.timed else None, values)
             number, pieces = upto, pieces + 1
             if keep or number - start > _PIECE:
-                rebuilt(number - monitor.first, end - monitor.first)
-            stop = stopped()
+                self._rebuilt(number - monitor.first, end - monitor.first)
+            stop = self._stopped()
             if keep and (stop or number == end or pieces % _KEPT_EVERY == 0):
                 self.store.keep_state(self._state(sensor, monitor))
             if stop:
@@ -231,10 +194,7 @@ class Sensors:
         if state is None:
             # Before the first one is kept there is none, and nothing is wrong.
             if self.store.has_state(sensor):
-                return (
-                    None,
-                    f"another version or other settings made the state in {path}, and it cannot be gone on with",
-                )
+                return None, f"another version or other settings made the state in {path}; it cannot be gone on with"
             oldest = self.store.oldest(self.channels[sensor])
             return None, f"the state in {path} is gone" if oldest is not None and oldest[0] else ""
         try:
@@ -312,10 +272,6 @@ class Sensors:
         if np.isfinite(monitor.due):
             clock["due"] = monitor.due
         found.sensors.append(Sensor(sensor, name, self.readings[sensor], clock))
-
-
-def _with_step(plan: Plan, every: float | None) -> Plan:
-    return plan if every is None else replace(plan, every=every)
 
 
 def _pieces(rows: list[Row], monitor: Monitor, sensor: int) -> list[list[Row]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hippozoo.apps.watch.arithmetic import state_bytes
@@ -37,37 +37,7 @@ _MOST_SEASON, _SEASON_BYTES = 100_000, 1700
 
 @dataclass(frozen=True)
 class Settings:
-    """What a watch is asked to do; what is None is as the database says, or as usual.
-
-    Parameters
-    ----------
-    source
-        A path, or ``"-"`` for standard input.
-    columns, time
-        Which columns; found if left out.
-    horizon
-        Steps to forecast.
-    season
-        A period in steps, if one is known; 1 for none.
-    every
-        The usual step; found if left out.
-    rate
-        Alarms wanted per 1,000 quiet readings.
-    follow
-        Whether the file grows.
-    strict
-        Whether a row that is no reading stops the watch.
-    keep
-        How many readings of each sensor stay in the database; None for all.
-    batch
-        Lines that are committed together, at the most; None for 1,024, and more of many sensors.
-    panel
-        The columns that name the sensor of each row.
-    silence
-        After an alarm: readings such as "12", or a time such as "2h".
-    no_data
-        After how many usual steps, or after which time, no data is an alarm; "never" for none.
-    """
+    """What a watch is asked to do, by the names of the options; what is None is as the database says, or as usual."""
 
     source: str
     columns: tuple[str, ...] = ()
@@ -80,9 +50,14 @@ class Settings:
     strict: bool = False
     keep: int | None = None
     batch: int | None = None
-    panel: tuple[str, ...] = field(default=())
+    panel: tuple[str, ...] = ()
     silence: str | None = None
     no_data: str | None = None
+
+    @property
+    def period(self) -> int | None:
+        """The season; None for none."""
+        return None if self.season is None or self.season < 2 else self.season
 
 
 def rules_to(rules: Rules) -> dict[str, Any]:
@@ -117,7 +92,7 @@ def asked_rules(asked: Settings, known: Rules, every: float | None) -> Rules:
 
 
 def say_too_many(rules: Rules, every: float) -> str:
-    """What to say of more alarms than can come, since each is followed by a silence; empty if so many can."""
+    """What to say of a rate that silences make impossible; else empty."""
     silence = rules.silence
     readings = silence.readings if silence.seconds is None else silence.seconds / every
     most = 1000 / max(readings, 1.0)
@@ -160,9 +135,8 @@ def adapt_size(asked: Settings, channels: int, sensors: int) -> tuple[int, int]:
     """
     if asked.horizon is not None:
         return asked.horizon, ORDER
-    season = None if asked.season is None or asked.season < 2 else asked.season
     for horizon, order in _SIZES:
-        size = state_bytes(Plan(channels, horizon, season, order=order))
+        size = state_bytes(Plan(channels, horizon, asked.period, order=order))
         free = max(_FREE_BYTES, min(_FREE_EACH * sensors, MOST_BYTES))
         if size * sensors <= free and size <= _LARGEST_STATE:
             return horizon, order

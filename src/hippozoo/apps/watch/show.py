@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from dataclasses import dataclass
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hippozoo._internal.extras import needs
-from hippozoo.apps.pages import Page, colour, copyable_table, new_figure, shown
+from hippozoo.apps.pages import Page, colour, copyable_table, json_for_script, new_figure, shown
 from hippozoo.apps.watch.database import labels_in, progress_of, reading, settings_of, sound
+from hippozoo.apps.watch.overview import alarms_in, look_over
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.monitor import write_time
 
@@ -20,6 +24,8 @@ __all__ = ["last_alarms", "write_page"]
 
 # More points than this say nothing more on a screen: then every stretch is shown by its lowest and its highest.
 _MOST_POINTS = 4000
+# More columns than this share one chart, with so many points of all of them in the page, and so many of each at least.
+_MOST_FIGURES, _MOST_CHOICE_POINTS, _FEWEST_POINTS = 12, 100_000, 60
 _MOST_ALARMS = 500
 # Of these the newest are explained, and the very newest drawn, with so many readings before and after each.
 _TOLD_ALARMS, _DRAWN_ALARMS = 50, 10
@@ -41,51 +47,25 @@ class _Drawn:
 
 
 def last_alarms(path: Path, count: int = 10) -> list[dict[str, Any]]:
-    """The last alarms of a database, oldest first, as plain data.
-
-    Parameters
-    ----------
-    path
-        The database; a watch may be writing to it.
-    count
-        How many.
-    """
+    """The last alarms of a database, oldest first, as plain data; a watch may be writing to it."""
     dates = settings_of(path)["layout"]["dates"]
-    names = ("id", "channel", "number", "time", "p", "value", "expected", "lower", "upper", "explanation")
-    later = ("severity", "sentence", "event", "lead", "key", "offset")
-    with reading(path) as database:
-        new = database.execute("PRAGMA user_version").fetchone()[0] >= 7
-        chosen = names + later if new else names
-        rows = database.execute(
-            f"SELECT {', '.join(chosen)} FROM alarms {'WHERE lead = id' if new else ''} ORDER BY id DESC LIMIT ?",
-            [count],
-        ).fetchall()
-        with sound(path):
-            labels = labels_in(database)
-    found: list[dict[str, Any]] = [dict(zip(chosen, row, strict=True)) for row in reversed(rows)]
-    with sound(path):
-        for one in found:
-            one["column"] = labels[one["channel"]]
-            one["time"] = write_time(one["time"], one.get("offset"), dates=dates)
-            one["explanation"] = _NOTHING_SAID | json.loads(one["explanation"])
+    with reading(path) as database, sound(path):
+        found = alarms_in(database, count)[::-1]
+    for one in found:
+        one["time"] = write_time(one["time"], one["offset"], dates=dates)
+        one["explanation"] = _NOTHING_SAID | one["explanation"]
+        for name in ("ended", "acknowledged", "told"):
+            del one[name]
     return found
 
 
 def write_page(path: Path, out: Path) -> Path:
-    """Write the page of a database to `out`.
-
-    Parameters
-    ----------
-    path
-        The database; a watch may be writing to it.
-    out
-        The HTML file.
-    """
+    """Write the page of a database to `out`; a watch may be writing to it."""
     needs("bokeh", extra="pages", feature="watch --show")
     if out.exists() and out.samefile(path):
         raise WatchError(f"{path} is the database, and the page would take its place; give it a name that ends in .db.")
     settings = settings_of(path)
-    layout, zone = settings["layout"], progress_of(path).offset
+    dates, zone = settings["layout"]["dates"], progress_of(path).offset
     page = Page(f"{path.name}: what was watched")
     alarms = last_alarms(path, _MOST_ALARMS)
     with reading(path) as database:
@@ -95,87 +75,126 @@ def write_page(path: Path, out: Path) -> Path:
         ).fetchone()
         if not count:
             raise WatchError(f"{path} holds no readings yet; watch the source for a while first.")
-        span = " to ".join(write_time(one, zone, dates=layout["dates"]) for one in (first, last))
-        [total] = database.execute("SELECT count(*) FROM alarms").fetchone()
+        span = " to ".join(write_time(one, zone, dates=dates) for one in (first, last))
+        total = look_over(path).alarms
         which = f" (the newest {len(alarms):,} are on this page)" if total > len(alarms) else ""
         page.add(
             f"<p>{count:,} readings of {shown(settings['source'])}, {shown(span)}. {_many(total, 'alarm')}{which}, at "
-            f"a rate of {settings['rate']:g} per 1,000 quiet readings.</p>"
+            f"a rate of {settings['rate']:g} per 1,000 normal readings.</p>"
         )
-        for channel, name in names.items():
-            drawn = _thinned(database, channel, count, zone)
-            marked = [one for one in alarms if one["column"] == name]
-            page.add(f"<h2>{shown(name)}</h2>")
-            figure = _figure(drawn, database, channel, name, zone, dates=layout["dates"])
-            told = (
-                f"{name}: {count:,} readings with their expectation and 95 % band, and {_many(len(marked), 'alarm')}."
-            )
-            page.add_picture(figure, told, name=f"column-{channel}")
-    page.add("<h2>Alarms</h2>")
-    if alarms:
-        head = ("id", "time", "column", "value", "expected", "band", "p", "why")
-        rows = [
-            (
-                one["id"], one["time"], one["column"], _short(one["value"]), _short(one["expected"]),
-                f"{_short(one['lower'])} to {_short(one['upper'])}", f"{one['p']:.2g}", one["explanation"]["kind"],
-            )
-            for one in reversed(alarms)
-        ]  # fmt: skip
-        page.add(copyable_table("newest first", head, rows, name="alarms"))
-        with reading(path) as database:
-            for place, one in enumerate(reversed(alarms[-_TOLD_ALARMS:])):
-                head = f"{shown(one['time'])}, {shown(one['column'])}: {shown(one['explanation']['kind'])}"
-                why = f"<p>{_explained(one, dates=layout['dates'])} {_similar(database, one, layout['dates'])}</p>"
-                if place >= _DRAWN_ALARMS:
-                    page.add(f"<details><summary>{head}</summary>{why}</details>")
-                    continue
-                page.add(f"<h3>{head}</h3>{why}")
-                told = f"alarm {one['id']}: what was seen and expected before it, and after"
-                page.add_picture(_close_up(database, one, zone, dates=layout["dates"]), told, name=f"alarm-{one['id']}")
-                told = f"alarm {one['id']}: the weight of each reading of the past in what was expected"
-                page.add_picture(_weights(one["explanation"]["weights"]), told, name=f"weights-{one['id']}")
-    else:
-        page.add("<p>None so far.</p>")
+        if len(names) > _MOST_FIGURES:
+            _add_table(page, alarms)
+            _add_choice(page, database, names, count, zone, dates=dates)
+        else:
+            for channel, name in names.items():
+                drawn, marks = _thinned(database, channel, count, zone, _MOST_POINTS), _marks(database, channel, zone)
+                page.add(f"<h2>{shown(name)}</h2>")
+                told = f"{name}: {count:,} readings, their expectation and 95 % band, and {_many(len(marks), 'alarm')}."
+                figure, _ = _figure(drawn, marks, name, zone, dates=dates)
+                page.add_picture(figure, told, name=f"column-{channel}")
+            _add_table(page, alarms)
+        _add_explanations(page, database, alarms, zone, dates=dates)
     return page.write(out)
 
 
+def _add_table(page: Page, alarms: list[dict[str, Any]]) -> None:
+    page.add("<h2>Alarms</h2>")
+    if not alarms:
+        page.add("<p>None so far.</p>")
+        return
+    head = ("id", "time", "column", "value", "expected", "band", "p", "why")
+    rows = [
+        (
+            one["id"], one["time"], one["column"], _short(one["value"]), _short(one["expected"]),
+            f"{_short(one['lower'])} to {_short(one['upper'])}", f"{one['p']:.2g}", one["explanation"]["kind"],
+        )
+        for one in reversed(alarms)
+    ]  # fmt: skip
+    page.add(copyable_table("newest first", head, rows, name="alarms"))
+
+
+def _add_explanations(
+    page: Page, database: sqlite3.Connection, alarms: list[dict[str, Any]], zone: float | None, *, dates: bool
+) -> None:
+    """The newest alarms are explained, and the very newest drawn."""
+    for place, one in enumerate(reversed(alarms[-_TOLD_ALARMS:])):
+        title = f"{shown(one['time'])}, {shown(one['column'])}: {shown(one['explanation']['kind'])}"
+        why = f"<p>{_explained(one, dates=dates)} {_similar(database, one, dates)}</p>"
+        if place >= _DRAWN_ALARMS:
+            page.add(f"<details><summary>{title}</summary>{why}</details>")
+            continue
+        page.add(f"<h3>{title}</h3>{why}")
+        told = f"alarm {one['id']}: what was seen and expected before it, and after"
+        page.add_picture(_close_up(database, one, zone, dates=dates), told, name=f"alarm-{one['id']}")
+        told = f"alarm {one['id']}: the weight of each reading of the past in what was expected"
+        page.add_picture(_weights(one["explanation"]["weights"]), told, name=f"weights-{one['id']}")
+
+
+def _add_choice(
+    page: Page, database: sqlite3.Connection, names: dict[int, str], count: int, zone: float | None, *, dates: bool
+) -> None:
+    """One chart for many columns, with a search field; those with the newest alarms come first."""
+    newest = dict(database.execute("SELECT channel, max(id) FROM alarms GROUP BY channel"))
+    columns = []
+    for channel in sorted(names, key=lambda one: -newest.get(one, -1)):
+        drawn = _thinned(database, channel, count, zone, max(_MOST_CHOICE_POINTS // len(names), _FEWEST_POINTS))
+        marks = _marks(database, channel, zone)
+        start = float(drawn.time[0]) if len(drawn.time) else 0.0
+        numbers = np.array([drawn.time - start, *(getattr(drawn, one.name) for one in fields(drawn)[1:])], "<f4")
+        columns.append((names[channel], len(marks), start, b64encode(numbers.tobytes()).decode(), marks))
+    empty = _Drawn(*np.empty((6, 0)))
+    figure, sources = _figure(empty, [], "", zone, dates=dates)
+    page.add(
+        f'<h2 id="column"></h2><p><label>Search {len(names):,} columns: <input type="search" id="wanted"></label></p>'
+        '<p><select id="columns" size="8" aria-label="columns"></select></p>'
+    )
+    page.add_picture(figure, "The chosen column: readings, expectation, 95 % band and alarms.", name="chosen")
+    constants = {
+        "COLUMNS": columns,
+        "SOURCES": {part: source.id for part, source in sources.items()},
+        "RANGE": figure.y_range.id,
+        "UNIT": _unit(dates),
+    }
+    script = files("hippozoo.apps.watch").joinpath("show.js").read_text(encoding="utf-8")
+    page.add_script("".join(f"const {name}={json_for_script(one)};\n" for name, one in constants.items()) + script)
+
+
 def _figure(
-    drawn: _Drawn, database: sqlite3.Connection, channel: int, name: str, zone: float | None, *, dates: bool
-) -> Any:
+    drawn: _Drawn, marks: Sequence[tuple[float, float | None, str]], name: str, zone: float | None, *, dates: bool
+) -> tuple[Any, dict[str, Any]]:
+    """A column with expectation, band and alarms, and the sources of its parts."""
     from bokeh.models import HoverTool
 
-    unit = 1000.0 if dates else 1.0  # Bokeh counts milliseconds
-    figure, _ = _begun(drawn, name, zone, dates=dates)
-    time = drawn.time * unit
-    if np.array_equal(drawn.low, drawn.high, equal_nan=True):
-        figure.line(time, drawn.low, line_color=colour("ink"), legend_label="seen")
-    else:
-        seen = np.isfinite(drawn.low)
-        figure.segment(
-            time[seen], drawn.low[seen], time[seen], drawn.high[seen], line_color=colour("ink"), legend_label="seen"
-        )
+    unit = _unit(dates)
+    figure, _, sources = _begun(drawn, name, zone, dates=dates)
+    both = np.column_stack([drawn.low, drawn.high]).ravel()  # a line through the lowest and the highest of each stretch
+    seen = figure.line(np.repeat(drawn.time * unit, 2), both, line_color=colour("ink"), legend_label="seen")
+    moments, values, reasons = zip(*marks, strict=True) if marks else ((), (), ())
+    alarm = figure.scatter(
+        "x", "y", size=11, marker="triangle", fill_color=colour("C1"), line_color=colour("C1"), legend_label="alarm",
+        source={"x": [one * unit for one in moments], "y": values, "why": reasons},
+    )  # fmt: skip
+    figure.add_tools(HoverTool(renderers=[alarm], tooltips=[("", "@why")]))
+    return _with_legend(figure), sources | {"seen": seen.data_source, "alarm": alarm.data_source}
+
+
+def _marks(database: sqlite3.Connection, channel: int, zone: float | None) -> list[tuple[float, float | None, str]]:
+    """Time, value and reason of the newest alarms of a column."""
     rows = database.execute(
-        "SELECT time, value, expected, explanation FROM alarms WHERE channel = ? ORDER BY id DESC LIMIT ?",
+        "SELECT time, coalesce(value, expected), explanation FROM alarms WHERE channel = ? ORDER BY id DESC LIMIT ?",
         [channel, _MOST_ALARMS],
-    ).fetchall()
-    if rows:
-        marks = figure.scatter(
-            "x", "y", size=11, marker="triangle", fill_color=colour("C1"), line_color=colour("C1"),
-            legend_label="alarm",
-            source={
-                "x": [(row[0] + (zone or 0.0)) * unit for row in rows],
-                "y": [row[1] if row[1] is not None else row[2] for row in rows],
-                "why": [json.loads(row[3]).get("what", "no data") for row in rows],
-            },
-        )  # fmt: skip
-        figure.add_tools(HoverTool(renderers=[marks], tooltips=[("", "@why")]))
-    return _with_legend(figure)
+    )
+    return [(time + (zone or 0.0), value, json.loads(text).get("what", "no data")) for time, value, text in rows]
+
+
+def _unit(dates: bool) -> float:
+    return 1000.0 if dates else 1.0  # Bokeh counts milliseconds
 
 
 def _begun(
     drawn: _Drawn, name: str, zone: float | None, *, dates: bool, height: int = 340
-) -> tuple[Any, tuple[float, float]]:
-    """A figure with the band and the expectation, and the range of its values."""
+) -> tuple[Any, tuple[float, float], dict[str, Any]]:
+    """A figure with the band and the expectation, the range of its values, and the sources of both."""
     # By what was seen: the first bands of a stream, of which little is known, are wide beyond all measure.
     low, high = np.nanmin(drawn.low, initial=np.inf), np.nanmax(drawn.high, initial=-np.inf)
     margin = 0.15 * (high - low) or 1.0
@@ -183,14 +202,14 @@ def _begun(
     label = "time" if zone is None or not dates else f"time ({write_time(0.0, zone)[16:]})"
     figure = new_figure(label, name, x_axis="datetime" if dates else "linear", height=height, y_range=limits)
     figure.xaxis.ticker.desired_num_ticks = 4  # dates are long, telephones narrow
-    time = drawn.time * (1000.0 if dates else 1.0)
+    time = drawn.time * _unit(dates)
     known = np.isfinite(drawn.lower) & np.isfinite(drawn.upper)
-    figure.varea(
-        time[known], drawn.lower[known], drawn.upper[known], fill_color=colour("C0"), fill_alpha=0.25,
-        legend_label="95 % band",
+    band = figure.varea(
+        "x", "lower", "upper", fill_color=colour("C0"), fill_alpha=0.25, legend_label="95 % band",
+        source={"x": time[known], "lower": drawn.lower[known], "upper": drawn.upper[known]},
     )  # fmt: skip
-    figure.line(time, drawn.expected, line_color=colour("C0"), legend_label="expected")
-    return figure, limits
+    expected = figure.line(time, drawn.expected, line_color=colour("C0"), legend_label="expected")
+    return figure, limits, {"band": band.data_source, "expected": expected.data_source}
 
 
 def _with_legend(figure: Any) -> Any:
@@ -225,8 +244,8 @@ def _close_up(database: sqlite3.Connection, alarm: dict[str, Any], zone: float |
     table = _floats(rows).reshape(-1, 7)
     table[:, 0] += zone or 0.0
     drawn = _Drawn(*table[:, :6].T)
-    unit = 1000.0 if dates else 1.0
-    figure, (low, high) = _begun(drawn, alarm["column"], zone, dates=dates, height=320)
+    unit = _unit(dates)
+    figure, (low, high), _ = _begun(drawn, alarm["column"], zone, dates=dates, height=320)
     strange = drawn.time[(table[:, 6] >= alarm["explanation"]["since"]) & (table[:, 6] <= alarm["number"])] * unit
     if len(strange):
         half = 0.5 * unit * float(np.median(np.diff(drawn.time))) if len(drawn.time) > 1 else 0.5
@@ -283,9 +302,9 @@ def _weights(weights: list[float]) -> Any:
     return figure
 
 
-def _thinned(database: sqlite3.Connection, channel: int, count: int, zone: float | None) -> _Drawn:
+def _thinned(database: sqlite3.Connection, channel: int, count: int, zone: float | None, most: int) -> _Drawn:
     """A column for the eye, by the clock of its source; SQLite thins, so that millions of readings take no memory."""
-    stretch = max(count // _MOST_POINTS, 1)
+    stretch = max(-(-count // most), 1)
     rows = database.execute(
         "SELECT avg(time), min(value), max(value), avg(expected), min(lower), max(upper) FROM readings "
         "WHERE channel = ? GROUP BY number / ? ORDER BY number / ?",

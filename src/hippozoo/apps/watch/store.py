@@ -12,9 +12,9 @@ import math
 import os
 import sqlite3
 import time as clock
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, astuple
+from dataclasses import asdict, astuple, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,46 +22,32 @@ import numpy as np
 
 from hippozoo import __version__
 from hippozoo._internal.files import CannotWriteError, demand_writable, naming, open_locked, remove_locked
-from hippozoo.apps.watch.database import FullDiskError, is_begun, read_progress, settings_in, sound
+from hippozoo.apps.watch.database import FullDiskError, is_begun, labels_in, read_progress, settings_in, sound
 from hippozoo.apps.watch.formats import create_tables, demand_format, migrate
 from hippozoo.apps.watch.problem import LockedError, WatchError
-from hippozoo.apps.watch.records import Alarm, Batch, Channel, Event, Kept, Progress, Sensor, State
+from hippozoo.apps.watch.records import Alarm, Batch, Channel, Event, Progress, Sensor, State
 from hippozoo.tables.trouble import word
 
 __all__ = ["FullDiskError", "Store", "read_event"]
 
 _TROUBLES_KEPT = 1000
-_ALARM = "id, number, channel, time, p, value, expected, lower, upper, explanation, told, event, lead, severity, "
-_ALARM += "sentence, again, key, offset"
-_EVENT = "id, begun, alarmed, ended, channels, open, severity, acknowledged, told"
+_ALARM, _EVENT = ([one.name for one in fields(kind)] for kind in (Alarm, Event))
 
 
 class Store:
-    """One watch's file, opened to write; a second writer is refused and harms nothing.
-
-    A file of an earlier format is brought to the present one; nothing that it holds is lost.
-
-    Parameters
-    ----------
-    path
-        The SQLite file; made if it is not there.
-    settings
-        What a new file is made with; one that is there keeps its own.
-    arithmetic
-        Of the forecasts that are written and the states that are kept.
-    patience
-        Seconds to wait for another writer: requests take a moment.
+    """One watch's file, opened to write; a second writer is refused, and a file of an earlier format is migrated.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
+    >>> from hippozoo.apps.watch.records import Kept
     >>> settings = {"source": "a", "columns": ["flow"], "layout": {"columns": ["flow"]}}
     >>> with TemporaryDirectory() as folder:
     ...     with Store(Path(folder) / "pump.db", settings) as store:
     ...         store.commit(Batch(Progress(readings=1), [Kept(0, 0, 0.0, 1.5, None, None, None, None)]))
     ...     with Store(Path(folder) / "pump.db") as store:
-    ...         store.progress.readings, next(store.readings(0)).value
-    (1, 1.5)
+    ...         store.progress.readings, store.arrays([0], 0, 1)[1].tolist()
+    (1, [[1.5]])
     """
 
     def __init__(
@@ -78,9 +64,14 @@ class Store:
             new = not is_begun(path)
             if new and settings is None:
                 raise WatchError(f"{path} holds nothing yet; watch a source with --out {path} first.")
-            self._database = self._open()
-            with sound(path), self._transaction():
-                self._create(settings or {}) if new else self._recognise()
+            self._database = sqlite3.connect(self.path, isolation_level=None, timeout=30.0)
+            with sound(path):
+                self._database.execute("PRAGMA journal_mode = WAL")
+                self._wait_for_disk(True)
+                with self._transaction():
+                    self._create(settings or {}) if new else migrate(
+                        self._database, demand_format(path, self._database)
+                    )
             self._file = os.stat(path)  # noqa: PTH116
         except BaseException:
             self.close()
@@ -118,38 +109,22 @@ class Store:
                 f"another watch is writing to {self.path}; stop it first, or write to another --out."
             ) from None
 
-    def _open(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self.path, isolation_level=None, timeout=30.0)
-        try:
-            with sound(self.path):
-                database.execute("PRAGMA journal_mode = WAL")
-                self._wait_for_disk(database, True)
-        except BaseException:
-            database.close()
-            raise
-        return database
-
-    def _wait_for_disk(self, database: sqlite3.Connection, wait: bool) -> None:
+    def _wait_for_disk(self, wait: bool) -> None:
         """Whether a commit returns only once it is on the disk.
 
         A process that is killed loses no commit in either case. If the machine goes down, commits that were not waited
-        for may be gone, the last ones first; then the watch reads those rows again, and finds the same. What has been
-        told to others, and states, are waited for.
+        for may be gone, the last ones first; then the watch reads those rows again, and finds the same. Alarms and
+        states are waited for.
         """
         if wait != self._waiting:
-            database.execute(f"PRAGMA synchronous = {'FULL' if wait else 'NORMAL'}")
+            self._database.execute(f"PRAGMA synchronous = {'FULL' if wait else 'NORMAL'}")
             self._waiting = wait
 
     def _create(self, settings: dict[str, Any]) -> None:
         create_tables(self._database)
-        self._database.executemany(
-            "INSERT INTO settings VALUES (?, ?)", [(name, json.dumps(value)) for name, value in settings.items()]
-        )
+        self._put_settings(settings)
         self._database.execute("INSERT INTO progress VALUES (1, ?)", [_written(Progress())])
         self._sign(0)
-
-    def _recognise(self) -> None:
-        migrate(self._database, demand_format(self.path, self._database))
 
     def sign(self, arithmetic: str) -> None:
         """From here on, this version and this arithmetic write."""
@@ -160,10 +135,15 @@ class Store:
                 self._sign(self.progress.readings)
 
     def _sign(self, number: int) -> None:
-        row = [number, __version__, self.arithmetic]
-        self._database.execute("INSERT OR REPLACE INTO writers (number, version, arithmetic) VALUES (?, ?, ?)", row)
+        row = (number, __version__, self.arithmetic)
+        _insert(self._database, "INSERT OR REPLACE INTO writers (number, version, arithmetic)", [row])
 
     # -- reading ----------------------------------------------------------------------------------------------------
+
+    def _read(self, query: str, *values: Any, make: Callable[..., Any] = lambda *row: row) -> list[Any]:
+        """What `make` makes of the rows of a query."""
+        with sound(self.path):
+            return [make(*row) for row in self._database.execute(query, values)]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -175,66 +155,47 @@ class Store:
     def progress(self) -> Progress:
         """How far the watch has come."""
         with sound(self.path):
-            [text] = self._database.execute("SELECT content FROM progress").fetchone()
-            return read_progress(text)
+            return read_progress(*self._database.execute("SELECT content FROM progress").fetchone())
 
     def sensors(self) -> list[Sensor]:
         """All sensors, in the order in which they came."""
-        with sound(self.path):
-            rows = self._database.execute("SELECT sensor, name, readings, clock FROM sensors ORDER BY sensor")
-            return [Sensor(sensor, name, int(readings), json.loads(text)) for sensor, name, readings, text in rows]
+        query = "SELECT sensor, name, readings, clock FROM sensors ORDER BY sensor"
+        return self._read(
+            query, make=lambda number, name, count, text: Sensor(number, name, int(count), json.loads(text))
+        )
 
     def channels(self) -> list[Channel]:
         """All columns of all sensors."""
+        query = "SELECT channel, name, sensor, watched FROM columns ORDER BY channel"
+        return self._read(query, make=lambda *row: Channel(*row[:3], bool(row[3])))
+
+    def labels(self) -> dict[int, str]:
+        """What each column is called."""
         with sound(self.path):
-            rows = self._database.execute("SELECT channel, name, sensor, watched FROM columns ORDER BY channel")
-            return [Channel(channel, name, sensor, bool(watched)) for channel, name, sensor, watched in rows]
+            return labels_in(self._database)
 
     def state(self, sensor: int) -> State | None:
         """The last state of a sensor that was kept by this arithmetic."""
-        with sound(self.path):
-            row = self._database.execute(
-                "SELECT sensor, number, state, first FROM states WHERE sensor = ? AND arithmetic = ?",
-                [sensor, self.arithmetic],
-            ).fetchone()
-            return None if row is None else State(*row)
+        query = "SELECT sensor, number, state, first FROM states WHERE sensor = ? AND arithmetic = ?"
+        return next(iter(self._read(query, sensor, self.arithmetic, make=State)), None)
 
     def has_state(self, sensor: int) -> bool:
-        """Whether any state of a sensor was kept, by whatever arithmetic."""
-        with sound(self.path):
-            found = self._database.execute("SELECT count(*) FROM states WHERE sensor = ?", [sensor]).fetchone()[0] > 0
-            writers = self._database.execute("SELECT count(*) FROM writers").fetchone()[0] > 1
-            return found or writers  # states of earlier formats were kept elsewhere, and are of no use
-
-    def readings(self, since: int) -> Iterator[Kept]:
-        """All columns of all readings from this number on, in order."""
-        rows = self._database.execute(
-            "SELECT number, channel, time, value, expected, lower, upper, p FROM readings WHERE number >= ? "
-            "ORDER BY number, channel",
-            [since],
-        )
-        return (Kept(*row) for row in rows)
+        """Whether any state of a sensor was kept, by whatever arithmetic, in whatever format."""
+        query = "SELECT (SELECT count(*) FROM states WHERE sensor = ?) > 0 OR (SELECT count(*) FROM writers) > 1"
+        return bool(self._read(query, sensor)[0][0])
 
     def oldest(self, channels: Sequence[int]) -> tuple[int, float] | None:
         """Number and time of the first reading of these columns that is still here."""
-        with sound(self.path):
-            found = [
-                self._database.execute(
-                    "SELECT number, time FROM readings WHERE channel = ? ORDER BY number LIMIT 1", [channel]
-                ).fetchone()
-                for channel in channels
-            ]
-            return min((one for one in found if one is not None), default=None)
+        query = "SELECT number, time FROM readings WHERE channel = ? ORDER BY number LIMIT 1"
+        return min((row for channel in channels for row in self._read(query, channel)), default=None)
 
     def arrays(self, channels: Sequence[int], start: int, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Times and values of all readings from `start` up to `end`; NaN of columns that were not watched yet."""
+        query = "SELECT number, time, value FROM readings WHERE channel = ? AND number >= ? AND number < ?"
         with sound(self.path):
             times, values = np.full(end - start, np.nan), np.full((end - start, len(channels)), np.nan)
             for place, channel in enumerate(channels):
-                rows = self._database.execute(
-                    "SELECT number, time, value FROM readings WHERE channel = ? AND number >= ? AND number < ?",
-                    [channel, start, end],
-                ).fetchall()
+                rows = self._database.execute(query, [channel, start, end]).fetchall()
                 at = np.array([row[0] for row in rows], int) - start
                 times[at] = np.array([row[1] for row in rows], float)
                 values[at, place] = np.array([math.nan if row[2] is None else row[2] for row in rows], float)
@@ -242,62 +203,50 @@ class Store:
                 raise ValueError(f"readings {start} to {end - 1} are not all there")
             return times, values
 
-    def count_alarms(self) -> int:
-        """How many alarms there are; the next one has this id."""
-        with sound(self.path):
-            return self._database.execute("SELECT coalesce(max(id) + 1, 0) FROM alarms").fetchone()[0]
+    def next_id(self, table: str) -> int:
+        """The id of the next alarm, or event."""
+        return self._read(f"SELECT coalesce(max(id) + 1, 0) FROM {table}")[0][0]
 
     def count_told(self) -> tuple[int, float | None]:
         """How many alarms are told, those of many columns at once being one, and the time of the newest."""
-        with sound(self.path):
-            return self._database.execute("SELECT count(*), max(time) FROM alarms WHERE lead = id").fetchone()
+        return self._read("SELECT count(*), max(time) FROM alarms WHERE lead = id")[0]
 
-    def count_events(self) -> int:
-        """The id of the next event."""
-        with sound(self.path):
-            return self._database.execute("SELECT coalesce(max(id) + 1, 0) FROM events").fetchone()[0]
+    def events(self, which: str) -> list[Event]:
+        """The events that a condition chooses."""
+        return self._read(f"SELECT {', '.join(_EVENT)} FROM events WHERE {which} ORDER BY id", make=read_event)
 
     def open_events(self) -> list[Event]:
         """Events that are still on."""
-        return self._events("WHERE ended IS NULL")
+        return self.events("ended IS NULL")
+
+    def alarms(self, which: str) -> list[Alarm]:
+        """The alarms that a condition chooses."""
+        return self._read(f"SELECT {', '.join(_ALARM)} FROM alarms WHERE {which} ORDER BY id", make=_read_alarm)
 
     def last_groups(self) -> list[list[Alarm]]:
         """Of each event that is still on, its last alarms: those of several columns at one time."""
         found: dict[int | None, list[Alarm]] = {}
-        for one in self._alarms("WHERE event IN (SELECT id FROM events WHERE ended IS NULL) AND lead >= 0 ORDER BY id"):
+        for one in self.alarms("event IN (SELECT id FROM events WHERE ended IS NULL) AND lead >= 0"):
             group = found.setdefault(one.event, [])
             group[:] = [*group, one] if group and group[0].time == one.time else [one]
         return list(found.values())
 
     def untold_ends(self) -> list[Event]:
         """Events whose end was committed, and perhaps not told before a crash."""
-        return self._events("WHERE ended IS NOT NULL AND told = 0")
-
-    def _events(self, which: str) -> list[Event]:
-        with sound(self.path):
-            rows = self._database.execute(f"SELECT {_EVENT} FROM events {which} ORDER BY id").fetchall()
-            return [read_event(row) for row in rows]
+        return self.events("ended IS NOT NULL AND told = 0")
 
     def untold(self) -> list[Alarm]:
         """Alarms that were committed, and perhaps not told before a crash; those of other columns with their leads."""
-        return self._alarms("WHERE told = 0 OR lead IN (SELECT id FROM alarms WHERE told = 0) ORDER BY id")
-
-    def _alarms(self, which: str) -> list[Alarm]:
-        with sound(self.path):
-            rows = self._database.execute(f"SELECT {_ALARM} FROM alarms {which}").fetchall()
-            return [_alarm(row) for row in rows]
+        return self.alarms("told = 0 OR lead IN (SELECT id FROM alarms WHERE told = 0)")
 
     def mutes(self) -> dict[int, float]:
         """Muted columns, and until when, in the time of the source."""
-        with sound(self.path):
-            rows = self._database.execute("SELECT channel, until FROM mutes").fetchall()
-            return {channel: math.inf if until is None else until for channel, until in rows}
+        return dict(self._read("SELECT channel, coalesce(until, 9e999) FROM mutes"))
 
     def requests(self) -> list[tuple[int, dict[str, Any]]]:
         """What has been asked for and not been done yet."""
-        with sound(self.path):
-            rows = self._database.execute("SELECT id, request FROM requests WHERE applied IS NULL ORDER BY id")
-            return [(number, json.loads(text)) for number, text in rows]
+        query = "SELECT id, request FROM requests WHERE applied IS NULL ORDER BY id"
+        return self._read(query, make=lambda number, text: (number, json.loads(text)))
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -308,30 +257,19 @@ class Store:
         """
         self.demand_there()
         with sound(self.path):
-            self._wait_for_disk(self._database, self.durable or bool(batch.alarms) or bool(batch.states))
+            self._wait_for_disk(self.durable or bool(batch.alarms) or bool(batch.states))
         with self._transaction() as database:
-            database.executemany(
-                "INSERT INTO columns (channel, name, sensor, watched) VALUES (?, ?, ?, ?)", batch.channels
-            )
-            database.executemany("INSERT INTO readings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", _by_channel(batch.readings))
-            database.executemany(
-                f"INSERT OR REPLACE INTO alarms ({_ALARM}) VALUES ({', '.join('?' * 18)})",
-                [_alarm_row(one) for one in batch.alarms],
-            )
-            database.executemany(
-                "INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [_event_row(one) for one in batch.events],
-            )
-            database.executemany(
-                "INSERT INTO troubles (line, text, kind) VALUES (?, ?, ?)",
-                [(one.place.line, word(one, stream=True), one.kind) for one in batch.troubles],
-            )
+            _insert(database, "INSERT INTO columns (channel, name, sensor, watched)", batch.channels)
+            # In the order in which the table holds them, which is faster to write.
+            _insert(database, "INSERT INTO readings", sorted(batch.readings, key=lambda one: (one.channel, one.number)))
+            _insert(database, f"INSERT OR REPLACE INTO alarms ({', '.join(_ALARM)})", map(_alarm_row, batch.alarms))
+            _insert(database, "INSERT OR REPLACE INTO events", map(_event_row, batch.events))
+            troubles = [(one.place.line, word(one, stream=True), one.kind) for one in batch.troubles]
+            _insert(database, "INSERT INTO troubles (line, text, kind)", troubles)
             if batch.troubles:
                 database.execute(f"DELETE FROM troubles WHERE id <= (SELECT max(id) FROM troubles) - {_TROUBLES_KEPT}")
-            database.executemany(
-                "INSERT OR REPLACE INTO sensors VALUES (?, ?, ?, ?)",
-                [(*one[:3], json.dumps(one.clock)) for one in batch.sensors],
-            )
+            sensors = [(*one[:3], json.dumps(one.clock)) for one in batch.sensors]
+            _insert(database, "INSERT OR REPLACE INTO sensors", sensors)
             for state in batch.states:
                 self._replace_state(state)
                 if keep is not None:
@@ -355,26 +293,23 @@ class Store:
             self._replace_state(state)
 
     def _replace_state(self, state: State) -> None:
-        self._database.execute(
-            "INSERT OR REPLACE INTO states (sensor, number, state, arithmetic, first) VALUES (?, ?, ?, ?, ?)",
-            [state.sensor, state.number, state.state, self.arithmetic, state.first],
-        )
+        row = (state.sensor, state.number, state.state, self.arithmetic, state.first)
+        _insert(self._database, "INSERT OR REPLACE INTO states (sensor, number, state, arithmetic, first)", [row])
 
     def change(self, settings: dict[str, Any], what: Sequence[str], columns: Sequence[Channel] = ()) -> None:
         """Change settings, and note what was changed and when; columns are watched as they say from here on."""
         with self._transaction() as database:
-            database.executemany(
-                "INSERT OR REPLACE INTO columns (channel, name, sensor, watched) VALUES (?, ?, ?, ?)", columns
-            )
+            _insert(database, "INSERT OR REPLACE INTO columns (channel, name, sensor, watched)", columns)
             self._change(settings, what)
 
     def _change(self, settings: dict[str, Any], what: Sequence[str]) -> None:
-        self._database.executemany(
-            "INSERT OR REPLACE INTO settings VALUES (?, ?)",
-            [(name, json.dumps(value)) for name, value in settings.items()],
-        )
+        self._put_settings(settings)
         rows = [(clock.time(), self.progress.readings, text) for text in what]
-        self._database.executemany("INSERT INTO changes (made, reading, what) VALUES (?, ?, ?)", rows)
+        _insert(self._database, "INSERT INTO changes (made, reading, what)", rows)
+
+    def _put_settings(self, settings: dict[str, Any]) -> None:
+        rows = [(name, json.dumps(value)) for name, value in settings.items()]
+        _insert(self._database, "INSERT OR REPLACE INTO settings", rows)
 
     def answer(self, number: int, outcome: str, **changed: Any) -> None:
         """Note that a request was done, with what came of it: an event acknowledged, a mute, or other settings."""
@@ -423,34 +358,31 @@ class Store:
             raise
 
 
-def _by_channel(readings: Sequence[Kept]) -> Sequence[Kept]:
-    """In the order in which the table holds them, which is faster to write."""
-    return sorted(readings, key=lambda one: (one.channel, one.number)) if len(readings) > 1 else readings
+def _insert(database: sqlite3.Connection, into: str, rows: Iterable[Sequence[Any]]) -> None:
+    rows = list(rows)
+    if rows:
+        database.executemany(f"{into} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
-def _alarm(row: tuple[Any, ...]) -> Alarm:
-    known: dict[str, Any] = dict(zip(_ALARM.split(", "), row, strict=True))
-    known["explanation"] = dict(json.loads(known["explanation"]))
-    return Alarm(**known)
+def _read_alarm(*row: Any) -> Alarm:
+    known: dict[str, Any] = dict(zip(_ALARM, row, strict=True))
+    return Alarm(**known | {"explanation": dict(json.loads(known["explanation"]))})
 
 
 def _alarm_row(alarm: Alarm) -> tuple[Any, ...]:
-    row = astuple(alarm)
-    return (*row[:9], json.dumps(alarm.explanation), *row[10:])
+    return astuple(replace(alarm, explanation=json.dumps(alarm.explanation)))  # pyright: ignore[reportArgumentType]
 
 
-def read_event(row: tuple[Any, ...]) -> Event:
+def read_event(*row: Any) -> Event:
     """An event from its row."""
-    number, begun, alarmed, ended, channels, still_open, severity, acknowledged, told = row
-    known = {int(channel): int(first) for channel, first in json.loads(still_open).items()}
-    return Event(number, begun, alarmed, ended, json.loads(channels), known, severity, acknowledged, told)
+    known: dict[str, Any] = dict(zip(_EVENT, row, strict=True))
+    still_open = {int(channel): int(first) for channel, first in json.loads(known["open"]).items()}
+    return Event(**known | {"channels": json.loads(known["channels"]), "open": still_open})
 
 
 def _event_row(event: Event) -> tuple[Any, ...]:
-    return (
-        event.id, event.begun, event.alarmed, event.ended, json.dumps(event.channels), json.dumps(event.open),
-        event.severity, event.acknowledged, event.told,
-    )  # fmt: skip
+    known = {one.name: getattr(event, one.name) for one in fields(event)}
+    return tuple((known | {"channels": json.dumps(event.channels), "open": json.dumps(event.open)}).values())
 
 
 def _written(progress: Progress) -> str:

@@ -41,14 +41,7 @@ FORMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"json": dict, "s
 
 
 class Webhook:
-    """Posts alarms to a URL: TLS is verified, redirects are not followed.
-
-    Parameters
-    ----------
-    url
-        ``https://…``, or ``@FILE`` with a file that holds it, so that it stands in no list of processes.
-    form
-        One of `FORMS`.
+    """Posts alarms to a URL, or to that in ``@FILE``: TLS is verified, redirects are not followed.
 
     Examples
     --------
@@ -78,12 +71,8 @@ class Webhook:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         if parts.scheme not in ("http", "https") or not host or not target.isascii() or not target.isprintable():
             raise WatchError("--webhook: pass a URL such as https://host/path, or @FILE with a file that holds one.")
-        self._secure, self._host, self._port, self._target = (
-            parts.scheme == "https",
-            host,
-            port,
-            target.replace(" ", "%20"),
-        )
+        self._secure, self._host, self._port = parts.scheme == "https", host, port
+        self._target = target.replace(" ", "%20")
         shown = f"[{host}]" if ":" in host else host
         self.where = f"{parts.scheme}://{shown}{'' if port is None else f':{port}'}"
         self._headers = {"Content-Type": "application/json", "User-Agent": "hippozoo"}

@@ -21,7 +21,7 @@ from hippozoo.ensemble.experts import (
     seasonal,
     seasonal_trend,
 )
-from hippozoo.ensemble.known import Known
+from hippozoo.ensemble.records import Maps, Past, Plan
 
 __all__ = ["TABLE"]
 
@@ -38,54 +38,42 @@ TABLE: tuple[ModuleType, ...] = (
 )
 
 
-def _in_use(*, simple: bool) -> tuple[ModuleType, ...]:
-    return TABLE if simple else TABLE[-1:]
-
-
-def names(known: Known, *, simple: bool) -> tuple[str, ...]:
+def names(plan: Plan, *, simple: bool) -> tuple[str, ...]:
     """What each expert is called; several may share a name."""
-    return tuple(name for expert in _in_use(simple=simple) for name in expert.names(known))
+    return tuple(name for expert in (TABLE if simple else TABLE[-1:]) for name in expert.names(plan))
 
 
-def numbers(known: Known) -> list[int]:
+def sizes(plan: Plan) -> list[int]:
     """How many numbers a channel keeps for each line of the table."""
-    return [expert.size(known) if hasattr(expert, "size") else 0 for expert in TABLE]
+    return [expert.size(plan) if hasattr(expert, "size") else 0 for expert in TABLE]
 
 
-def lag_weights(known: Known, channel: int, count: int) -> list[Any]:
+def lag_weights(past: Past, maps: Maps, plan: Plan, count: int) -> list[Any]:
     """The weight of each past value in the forecast of one step of each expert, newest first."""
-    experts = _in_use(simple=known.plan.simple > 0)
-    return [row for expert in experts for row in expert.lag_weights(known, channel, count)]
+    experts = TABLE if plan.simple else TABLE[-1:]
+    return [row for expert in experts for row in expert.lag_weights(past, maps, plan, count)]
 
 
-def _written_out(name: str, arguments: str, calls: list[str]) -> Any:
-    """A compiled function that makes these calls, one for each line of the table."""
-    source = "\n    ".join([f"def {name}({arguments}):", "at = 0", *calls, "return at"])
+def _written_out(name: str, arguments: str, calls: dict[int, str]) -> Any:
+    """A compiled function that makes these calls, each by a line of the table and with the numbers of its own."""
     scope: dict[str, Any] = {}
-    for number, expert in enumerate(TABLE):
-        scope |= {f"forecast_{number}": expert.forecast, f"update_{number}": getattr(expert, "update", None)}
+    lines = [f"def {name}({arguments}):", "at = 0"]
+    for number, call in calls.items():
+        scope |= {f"{what}_{number}": getattr(TABLE[number], what, None) for what in ("forecast", "update")}
+        lines.append(call.format(n=number, own=f"own[plan.own[{number}] : plan.own[{number + 1}]]"))
+    source = "\n    ".join([*lines, "return at"])
     exec(compile(source, f"<{name} of {len(TABLE)} experts>", "exec"), scope)
     return compiled(inner=True, inline="always")(scope[name])
 
 
-def _forecasts() -> Any:
-    calls = []
-    for number in range(len(TABLE)):
-        own = f"own[plan.own[{number}] : plan.own[{number + 1}]]"
-        always = number == len(TABLE) - 1
-        call = f"at = forecast_{number}({own}, past, maps, plan, work, at)"
-        calls.append(call if always else f"if plan.simple > 0: {call}")
-    return _written_out("forecast_all", "own, past, maps, plan, work", calls)
-
-
-def _updates() -> Any:
-    calls = [
-        f"update_{number}(own[plan.own[{number}] : plan.own[{number + 1}]], sample, past, plan, work)"
-        for number, expert in enumerate(TABLE)
-        if hasattr(expert, "update")
-    ]
-    return _written_out("update_all", "own, sample, past, plan, work", calls)
-
-
-forecast_all: Any = _forecasts()
-update_all: Any = _updates()
+_FORECAST = "at = forecast_{n}({own}, past, maps, plan, work, at)"
+forecast_all: Any = _written_out(
+    "forecast_all",
+    "own, past, maps, plan, work",
+    dict.fromkeys(range(len(TABLE) - 1), f"if plan.simple > 0: {_FORECAST}") | {len(TABLE) - 1: _FORECAST},
+)
+update_all: Any = _written_out(
+    "update_all",
+    "own, sample, past, plan, work",
+    {n: "update_{n}({own}, sample, past, plan, work)" for n, expert in enumerate(TABLE) if hasattr(expert, "update")},
+)

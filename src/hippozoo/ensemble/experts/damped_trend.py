@@ -7,10 +7,8 @@ from typing import Any, NamedTuple, no_type_check
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
-from hippozoo.ensemble.known import Known
+from hippozoo.ensemble.records import Maps, Past, Plan
 from hippozoo.memory import response
-
-__all__ = ["SMOOTHING", "State", "forecast", "lag_weights", "names", "opened", "size", "update"]
 
 # Gain of the level, gain of the trend, and damping per cell of each. Of four that were chosen before 2026-11, two are
 # left: the others earned nothing on the last horizons of training values (ADR 0026).
@@ -26,12 +24,12 @@ class State(NamedTuple):
     trend_before: Any
 
 
-def names(known: Known) -> tuple[str, ...]:
+def names(plan: Plan) -> tuple[str, ...]:
     """What the experts of this file are called."""
     return ("damped trend",) * len(SMOOTHING)
 
 
-def size(known: Known) -> int:
+def size(plan: Plan) -> int:
     """How many numbers a channel keeps."""
     return 4 * len(SMOOTHING)
 
@@ -80,7 +78,7 @@ def forecast(own, past, maps, plan, work, at):
     return at + len(SMOOTHING)
 
 
-def lag_weights(known: Known, channel: int, count: int) -> list[np.ndarray]:
+def lag_weights(past: Past, maps: Maps, plan: Plan, count: int) -> list[np.ndarray]:
     """The weight of each past value in the forecast of one step, newest first."""
     rows = []
     for gain, trend_gain, damping in SMOOTHING:

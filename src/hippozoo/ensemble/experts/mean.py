@@ -8,12 +8,10 @@ import numpy as np
 
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.cleaner import mean_of
-from hippozoo.ensemble.known import Known
-
-__all__ = ["forecast", "lag_weights", "names"]
+from hippozoo.ensemble.records import Maps, Past, Plan
 
 
-def names(known: Known) -> tuple[str, ...]:
+def names(plan: Plan) -> tuple[str, ...]:
     """What the experts of this file are called."""
     return ("mean",)
 
@@ -28,7 +26,7 @@ def forecast(own, past, maps, plan, work, at):
     return at + 1
 
 
-def lag_weights(known: Known, channel: int, count: int) -> list[np.ndarray]:
+def lag_weights(past: Past, maps: Maps, plan: Plan, count: int) -> list[np.ndarray]:
     """The weight of each past value in the forecast of one step, newest first."""
-    lags, cleaner = np.arange(count), known.channel(channel).cleaner[0]
-    return [np.where(lags < cleaner["age"], known.plan.keep**lags / max(cleaner["count"], 1.0), 0.0)]
+    lags, cleaner = np.arange(count), past.cleaner[0]
+    return [np.where(lags < cleaner["age"], plan.keep**lags / max(cleaner["count"], 1.0), 0.0)]

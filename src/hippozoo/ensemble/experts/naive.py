@@ -7,12 +7,10 @@ from typing import no_type_check
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
-from hippozoo.ensemble.known import Known, weights_at
-
-__all__ = ["forecast", "lag_weights", "names"]
+from hippozoo.ensemble.records import Maps, Past, Plan, weights_at
 
 
-def names(known: Known) -> tuple[str, ...]:
+def names(plan: Plan) -> tuple[str, ...]:
     """What the experts of this file are called."""
     return ("last value",)
 
@@ -26,6 +24,6 @@ def forecast(own, past, maps, plan, work, at):
     return at + 1
 
 
-def lag_weights(known: Known, channel: int, count: int) -> list[np.ndarray]:
+def lag_weights(past: Past, maps: Maps, plan: Plan, count: int) -> list[np.ndarray]:
     """The weight of each past value in the forecast of one step, newest first."""
     return [weights_at(count, {0: 1.0})]

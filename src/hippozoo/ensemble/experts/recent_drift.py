@@ -7,15 +7,13 @@ from typing import no_type_check
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
-from hippozoo.ensemble.known import Known, weights_at
+from hippozoo.ensemble.records import Maps, Past, Plan, weights_at
 
-__all__ = ["LEAST_CELLS", "forecast", "lag_weights", "names"]
-
-# Cells over which it is measured; two horizons if these are longer. Chosen before 2026-11; see the ablation.
+# Cells over which it is measured; two horizons if these are longer.
 LEAST_CELLS = 8
 
 
-def names(known: Known) -> tuple[str, ...]:
+def names(plan: Plan) -> tuple[str, ...]:
     """What the experts of this file are called."""
     return ("recent drift",)
 
@@ -43,12 +41,12 @@ def forecast(own, past, maps, plan, work, at):
     return at + 1
 
 
-def lag_weights(known: Known, channel: int, count: int) -> list[np.ndarray]:
+def lag_weights(past: Past, maps: Maps, plan: Plan, count: int) -> list[np.ndarray]:
     """The weight of each past value in the forecast of one step, newest first."""
-    cells = stretch.py_func(known.plan.horizon, float(known.channel(channel).cleaner[0]["age"]))
+    cells = stretch.py_func(plan.horizon, float(past.cleaner[0]["age"]))
     weights = weights_at(count, {0: 1.0})
     if cells:
-        values = known.log(channel)["value"][known.now - cells * np.arange(4)]
+        values = past.log["value"][past.now - cells * np.arange(4)]
         middle = int(np.argsort(values[:-1] - values[1:], kind="stable")[1])
         weights += weights_at(count, {middle * cells: 1.0 / cells})
         weights -= weights_at(count, {(middle + 1) * cells: 1.0 / cells})

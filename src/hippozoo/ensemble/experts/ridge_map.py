@@ -12,32 +12,29 @@ from typing import no_type_check
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
-from hippozoo.ensemble.known import Known, weights_at
+from hippozoo.ensemble.records import Maps, Past, Plan, weights_at
 from hippozoo.memory import response
 
-__all__ = ["HIGH_LEVERAGE", "forecast", "lag_weights", "names", "reset_memories", "size", "step_memories", "update"]
-
-# A past of so many times the mean leverage is shrunk to it. Chosen before 2026-11; see the ablation.
+# A past of so many times the mean leverage is shrunk to it.
 HIGH_LEVERAGE = 16.0
 # The least degrees of freedom that a leverage is divided by.
 _LEAST_FREEDOM = 1e-12
 MEAN, LAST, SEASON = 0, 1, 2  # what a map corrects; season s is SEASON + s
 
 
-def names(known: Known) -> tuple[str, ...]:
+def names(plan: Plan) -> tuple[str, ...]:
     """What the experts of this file are called."""
     found: list[str] = []
-    plan = known.plan
     for memory, anchor, view in zip(plan.memory_of.tolist(), plan.anchors.tolist(), plan.views.tolist(), strict=True):
         base = ("mean", "last value")[anchor] if anchor < SEASON else f"season {plan.seasons[anchor - SEASON]}"
         also = " and inputs" if view >= 0 else ""
-        found += [f"map of {known.timescales[memory]:g}{also} on {base}"] * plan.ridges
+        found += [f"map of {plan.timescales[memory]:g}{also} on {base}"] * plan.ridges
     return tuple(found)
 
 
-def size(known: Known) -> int:
+def size(plan: Plan) -> int:
     """How many numbers a channel keeps: all memories, each as wide as the widest."""
-    return known.plan.b.size
+    return plan.b.size
 
 
 @compiled(inner=True)
@@ -174,10 +171,9 @@ def _apply(sums, constants, columns, x, order):
     add_columns(sums, columns, x, order, R * H)
 
 
-def lag_weights(known: Known, channel: int, count: int) -> list[np.ndarray]:
+def lag_weights(past: Past, maps: Maps, plan: Plan, count: int) -> list[np.ndarray]:
     """The weight of each past value in the forecast of one step, newest first."""
-    plan, maps = known.plan, known.maps(channel)
-    age, rows = known.channel(channel).cleaner[0]["age"], []
+    age, rows = past.cleaner[0]["age"], []
     taps = [response(plan.A_T[m, :q, :q].T, plan.b[m, None, :q], count)[:, 0] for m, q in enumerate(plan.orders)]
     for n, (memory, anchor) in enumerate(zip(plan.memory_of, plan.anchors, strict=True)):
         season = int(plan.seasons[anchor - SEASON]) if anchor >= SEASON else 0
@@ -186,7 +182,7 @@ def lag_weights(known: Known, channel: int, count: int) -> list[np.ndarray]:
         if not maps.solved[n] or not is_known:
             rows += [weights_at(count, base or {0: 1.0})] * plan.ridges
             continue
-        leverage = maps.leverage[known.now, n]
+        leverage = maps.leverage[past.now, n]
         shrink = HIGH_LEVERAGE / leverage if plan.guard and leverage > HIGH_LEVERAGE else 1.0
         for r in range(plan.ridges):
             row = maps.maps[n, : plan.orders[memory], r * plan.horizon] * shrink

@@ -8,19 +8,16 @@ import numpy as np
 
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.cleaner import settled_value
-from hippozoo.ensemble.known import Known, weights_at
+from hippozoo.ensemble.records import Maps, Past, Plan, weights_at
 
-__all__ = ["fill_bases", "forecast", "lag_weights", "names"]
-
-# What is left, with every cell further ahead, of the change of level since last season. Chosen before 2026-11; see the
-# ablation.
+# What is left, with every cell further ahead, of the change of level since last season.
 _FADE = 0.9
 
 
-def names(known: Known) -> tuple[str, ...]:
+def names(plan: Plan) -> tuple[str, ...]:
     """What the experts of this file are called."""
     found: list[str] = []
-    for season in known.plan.seasons.tolist():
+    for season in plan.seasons.tolist():
         found += [f"season {season}", f"season {season} and level", f"season {season} and fading level"]
     return tuple(found)
 
@@ -63,10 +60,10 @@ def forecast(own, past, maps, plan, work, at):
     return at
 
 
-def lag_weights(known: Known, channel: int, count: int) -> list[np.ndarray]:
+def lag_weights(past: Past, maps: Maps, plan: Plan, count: int) -> list[np.ndarray]:
     """The weight of each past value in the forecast of one step, newest first."""
-    rows, age = [], known.channel(channel).cleaner[0]["age"]
-    for season in known.plan.seasons.tolist():
+    rows, age = [], past.cleaner[0]["age"]
+    for season in plan.seasons.tolist():
         base, change = weights_at(count, {0: 1.0}), np.zeros(count)
         if age > season:
             base, change = weights_at(count, {season - 1: 1.0}), weights_at(count, {0: 1.0, season: -1.0})

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple, no_type_check
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
-from hippozoo.ensemble.known import Known, weights_at
-
-__all__ = ["SMOOTHING", "State", "forecast", "lag_weights", "names", "opened", "size", "update"]
+from hippozoo.ensemble.records import Maps, Past, Plan, weights_at
 
 # Gain of the level, gain of the trend, damping per cell, and gain of the season of each. Chosen on the last horizons of
 # the training values of M1, M4 and ETT.
@@ -28,18 +26,18 @@ class State(NamedTuple):
     season: Any
 
 
-def _season(known: Known) -> int:
-    return int(known.plan.seasons[0]) if len(known.plan.seasons) else 0
+def _season(plan: Plan) -> int:
+    return int(plan.seasons[0]) if len(plan.seasons) else 0
 
 
-def names(known: Known) -> tuple[str, ...]:
+def names(plan: Plan) -> tuple[str, ...]:
     """What the experts of this file are called."""
-    return (f"trend and mean of seasons {_season(known)}",) * len(SMOOTHING) if _season(known) else ()
+    return (f"trend and mean of seasons {_season(plan)}",) * len(SMOOTHING) if _season(plan) else ()
 
 
-def size(known: Known) -> int:
+def size(plan: Plan) -> int:
     """How many numbers a channel keeps."""
-    return (2 + _season(known)) * len(SMOOTHING) if _season(known) else 0
+    return (2 + _season(plan)) * len(SMOOTHING) if _season(plan) else 0
 
 
 @compiled(inner=True, inline="always")
@@ -93,11 +91,11 @@ def forecast(own, past, maps, plan, work, at):
     return at + len(SMOOTHING)
 
 
-def lag_weights(known: Known, channel: int, count: int) -> list[np.ndarray]:
+def lag_weights(past: Past, maps: Maps, plan: Plan, count: int) -> list[np.ndarray]:
     """The weight of each past value in the forecast of one step, newest first, after many seasons."""
-    rows, m = [], _season(known)
+    rows, m = [], _season(plan)
     for gain, trend_gain, damping, seasonal_gain in SMOOTHING if m else ():
-        if known.channel(channel).cleaner[0]["age"] < m:
+        if past.cleaner[0]["age"] < m:
             rows.append(weights_at(count, {0: 1.0}))
             continue
         level = trend = 0.0

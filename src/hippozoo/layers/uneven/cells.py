@@ -24,12 +24,8 @@ MOST_CELLS = 1 << 10
 class LagCells(NamedTuple):
     """G(lag), which a signal that rose from 0 to 1 so long ago has left, in cells even in the root of the lag.
 
-    Parameters
-    ----------
-    inverse
-        Cells per unit of the square root of the lag.
-    values
-        Coefficients of the powers of the place in a cell, 0 to 1.
+    `inverse` is cells per unit of the square root of the lag; `values` are coefficients of the powers of the place in a
+    cell, 0 to 1.
     """
 
     inverse: float

@@ -30,17 +30,7 @@ Starts = Float[Tensor, "rows channels order"]
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """When the samples of every chunk end, in timescales since it began, and the system's tables for such times.
-
-    Parameters
-    ----------
-    series, cells
-        Of the system, for all lags in a chunk.
-    ends
-        Of the samples of every chunk.
-    batch, n_steps
-        Of the sequence that was cut.
-    """
+    """When the samples of every chunk end, in timescales since it began, and the system's tables for such times."""
 
     series: StepSeries
     cells: LagCells

@@ -13,51 +13,28 @@ from typing import Any, cast
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import embedding
 
 from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, without_autocast
-from hippozoo.layers.uneven._kernels import pull_jumps, pull_lags, read_jumps, read_lags
+from hippozoo.layers.uneven._kernels import pull_jumps, read_jumps
 from hippozoo.layers.uneven.chunks import Chunks, Jumps, Starts
 
 __all__ = ["read_channels", "read_channels_plainly", "read_full", "read_shared"]
-
-
-# -- one functional of all channels -----------------------------------------------------------------------------------
 
 
 def read_shared(
     chunks: Chunks, jumps: Jumps, starts: Starts, weight: Float[Tensor, " order"]
 ) -> Float[Tensor, "rows samples channels"]:
     """One functional of every channel: the lags of a chunk make one matrix for all of them."""
-    left = cast(Tensor, _Lags.apply(chunks, chunks.cells.values @ weight, weight))
+    cells = chunks.cells
+    place = (chunks.ends[:, :, None] - chunks.starts[:, None]).clamp(min=0.0).sqrt() * cells.inverse
+    cell = place.long().clamp(max=len(cells.values) - 1)
+    within = (place - cell).clamp(max=1.0).to(weight)
+    *lower, left = embedding(cell, cells.values @ weight).unbind(-1)
+    for coefficient in reversed(lower):
+        left = torch.addcmul(coefficient, left, within)
+    left = left.tril()
     return torch.baddbmm(left @ jumps, chunks.since @ (chunks.series.terms[:, :-1] @ weight), starts.mT)
-
-
-class _Lags(torch.autograd.Function):
-    """What is read of a jump at every lag, compiled; in plain torch, which needs the functional, it is a product."""
-
-    @staticmethod
-    def forward(ctx: Any, chunks: Chunks, table: Tensor, weight: Tensor) -> Float[Tensor, "rows samples samples"]:
-        left = table.new_zeros(*chunks.ends.shape, chunks.samples)
-        _compiled(read_lags, table, chunks.cells.inverse, chunks.ends, chunks.starts, left)
-        ctx.chunks = chunks
-        ctx.save_for_backward(table, weight)
-        return left
-
-    @staticmethod
-    @without_autocast
-    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        table, weight = ctx.saved_tensors
-        chunks: Chunks = ctx.chunks
-        (given,) = gradients
-        if differentiated_again(given):
-            of_weight = torch.einsum("rtpi,rti,pn->n", chunks.lags, given, chunks.series.terms[:, -1])
-            return None, torch.zeros_like(table), of_weight
-        of_table = torch.zeros_like(table, dtype=torch.float64)
-        _compiled(pull_lags, chunks.cells.inverse, chunks.ends, chunks.starts, given.contiguous(), of_table)
-        return None, of_table.to(table), torch.zeros_like(weight)
-
-
-# -- all coefficients of all channels ---------------------------------------------------------------------------------
 
 
 def read_full(
@@ -72,9 +49,6 @@ def read_full(
     of_jumps = (weight @ terms[:, -1].mT).permute(1, 2, 0).reshape(-1, count * outputs)
     left = (jumps.flatten(0, 1) @ of_jumps).view(rows, samples, count, outputs).transpose(1, 2).flatten(1, 2)
     return torch.baddbmm(chunks.lags.flatten(2) @ left, chunks.since, seen)
-
-
-# -- functionals of each channel --------------------------------------------------------------------------------------
 
 
 def read_channels(

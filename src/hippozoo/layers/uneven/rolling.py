@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from hippozoo.discretise import longest_step
 from hippozoo.layers import updates as rules
@@ -17,7 +16,6 @@ from hippozoo.layers.uneven.cells import lag_cells
 from hippozoo.layers.uneven.chunks import Chunks, ends_in_chunks, jumps_and_starts
 from hippozoo.layers.uneven.reads import read_channels, read_full, read_shared
 from hippozoo.layers.uneven.series import TOLERANCE, series_for
-from hippozoo.layers.uneven.states import uneven_states
 from hippozoo.systems import HippoSystem
 
 __all__ = ["Readout", "goes_fast", "roll_uneven"]
@@ -35,12 +33,8 @@ USUAL = 0.5
 class Readout(NamedTuple):
     """What is read of the states.
 
-    Parameters
-    ----------
-    kind
-        ``"states"``, ``"full"``, ``"shared"`` or ``"per_channel"``, as in `hippozoo.memory.MemoryLayer`.
-    weight
-        (outputs, channels, order), (order,) or (reads, channels, order); None for the states.
+    `kind` is as in `hippozoo.memory.MemoryLayer`; `weight` is (outputs, channels, order) for ``"full"``, (order,) for
+    ``"shared"``, (reads, channels, order) for ``"per_channel"``, None for ``"states"``.
     """
 
     kind: str
@@ -70,17 +64,8 @@ def roll_uneven(
 ) -> tuple[Tensor, State] | None:
     """What is read after every sample, and the last state; None where plain torch is the only way.
 
-    Parameters
-    ----------
-    system, generator
-        The memory, and ``[[A, b], [0, 0]]``.
-    x, state
-        Samples, and the state before them.
-    steps
-        In timescales, float64, none longer than `longest_step`; one row where all items share them. No time passes at a
-        step of 0.
-    readout
-        What is wanted of the states.
+    `generator` is ``[[A, b], [0, 0]]``. `steps` are in timescales, float64, none longer than `longest_step`, one row
+    where all items share them; no time passes at a step of 0.
     """
     if not goes_fast(x):
         return None
@@ -112,35 +97,21 @@ def _chunks(system: HippoSystem, x: Tensor, steps: Tensor, readout: Readout) -> 
 def _by_states(
     system: HippoSystem, generator: Tensor, x: Tensor, state: Tensor, steps: Tensor, readout: Readout
 ) -> tuple[Tensor, Tensor]:
-    """State after state, as many at a time as memory allows; the backward pass makes stretches again."""
-    batch, n_steps, channels = x.shape
-    order = system.order
-    held = min(rules.MATRIX_BUDGET // (len(steps) * (order + 1) ** 2), rules.STATE_BUDGET // (batch * channels * order))
-    stretch = min(n_steps, max(1, held))
+    """State after state, by matrices that are known beforehand; the backward pass makes long sequences again."""
 
     def one(x: Tensor, state: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
-        def definition(steps: Tensor, x: Tensor, state: Tensor) -> Tensor:
-            rule = rules.updates(steps, generator, "zoh", x.dtype, longest=longest_step(system))
-            return rules.roll_stretch(x, state, *rule)[0]
-
-        found = _matrices(system, generator, steps.detach().mT.contiguous(), x.dtype)
-        states = uneven_states(found, generator[:-1], definition, steps, x, state)
-        return readout.of(states), states[:, -1].clone()
-
-    pieces = []
-    # Split, not sliced: every slice would have a gradient as long as the whole sequence.
-    for x_now, steps_now in zip(x.split(stretch, 1), steps.split(stretch, 1), strict=True):
-        if stretch < n_steps and torch.is_grad_enabled():
-            arguments = x_now, state, steps_now
-            y, state = checkpoint(one, *arguments, use_reentrant=False, preserve_rng_state=False)
+        if steps.requires_grad:
+            matrices = rules.updates(steps, generator, "zoh", x.dtype, longest=longest_step(system))
         else:
-            y, state = one(x_now, state, steps_now)
-        pieces.append(y)
-    return (pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)), state
+            matrices = _matrices(system, generator, steps, x.dtype)
+        states, state = rules.roll_stretch(x, state, *matrices)
+        return readout.of(states), state
+
+    return rules.by_stretches(one, x, state, steps)
 
 
-def _matrices(system: HippoSystem, generator: Tensor, steps: Tensor, dtype: torch.dtype) -> Tensor:
-    """``[E(h); G(h)]``, transposed, of every step."""
+def _matrices(system: HippoSystem, generator: Tensor, steps: Tensor, dtype: torch.dtype) -> rules.Updates:
+    """A_d and b_d of every step, most of them by the series."""
     usual = steps <= USUAL
     series = series_for(system, min(USUAL, float(steps.max())), dtype)
     if series is None:
@@ -153,4 +124,4 @@ def _matrices(system: HippoSystem, generator: Tensor, steps: Tensor, dtype: torc
         found[~usual] = torch.cat([A_d.mT, b_d[..., None, :]], -2)
     # In padding a state stays what it is, to the last bit.
     found[steps == 0] = torch.eye(system.order + 1, system.order, dtype=dtype)
-    return found
+    return found[..., :-1, :].mT, found[..., -1, :]

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from scipy.linalg import expm
 from torch import Tensor
 
+from hippozoo.layers.updates import augmented_generator
 from hippozoo.systems import HippoSystem
 
 __all__ = ["StepSeries", "series_for", "step_series"]
@@ -30,13 +31,8 @@ MOST_TERMS = 128
 class StepSeries(NamedTuple):
     """``[E(h); G(h)]``, transposed, for steps up to `reach`; steps are in timescales.
 
-    Parameters
-    ----------
-    reach
-        The longest step it knows.
-    terms
-        Coefficients of the Chebyshev polynomials on [0, reach]. Row n of a matrix is what a coefficient n of 1
-        becomes; the last row is what a held sample of 1 leaves.
+    `terms` are coefficients of the Chebyshev polynomials on [0, reach]. Row n of a matrix is what a coefficient n of 1
+    becomes; the last row is what a held sample of 1 leaves.
     """
 
     reach: float
@@ -79,9 +75,7 @@ def step_series(system: HippoSystem, reach: float, dtype: torch.dtype) -> StepSe
     >>> bool(torch.allclose(half @ half, whole))
     True
     """
-    N = system.order
-    generator = np.zeros((N + 1, N + 1))
-    generator[:N, :N], generator[:N, N] = system.A, system.b
+    generator = augmented_generator(system).numpy()
     nodes = 16
     while nodes <= 2 * MOST_TERMS:
         angle = np.pi * (np.arange(nodes) + 0.5) / nodes

@@ -143,13 +143,7 @@ def _options(
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest checkpoint below a folder that was written to its end; None if there is none.
-
-    Examples
-    --------
-    >>> last_checkpoint(Path("no-such-folder")) is None
-    True
-    """
+    """The newest checkpoint below a folder that was written to its end; None if there is none."""
     whole = list(folder.glob("*/chk-*/_metadata"))
     return max(whole, key=lambda one: one.stat().st_mtime_ns).parent if whole else None
 

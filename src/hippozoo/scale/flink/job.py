@@ -38,13 +38,7 @@ _TimestampAssigner: Any = getattr(_stamps, "TimestampAssigner", object)
 
 
 class WatchSensor(_KeyedProcessFunction):
-    """Watches the sensor of each key; see `KeyedWatch`, which it lends Flink's state and timers.
-
-    Parameters
-    ----------
-    settings
-        How to watch.
-    """
+    """Watches the sensor of each key; see `KeyedWatch`, which it lends Flink's state and timers."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

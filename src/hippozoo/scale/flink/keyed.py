@@ -7,10 +7,10 @@ import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from hippozoo.monitor import Alert, Outcome, Over, Plan, sentence, severity_of, write_time
-from hippozoo.monitor.stream import NO_DATA
+from hippozoo.monitor import Alert, Outcome, Over, Plan, write_time
 from hippozoo.scale.flink.sensor import Sensor, time_of_row
 from hippozoo.tables.trouble import Trouble, word
 
@@ -68,23 +68,17 @@ class Settings:
 
     Parameters
     ----------
-    plan
-        What each monitor is asked to do; with `every` of None each sensor finds its own usual step.
-    columns
-        Names of the channels.
-    dates
-        Whether times are seconds since 1970, or else plain numbers.
-    hint
-        The usual step of a sensor of which little is known.
+    plan, columns
+        What each monitor is asked to do (with `every` of None each finds its own usual step); names of the channels.
+    dates, hint
+        Whether times are seconds since 1970; the usual step of a sensor of which little is known.
     lateness
         None: rows are taken as they come, and one whose time is not after the last is late, as in `hippozoo watch`.
         Else rows wait until the watermark, which is so much behind the latest time, has passed theirs, and are sorted.
     batch, wait
         Rows that are taken in together at most, and how many milliseconds of the wall clock one waits for others.
-    every_rows
-        After so many rows of a key a snapshot replaces the log.
-    cache
-        Sensors that are held in memory; others are read from the state when their rows are taken in.
+    every_rows, cache
+        After so many rows of a key a snapshot replaces the log; so many sensors are held in memory.
     all_readings
         Whether every reading is written, not only alarms.
 
@@ -146,11 +140,6 @@ class KeyedWatch:
     A row is written to the log of its key, and the monitor in memory goes on. After `every_rows` rows a snapshot, the
     monitor's bytes, replaces the log. Whoever goes on from a checkpoint loads the snapshot and takes in the log again,
     in silence, so that memory is never more than a cache.
-
-    Parameters
-    ----------
-    settings
-        How to watch.
 
     Examples
     --------
@@ -311,21 +300,12 @@ class KeyedWatch:
                 yield json.dumps({"reading": line})
 
     def _alarm(self, key: str, sensor: Sensor, alert: Alert) -> dict[str, Any]:
-        column, offset, near = self.settings.columns[alert.channel], sensor.offset, alert.nearest
-        text = lambda moment: write_time(moment, offset, dates=self.settings.dates)  # noqa: E731
-        words = alert._asdict() | {
-            "column": f"{key} {column}" if len(self.settings.columns) > 1 else key,
-            "time": text(alert.time),
-            "since": text(alert.since_time),
-            "nearest": None if near is None else (text(near[0]), near[1], near[2]),
-        }
-        far = alert.far if math.isfinite(alert.far) else 0.0
-        severity = severity_of(
-            far, alert.number - alert.event + 1, 1, len(self.settings.columns), no_data=alert.kind == NO_DATA
-        )
+        column, columns = self.settings.columns[alert.channel], len(self.settings.columns)
+        text = partial(write_time, offset=sensor.offset, dates=self.settings.dates)
+        sentence, severity = alert.describe(f"{key} {column}" if columns > 1 else key, text, columns)
         return {
             "id": alert.key(key), "event": f"{key}:{alert.channel}:{alert.event}", "sensor": key, "column": column,
-            "time": self._written(alert.time, offset), "severity": severity, "sentence": sentence(words),
+            "time": self._written(alert.time, sensor.offset), "severity": severity, "sentence": sentence,
             "number": alert.number, "kind": alert.kind, "p": alert.p, "value": alert.value, "expected": alert.expected,
             "lower": alert.lower, "upper": alert.upper, "again": alert.again,
             "explanation": {name: one for name, one in alert.explanation.items() if name != "weights"},
@@ -353,12 +333,6 @@ class KeyedWatch:
 
 
 def trouble_line(key: str, trouble: Trouble) -> str:
-    """A trouble as a line.
-
-    Examples
-    --------
-    >>> trouble_line("pump", Trouble("no time"))[:33]
-    '{"trouble": {"sensor": "pump", "k'
-    """
+    """A trouble as a line."""
     named = trouble._replace(place=trouble.place._replace(source=key, line=0))
     return json.dumps({"trouble": {"sensor": key, "kind": trouble.kind, "sentence": word(named, stream=True)}})

@@ -37,13 +37,6 @@ class Row(NamedTuple):
 class LineReader:
     """Reads lines one by one.
 
-    Parameters
-    ----------
-    schema
-        How a line is read.
-    settings
-        How sensors are watched.
-
     Examples
     --------
     >>> lines = ["sensor,time,flow", "a,0,1.5", "b,0,2.5", "a,60,high"]
@@ -132,16 +125,7 @@ def infer_settings(
 
 
 def first_lines(path: Path) -> list[str]:
-    r"""Lines that show how a file, or the files of a folder, are read.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "a.csv").write_text("time,flow\n0,1\n")
-    ...     first_lines(Path(folder))
-    ['time,flow', '0,1']
-    """
+    r"""Lines that show how a file, or the files of a folder, are read."""
     if path.is_dir():
         files = sorted(one for one in path.rglob("*") if one.is_file() and not one.name.startswith((".", "_")))
         if not files:

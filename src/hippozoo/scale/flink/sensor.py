@@ -35,37 +35,18 @@ def pack_row(reading: Reading) -> bytes:
 
 
 def unpack_row(row: bytes, sensor: str = "") -> Reading:
-    """The reading that was packed.
-
-    Examples
-    --------
-    >>> unpack_row(pack_row(Reading(0, 60.0, (1.5,), offset=7200.0)), "pump").offset
-    7200.0
-    """
+    """The reading that was packed."""
     time, offset, *values = struct.unpack(f"<{len(row) // 8}d", row)
     return Reading(0, time, tuple(values), (), None if math.isnan(offset) else offset, sensor)
 
 
 def time_of_row(row: bytes) -> float:
-    """The time of a packed row.
-
-    Examples
-    --------
-    >>> time_of_row(pack_row(Reading(0, 60.0, (1.5,))))
-    60.0
-    """
+    """The time of a packed row."""
     return struct.unpack_from("<d", row)[0]
 
 
 class Sensor:
     """The clock and the monitor of one sensor.
-
-    Parameters
-    ----------
-    plan
-        What its monitor is asked to do.
-    hint
-        The usual step, where the plan has none and the first readings have not shown it.
 
     Examples
     --------
@@ -89,17 +70,7 @@ class Sensor:
         name: str = "",
         written: Callable[[float, float | None], Any] = lambda moment, offset: moment,
     ) -> tuple[Outcome, list[Trouble]]:
-        """Take in packed rows, in the order in which they come, and what is to be said of those that are no readings.
-
-        Parameters
-        ----------
-        rows
-            As of `pack_row`.
-        name
-            Of the sensor.
-        written
-            How a time, with the offset of its zone, is written in a sentence.
-        """
+        """Take in packed rows, in the order in which they come; and what is to be said of those that are no reading."""
         taken: list[Reading] = []
         troubles: list[Trouble] = []
         opening = [time for time, _ in self.monitor.waiting]

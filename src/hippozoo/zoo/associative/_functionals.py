@@ -1,9 +1,6 @@
-"""Linear functionals of a memory's states, at every time, without the states.
+"""Functionals of a memory at every time, without its states: of all channels (addresses), and of each (gates).
 
-The layer asks two kinds of question of its memory: functionals of all coefficients of all channels (addresses), and lag
-functionals that every channel answers for itself (gates). Both are linear in the samples, so that a block of time needs
-one small matrix for each, and states are made at the starts of blocks only. At the paper's size this holds a tenth
-of the numbers and takes a quarter of the time.
+Both are linear in the samples, so that a block of time needs one small matrix for each.
 """
 
 from __future__ import annotations
@@ -14,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from hippozoo.layers.blocks import BlockTables, block_starts, cut, pick
+from hippozoo.layers.blocks import BlockTables, block_starts, cut, last_state
 
 State = Float[Tensor, "batch channels order"]
 
@@ -59,13 +56,4 @@ def answers_of_samples(
     jointly = (inside @ joint.flatten(0, 1).mT).unflatten(-1, (len(joint), channels))
     jointly = jointly.permute(3, 0, 1, 2).reshape(channels * (order + block), block * len(joint))
     said = (known.flatten(2) @ jointly).view(batch, -1, len(joint))[:, :n_steps]
-    if lengths is None:
-        length = (n_steps - 1) % block + 1
-        last = known[:, -1, :, : order + length] @ inside[: order + length, length - 1]
-        return Answers(said, seen), last
-    position = (lengths - 1).clamp(min=0)
-    home = position.div(block, rounding_mode="floor")
-    around = (pick(known, home) @ inside.flatten(1)).unflatten(-1, (block, order)).transpose(1, 2)
-    last = pick(around, position % block)
-    before = torch.zeros_like(last) if state is None else state
-    return Answers(said, seen), torch.where((lengths > 0)[:, None, None], last, before)
+    return Answers(said, seen), last_state(starts, blocks, inside, n_steps, lengths, state)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from hippozoo._internal.arguments import shorten, whole_number
-from hippozoo.layers.arguments import finite_values, on_device, real_tensor, within
+from hippozoo.layers.arguments import demand, finite_values, on_device, real_tensor
 from hippozoo.layers.delta_rule import delta_rule, read_at, written
 from hippozoo.layers.tables import WithTables
 from hippozoo.polynomials import Legendre, OrthonormalFamily
@@ -31,15 +31,8 @@ class PolynomialBank(WithTables):
 
     the smallest change of coefficients that does so: a bump in the shape of the reproducing kernel. With gate g = 1 the
     value is read back; with g = 0 nothing happens. Where the kernel between two addresses is zero, neither notices
-    what is written at the other.
-
-    This is the delta rule of linear attention with key :math:`k/|k|`, value :math:`y/|k|` and
-    :math:`\beta = g` (for :math:`k = \varphi(x)` and :math:`\varepsilon = 0`). Since addresses do not depend on
-    the bank, the writes of a whole sequence are one triangular solve per stretch of time, and `forward` takes it.
-
-    With `dimensions` = 2 an address is a point of the unit square and the basis has every product
-    :math:`\varphi_i(x_1)\,\varphi_j(x_2)`. The kernel of two addresses is the product of those of their coordinates:
-    it vanishes where either of them does.
+    what is written at the other. This is the delta rule of linear attention, so `forward` takes the writes of a whole
+    sequence by one triangular solve per stretch of time.
 
     The bank is explicit: it goes in and comes out, (batch, channels, coefficients), and is never changed in place.
 
@@ -53,7 +46,8 @@ class PolynomialBank(WithTables):
         Added to the squared length of the key, as in the paper. Legendre keys are never shorter than 1.
     dimensions
         Numbers in an address: 1 as in the paper, and an address is that number itself; with more, addresses have one
-        more axis, and there are ``family.order ** dimensions`` coefficients.
+        more axis, the basis is made of all products over the coordinates, and there are ``family.order ** dimensions``
+        coefficients.
     device, dtype
         As in any torch layer; float32 or float64.
 
@@ -163,7 +157,7 @@ class PolynomialBank(WithTables):
         self._check("value", value, (batch, self.channels))
         gate = value.new_ones(batch) if gate is None else gate
         self._check("gate", gate, (batch,))
-        within("gate", gate, 0.0, 1.0, what_to_do="0 leaves the bank alone, 1 writes in full.")
+        self._check_share("gate", gate, "0 leaves the bank alone, 1 writes in full.")
         return self._write(state, address, value, gate)
 
     def read(self, state: Bank, address: Float[Tensor, "batch *address"]) -> Float[Tensor, "batch *points channels"]:
@@ -211,7 +205,7 @@ class PolynomialBank(WithTables):
         batch, n_steps = self._check_sequence(write_address, value, read_address)
         write_gate = value.new_ones(batch, n_steps) if write_gate is None else write_gate
         self._check("write_gate", write_gate, (batch, n_steps))
-        within("write_gate", write_gate, 0.0, 1.0, what_to_do="0 leaves the bank alone, 1 writes in full.")
+        self._check_share("write_gate", write_gate, "0 leaves the bank alone, 1 writes in full.")
         state = self.initial_state(batch) if state is None else state
         self._check_state(state, batch)
         return self._write_and_read(write_address, value, read_address, write_gate, state)
@@ -244,11 +238,8 @@ class PolynomialBank(WithTables):
         harmonics = torch.arange(self.family.order, dtype=address.dtype, device=address.device)
         features = torch.cos(angle[..., None] * harmonics) @ self._cosines
         step = torch.where(last, address - address.detach(), 0.0)
-        return torch.addcmul(features, step[..., None], self._last_slope(harmonics))
-
-    def _last_slope(self, harmonics: Tensor) -> Tensor:
-        """Of the polynomials at address 1: that of cos(k angle) there is 2 k^2 (-1)^k."""
-        return (2 * harmonics.square() * (1 - 2 * (harmonics % 2))) @ self._cosines
+        slope = (2 * harmonics.square() * (1 - 2 * (harmonics % 2))) @ self._cosines  # of cos(k angle): 2 k^2 (-1)^k
+        return torch.addcmul(features, step[..., None], slope)
 
     def _unit_key(self, address: Tensor, gate: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Key of length one, the length it had, and the gate that the small epsilon leaves."""
@@ -276,27 +267,31 @@ class PolynomialBank(WithTables):
     def _compute_tables(self, place: Tensor) -> None:
         self._cosines = torch.from_numpy(cosine_coefficients(self.family)).to(place)
 
-    def _check(self, name: str, value: Tensor, shape: tuple[int, ...]) -> None:
+    def _check_tensor(self, name: str, value: Tensor) -> None:
         real_tensor(name, value, self.dtype)
         on_device(name, value, self._cosines.device)
+
+    def _check_share(self, name: str, value: Tensor, advice: str) -> None:
+        demand(name, value, lambda share: (share >= 0) & (share <= 1), f"pass values from 0 to 1; {advice}")
+
+    def _check(self, name: str, value: Tensor, shape: tuple[int, ...]) -> None:
+        self._check_tensor(name, value)
         if tuple(value.shape) != shape:
             raise ValueError(f"{name} has shape {tuple(value.shape)}, expected {shape}.")
         finite_values(name, value, what_to_do="the bank keeps what it is given.")
 
     def _check_address(self, name: str, address: Tensor, shape: tuple[int, ...] | None = None) -> None:
-        real_tensor(name, address, self.dtype)
-        on_device(name, address, self._cosines.device)
+        self._check_tensor(name, address)
         if shape is not None and tuple(address.shape) != shape + self._point:
             raise ValueError(f"{name} has shape {tuple(address.shape)}, expected {shape + self._point}.")
         if self.dimensions > 1 and address.shape[-1:] != self._point:
             raise ValueError(
                 f"{name} has shape {tuple(address.shape)}; its last axis holds the {self.dimensions} coordinates."
             )
-        within(name, address, 0.0, 1.0, what_to_do="map scores through a sigmoid first.")
+        self._check_share(name, address, "map scores through a sigmoid first.")
 
     def _check_state(self, state: Tensor, batch: int | None = None) -> None:
-        real_tensor("state", state, self.dtype)
-        on_device("state", state, self._cosines.device)
+        self._check_tensor("state", state)
         expected = self.channels, self.coefficients
         if state.ndim != 3 or tuple(state.shape[1:]) != expected or batch not in (None, len(state)):
             raise ValueError(
@@ -307,8 +302,7 @@ class PolynomialBank(WithTables):
         finite_values("state", state, what_to_do="go on from an earlier state.")
 
     def _check_sequence(self, write_address: Tensor, value: Tensor, read_address: Tensor) -> tuple[int, int]:
-        real_tensor("value", value, self.dtype)
-        on_device("value", value, self._cosines.device)
+        self._check_tensor("value", value)
         if value.ndim != 3 or value.shape[-1] != self.channels or 0 in value.shape:
             raise ValueError(
                 f"value has shape {tuple(value.shape)}, expected (batch, time, channels) with "

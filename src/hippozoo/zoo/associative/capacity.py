@@ -26,28 +26,16 @@ _WEIGHTS: dict[type[OrthonormalFamily], Callable[[np.ndarray], np.ndarray]] = {
 
 
 class CapacityCurve(NamedTuple):
-    """Recall error against the number of stored pairs.
+    """Recall error against the number of stored pairs, written one after the other.
 
     Parameters
     ----------
-    pairs
-        How many pairs were written, one after the other.
     error
         Squared error of the recall of all of them relative to the values' variance, mean over trials.
-    unit_error
-        The same with every value in units of its key's length, as the delta rule sees it.
-    spread
-        Standard deviation of the latter from trial to trial.
+    unit_error, spread
+        The same with every value in units of its key's length, as the delta rule sees it; its standard deviation.
     theory
-        What is expected of `unit_error` for addresses drawn at random, see `expected_error`; NaN for a family whose
-        weight is not known, see `mean_fourth_overlap`.
-
-    Examples
-    --------
-    >>> from hippozoo.polynomials import Legendre
-    >>> curve = capacity(Legendre(8), pairs=[4, 8], layout="gauss", rng=np.random.default_rng(0))
-    >>> curve.pairs.tolist(), bool(curve.error.max() < 1e-20)
-    ([4, 8], True)
+        Of `unit_error` for addresses drawn at random, see `expected_error`; NaN for a family of unknown weight.
     """
 
     pairs: Int[np.ndarray, " sizes"]
@@ -64,23 +52,10 @@ def capacity(
     trials: int = 8,
     rng: np.random.Generator | None = None,
 ) -> CapacityCurve:
-    """Write pairs in random order and recall them all.
+    """Write pairs in random order and recall them all, for each of the numbers of `pairs`.
 
-    Values are independent between pairs, and the error is the exact expectation over them; addresses vary from
-    trial to trial.
-
-    Parameters
-    ----------
-    family
-        The basis of the bank; its order is the number of coefficients.
-    pairs
-        The numbers of pairs to try.
-    layout
-        See `layout_addresses`.
-    trials
-        Draws of addresses and orders.
-    rng
-        Where they come from.
+    Values are independent between pairs, and the error is the exact expectation over them; addresses (see
+    `layout_addresses`) and their order vary over `trials`, drawn by `rng`.
 
     Examples
     --------
@@ -115,17 +90,11 @@ def layout_addresses(
 
     Parameters
     ----------
-    family
-        The basis of the bank.
-    pairs
-        How many.
     layout
         ``"gauss"``: nodes of the Gauss rule of the bank's order, spread over it where there are fewer pairs, taken
         again where there are more; keys at different nodes are orthogonal. ``"even"``: evenly over the angle
         arccos(1 - 2x). ``"random"``: independent draws with density w(x) K(x, x) / order, where w is the weight under
         which the family is orthonormal (Legendre or Chebyshev): keys of length one then have no preferred direction.
-    rng
-        For draws.
 
     Examples
     --------
@@ -170,14 +139,7 @@ def expected_error(coefficients: int, pairs: int, overlap: float | None = None) 
     This is exact for keys uniform on the sphere, where :math:`\kappa = 3 / m(m+2)`. Polynomial keys overlap with
     few neighbours, and strongly: :math:`\kappa \approx \tfrac23 / m`. The value is the mean over all pairs.
 
-    Parameters
-    ----------
-    coefficients
-        Coefficients of the bank.
-    pairs
-        Pairs that were written.
-    overlap
-        The mean fourth power, for example `mean_fourth_overlap`; by default that of the sphere.
+    `overlap` is the mean fourth power, for example `mean_fourth_overlap`; by default that of the sphere.
 
     Examples
     --------
@@ -203,10 +165,7 @@ def expected_error(coefficients: int, pairs: int, overlap: float | None = None) 
 def mean_fourth_overlap(family: OrthonormalFamily) -> float:
     """The mean fourth power of the product of two keys of length one at addresses drawn by ``"random"``.
 
-    Parameters
-    ----------
-    family
-        Legendre or Chebyshev: of others only the polynomials are known, not the weight.
+    Known for Legendre and Chebyshev; of other families only the polynomials are known, not the weight.
 
     Examples
     --------

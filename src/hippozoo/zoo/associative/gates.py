@@ -17,16 +17,12 @@ class Gate(nn.Module):
 
     Parameters
     ----------
-    channels
-        Channels of the memory.
-    order
-        Coefficients of each channel.
+    channels, order
+        Channels of the memory, and coefficients of each.
     hidden
         Width of the network's hidden layer.
     generator
         Where the random start comes from; by default torch's global one.
-    device, dtype
-        As in any torch layer.
 
     Examples
     --------

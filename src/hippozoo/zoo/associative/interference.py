@@ -19,13 +19,6 @@ def interference_matrix(family: OrthonormalFamily, addresses: Addresses) -> Floa
 
     It is :math:`K(x_i, x_j) / K(x_j, x_j)`: 1 on the diagonal, 0 where neither notices the other.
 
-    Parameters
-    ----------
-    family
-        The basis of the bank.
-    addresses
-        Where pairs are stored.
-
     Examples
     --------
     At the nodes of the Gauss rule there is none.
@@ -53,10 +46,8 @@ def recall_matrix(
 
     Parameters
     ----------
-    family
-        The basis of the bank, empty at the start.
-    addresses
-        Where the pairs are written, in order.
+    family, addresses
+        The basis of the bank, empty at the start, and where the pairs are written, in order.
     gates
         How far each write goes, from 0 to 1; by default all the way.
     read_addresses

@@ -28,18 +28,7 @@ Start = Literal["previous", "present", "random"]
 class AssociativeState(NamedTuple):
     """What the layer carries on: the recent past, and all that was stored.
 
-    Parameters
-    ----------
-    memory
-        The HiPPO state, (batch, width, order).
-    bank
-        The coefficients of the stored functions, (batch, width, coefficients).
-
-    Examples
-    --------
-    >>> state = AssociativeMemory(channels=4).initial_state(batch=2)
-    >>> state.memory.shape[0], state.bank.shape[0]
-    (2, 2)
+    The HiPPO state, and the coefficients of the stored functions.
     """
 
     memory: Float[Tensor, "batch width order"]
@@ -49,14 +38,8 @@ class AssociativeState(NamedTuple):
 class Signals(NamedTuple):
     """What the layer decides at each moment, before the bank is touched.
 
-    Parameters
-    ----------
-    write_address, read_address
-        Where it writes and reads, between 0 and 1; with addresses of several dimensions their coordinates come last.
-    write_gate, output_gate
-        How far it writes, and how far it lets out what it read.
-    value
-        What it writes.
+    Addresses are between 0 and 1; with several dimensions their coordinates come last. The gates say how far it
+    writes, and how far it lets out what it read.
     """
 
     write_address: Float[Tensor, "*address"]
@@ -73,10 +56,6 @@ class AssociativeMemory(SequenceLayer):
     address to read from, and two gates; the value is a linear map of the input. A `PolynomialBank` is written and read:
 
     .. math:: \hat x_t = g_\text{out}\, W_\text{out}\, m(x_\text{query}).
-
-    The state is explicit, never changed in place and detachable. A whole sequence, the same in chunks with the
-    state handed on, and one `step` after another agree; the sequence takes one triangular solve per 64 samples in place
-    of a loop over time.
 
     Parameters
     ----------
@@ -156,7 +135,8 @@ class AssociativeMemory(SequenceLayer):
         system = LegT(order=32, timescale=2.0) if system is None else system
         self.memory = MemoryLayer(system, dt=dt, channels=self.width, **self._place)
         self.bank = PolynomialBank(self.width, family, epsilon, **self._place, dimensions=dimensions)
-        order = self.memory.system.order
+        self.system, self.dt, order = system, self.memory.dt, system.order
+        self.family, self.dimensions, self.epsilon = self.bank.family, self.bank.dimensions, self.bank.epsilon
         self.project = undrawn_linear(channels, self.width, made, bias=False)
         self.addresses = undrawn_linear(self.width * order, 2 * self.dimensions, made)
         self.write_gate = Gate(self.width, order, self.hidden, generator, **self._place)
@@ -164,33 +144,6 @@ class AssociativeMemory(SequenceLayer):
         self.value = undrawn_linear(self.width, self.width, made, bias=False)
         self.readout = undrawn_linear(self.width, self.outputs, made, bias=False)
         self.reset_parameters(generator)
-
-    # -- what it is ------------------------------------------------------------------------------------------
-
-    @property
-    def system(self) -> HippoSystem:
-        """The memory of the recent past."""
-        return self.memory.system
-
-    @property
-    def family(self) -> OrthonormalFamily:
-        """The basis of the bank."""
-        return self.bank.family
-
-    @property
-    def dimensions(self) -> int:
-        """Numbers in an address."""
-        return self.bank.dimensions
-
-    @property
-    def dt(self) -> float:
-        """Time from one sample to the next."""
-        return self.memory.dt
-
-    @property
-    def epsilon(self) -> float:
-        """What is added to the squared length of a key."""
-        return self.bank.epsilon
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Start learning anew, from the `start` that the layer was built with."""

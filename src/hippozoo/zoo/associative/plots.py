@@ -25,14 +25,7 @@ __all__ = [
 def plot_episode(labels: Sequence[str], answers: Sequence[str], *, ax: Axes | None = None) -> Axes:
     """What is shown and what is to be said, step by step: the schematic of the task.
 
-    Parameters
-    ----------
-    labels
-        What is shown at each step.
-    answers
-        What is to be said; empty for silence.
-    ax
-        Where to draw.
+    `answers` are empty where nothing is to be said.
 
     Examples
     --------
@@ -46,16 +39,8 @@ def plot_episode(labels: Sequence[str], answers: Sequence[str], *, ax: Axes | No
             colour = {"a": "C0", "b": "C1", "W": ink()}.get(name[:1], "none")
             box = {"boxstyle": "round,pad=0.25", "facecolor": "none", "edgecolor": colour}
             if name:
-                ax.text(
-                    step,
-                    row,
-                    name,
-                    ha="center",
-                    va="center",
-                    color=colour,
-                    bbox=box,
-                    fontsize=7 if len(name) > 3 else 9,
-                )
+                size = 7 if len(name) > 3 else 9
+                ax.text(step, row, name, ha="center", va="center", color=colour, bbox=box, fontsize=size)
             elif not row:
                 ax.plot(step, row, marker=".", color=ink(), alpha=0.4)
     ax.set(xlim=(-0.6, len(labels) - 0.4), ylim=(-0.6, 1.6), xlabel="step")
@@ -72,12 +57,7 @@ def plot_addresses(
 ) -> Axes:
     """Where each token is written and read: every single address, token by token.
 
-    Parameters
-    ----------
-    write, read
-        Addresses by token; the tokens of `write` give the order.
-    ax
-        Where to draw.
+    Both are addresses by token; the tokens of `write` give the order.
 
     Examples
     --------
@@ -107,15 +87,6 @@ def plot_gates(
 ) -> Axes:
     """How far the two gates are open, step by step.
 
-    Parameters
-    ----------
-    write_gate, output_gate
-        Between 0 and 1.
-    labels
-        What is shown at each step.
-    ax
-        Where to draw.
-
     Examples
     --------
     >>> ax = plot_gates(np.array([0.0, 1.0]), np.array([0.0, 0.0]), ["a1", "b1"])
@@ -144,18 +115,7 @@ def plot_write(
 ) -> Axes:
     """One function of the bank before and after a write, with the place of the write.
 
-    Parameters
-    ----------
-    address
-        Points of the address space.
-    before, after
-        The function there.
-    where
-        The address of the write.
-    others
-        Addresses of other pairs, marked below.
-    ax
-        Where to draw.
+    `before` and `after` are the function at the points `address`; `others`, addresses of other pairs, are marked below.
 
     Examples
     --------
@@ -185,19 +145,8 @@ def plot_kernel(
 ) -> Axes:
     """The reproducing kernel over the address space, with learnt addresses on it.
 
-    Parameters
-    ----------
-    family
-        The basis of the bank.
-    addresses
-        Marked on the diagonal, and at every meeting of two.
-    normalised
-        Divide by the lengths of both keys, so that the diagonal is 1. Plain, it rises to the square of the order at the
-        ends of the interval.
-    points
-        Of the grid, each way.
-    ax
-        Where to draw.
+    `addresses` are marked on the diagonal, and at every meeting of two. `normalised` divides by the lengths of both
+    keys, so that the diagonal is 1; plain, it rises to the square of the order at the ends of the interval.
 
     Examples
     --------
@@ -228,15 +177,6 @@ def plot_recall_matrix(
 ) -> Axes:
     """How much of each stored value is read at each address; the identity is perfect recall.
 
-    Parameters
-    ----------
-    matrix
-        From `recall_matrix` or `interference_matrix`.
-    labels
-        Names of the pairs.
-    ax
-        Where to draw.
-
     Examples
     --------
     >>> plot_recall_matrix(np.eye(3)).images[0].get_array().shape
@@ -262,14 +202,7 @@ def plot_capacity(
     Drawn is `CapacityCurve.error`, the squared error over the variance of the values. Theory counts every value in
     units of its key's length (`CapacityCurve.unit_error`), so it lies a little beside what is measured.
 
-    Parameters
-    ----------
-    curves
-        By layout and number of coefficients.
-    lowest
-        Errors below this are drawn at it.
-    ax
-        Where to draw.
+    `curves` are by layout and number of coefficients; errors below `lowest` are drawn at it.
 
     Examples
     --------

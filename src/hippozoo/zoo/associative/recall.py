@@ -29,12 +29,6 @@ class RecallState(NamedTuple):
         Where the last sample stood: the next one is stored there.
     bank
         What is stored.
-
-    Examples
-    --------
-    >>> state = Recall(channels=16).initial_state(batch=2)
-    >>> state.address.shape[0], state.bank.shape[:2]
-    (2, torch.Size([2, 16]))
     """
 
     address: Float[Tensor, "batch factors directions"]
@@ -50,17 +44,13 @@ class Recall(SequenceLayer):
 
     .. math:: \varphi_s \cdot \varphi_t = \prod_i a^i_s \cdot a^i_t .
 
-    Each value is written under the address of the moment before it, by the delta rule: what was stored there is
-    replaced, as far as the write gate says. Then the bank is read at the address of the present moment, which gives an
-    average of the values that followed moments like this one. `carriers` says which.
+    Each value is written under the address of the moment before it, by the delta rule. Then the bank is read at the
+    address of the present moment, which gives an average of the values that followed moments like this one. `carriers`
+    says which. The paper has no such bank: there an address is one number.
 
-    These addresses are products of learnt contexts. They are not the points of a polynomial basis that
-    `AssociativeMemory` has, and the paper has no such bank.
-
-    In a `hippozoo.layers.Stack` a moment is what the blocks below make of the past, a context; and the values are the
-    samples that entered the stack. Alone, the layer takes its own samples for both. All that is recurrent is one
-    address and the bank, ``channels`` times ``directions ** factors`` numbers. None of these is a parameter: what the
-    bank knows of a text, it has read there.
+    In a `hippozoo.layers.Stack` a moment is what the blocks below make of the past, and the values are the samples
+    that entered the stack. Alone, the layer takes its own samples for both. All that is recurrent is one address and
+    the bank, ``channels`` times ``directions ** factors`` numbers.
 
     Parameters
     ----------
@@ -82,7 +72,7 @@ class Recall(SequenceLayer):
 
     References
     ----------
-    Paper, section on Associative Memory HiPPO, for the write; there an address is one number.
+    Paper, section on Associative Memory HiPPO, for the write.
     """
 
     knows_time = False
@@ -118,11 +108,6 @@ class Recall(SequenceLayer):
 
         From an empty bank the outputs are exactly these weights times the values. With a state, what it has stored
         comes on top.
-
-        Parameters
-        ----------
-        x, state
-            As in `forward`.
 
         Examples
         --------

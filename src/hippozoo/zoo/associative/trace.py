@@ -19,29 +19,8 @@ __all__ = ["AssociativeTrace", "bank_functions", "trace"]
 class AssociativeTrace(NamedTuple):
     """One sequence, moment by moment; row t belongs to sample t.
 
-    Parameters
-    ----------
-    write_address, read_address
-        Where it wrote and read, between 0 and 1.
-    write_gate, output_gate
-        How far it wrote, and how far it let out what it read.
-    values
-        What it was to write.
-    reads
-        What it read, after the write.
-    outputs
-        What it said.
-    banks
-        The coefficients before the first sample and after every one: ``banks[t]`` is before sample t's write,
-        ``banks[t + 1]`` after it.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from hippozoo.zoo.associative import AssociativeMemory
-    >>> seen = trace(AssociativeMemory(channels=4), torch.randn(12, 4))
-    >>> seen.write_gate.shape
-    (12,)
+    Addresses and gates are between 0 and 1; reads come after the write of the same sample. ``banks[t]`` are the
+    coefficients before sample t's write, ``banks[t + 1]`` after it.
     """
 
     write_address: Float[np.ndarray, "time *dimensions"]
@@ -66,12 +45,8 @@ def trace(
     ----------
     layer
         The layer; or a model with one inside, the first of which is traced.
-    x
-        One sequence, (time, channels).
-    state
-        Where to go on from, for a batch of one.
-    dt
-        How long samples are held, as in the layer's call.
+    x, state, dt
+        One sequence, (time, channels); the rest as in the layer's call, for a batch of one.
 
     Examples
     --------
@@ -111,9 +86,6 @@ def bank_functions(
     layer: AssociativeMemory, bank: Float[np.ndarray, "width coefficients"], points: int = 401
 ) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, "points outputs"]]:
     """What the layer would say, gate open, at every address: addresses, and one output vector for each.
-
-    The rows of the bank are functions in a mixture of channels that learning happened upon; the output projection turns
-    them into the language of the answers, where one can compare them with tokens.
 
     Examples
     --------

@@ -11,15 +11,16 @@ from jaxtyping import Float
 
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.forecasting.early_uncertainty import EarlyUncertainty
-from hippozoo.zoo.forecasting.grouping import Together, channel_scales, group_rows
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap, reduced_rank
 from hippozoo.zoo.forecasting.small_sample import SmallSampleShrinkage
 from hippozoo.zoo.forecasting.state import ForecasterState
 
-__all__ = ["Anchor", "Candidate", "Solver", "without_level"]
+__all__ = ["Anchor", "Candidate", "Solver", "Together", "group_count", "group_pairs", "without_level"]
 
 Anchor = Literal["none", "last"]
+# How channels learn: each by itself, all one map, or each from the past of all.
+Together = Literal["independent", "shared", "joint"]
 
 
 @dataclass(frozen=True)
@@ -40,34 +41,16 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Solver:
-    """Turns what was learnt into forecasts, for candidates of one forecaster.
-
-    Parameters
-    ----------
-    candidates
-        All of them.
-    learnt_as
-        The kinds of statistics that are kept, (history, anchor): where a candidate finds its own.
-    orders
-        Coefficients of each history system.
-    latest, lately
-        For each history system, how its latest value is read, and the mean of its last horizon.
-    future_order
-        Coefficients of System 1.
-    caution, held_back
-        Before any forecast was compared with what came: how wrong it may be, and how much of a map to believe.
-    together, intercept, future_metric
-        As the forecaster has them.
-    """
+    """Turns what was learnt into forecasts, for candidates of one forecaster."""
 
     candidates: tuple[Candidate, ...]
-    learnt_as: tuple[tuple[int, Anchor], ...]
-    orders: tuple[int, ...]
-    latest: tuple[Float[np.ndarray, " _"], ...]
-    lately: tuple[Float[np.ndarray, " _"], ...]
-    future_order: int
-    caution: EarlyUncertainty
-    held_back: SmallSampleShrinkage
+    learnt_as: tuple[tuple[int, Anchor], ...]  # the kinds of statistics that are kept: (history, anchor)
+    orders: tuple[int, ...]  # coefficients of each history system
+    latest: tuple[Float[np.ndarray, " _"], ...]  # how the latest value of each is read
+    lately: tuple[Float[np.ndarray, " _"], ...]  # and the mean of its last horizon
+    future_order: int  # coefficients of System 1
+    caution: EarlyUncertainty  # how wrong a forecast may be before any was compared with what came
+    held_back: SmallSampleShrinkage  # and how much of a map to believe
     together: Together
     intercept: bool
     future_metric: Float[np.ndarray, "order order"] | None
@@ -199,7 +182,7 @@ class Solver:
         for g, (fitted, candidate) in enumerate(zip(maps, chosen, strict=True)):
             group = slice(g, g + 1) if self.together == "independent" else slice(None)
             levels = held[:, group] if candidate.anchor == "last" else np.zeros_like(held[:, group])
-            rows = group_rows(self.together, without_level(pasts[candidate.history][:, group], levels))
+            rows = _group_rows(self.together, without_level(pasts[candidate.history][:, group], levels))
             found = rows @ fitted.forecast_map.T + fitted.intercept
             answers[:, group] = found.reshape(time, -1, self.future_order)
             answers[:, group, 0] += levels
@@ -228,14 +211,14 @@ class Solver:
         """How errors count, and by what each coefficient of x is divided; joint channels have units of their own."""
         if self.together != "joint":
             return self.future_metric, None
-        scales = channel_scales(self.together, moments, channels)
+        scales = _channel_scales(self.together, moments, channels)
         return self._metric(scales), np.repeat(scales, self.orders[candidate.history])
 
     def _place(self, candidate: Candidate) -> int:
         return self.learnt_as.index((candidate.history, candidate.anchor))
 
     def _group_metric(self, group: tuple[Moments, ...], channels: int) -> np.ndarray:
-        return self._metric(channel_scales(self.together, group[0], channels))
+        return self._metric(_channel_scales(self.together, group[0], channels))
 
     def _metric(self, scales: np.ndarray) -> np.ndarray:
         metric = np.eye(self.future_order) if self.future_metric is None else self.future_metric
@@ -251,3 +234,39 @@ def without_level(
     changed = coefficients.copy()
     changed[..., 0] -= levels
     return changed
+
+
+def group_count(together: Together, channels: int) -> int:
+    """How many maps there are."""
+    return channels if together == "independent" else 1
+
+
+def group_pairs(
+    together: Together,
+    x: Float[np.ndarray, "time channels inputs"],
+    y: Float[np.ndarray, "time channels outputs"],
+    weights: Float[np.ndarray, "time channels"],
+    levels: Float[np.ndarray, "time channels"],
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """The pairs that each map learns from: (x, y, weights, levels) per group."""
+    if together == "independent":
+        return [(x[:, c], y[:, c], weights[:, c], levels[:, c : c + 1]) for c in range(x.shape[1])]
+    if together == "shared":
+        return [(x.reshape(-1, x.shape[2]), y.reshape(-1, y.shape[2]), weights.reshape(-1), levels.reshape(-1, 1))]
+    # A pair of all channels counts where every channel has begun, by what was observed on average.
+    counted = np.where((weights > 0).all(axis=1), weights.mean(axis=1), 0.0)
+    return [(x.reshape(len(x), -1), y.reshape(len(y), -1), counted, levels)]
+
+
+def _group_rows(together: Together, x: Float[np.ndarray, "*time channels inputs"]) -> np.ndarray:
+    """Inputs of the maps: (…, channels, inputs), or (…, 1, channels * inputs) where one map reads all channels."""
+    return x.reshape(*x.shape[:-2], 1, -1) if together == "joint" else x
+
+
+def _channel_scales(together: Together, moments: Moments, channels: int) -> Float[np.ndarray, " channels"]:
+    """The size of each channel, so that a map of several treats volts and kilovolts alike; ones where it is one."""
+    if together != "joint":
+        return np.ones(channels)
+    variance = np.diag(moments.yy).reshape(channels, -1).sum(axis=1) / max(moments.weight, 1e-300)
+    # A channel that stood still has no size: that of its rounding would make it the loudest.
+    return np.sqrt(np.where(variance > moments.rounding, variance, 1.0))

@@ -12,22 +12,13 @@ __all__ = ["DelayLine", "Delayed"]
 
 @dataclass(frozen=True, eq=False)
 class Delayed:
-    """What left the line while samples came in.
+    """What left the line while samples came in."""
 
-    Parameters
-    ----------
-    values, durations
-        The delayed signal as pieces; a piece ends whenever a sample of the input or of the output ends.
-    ends
-        For each sample that came in, the number of the piece that ends with it.
-    covered
-        For each sample, the share of the line's content after it that was observed, not filled in.
-    """
-
+    # The delayed signal as pieces; a piece ends whenever a sample of the input or of the output ends.
     values: Float[np.ndarray, "pieces channels"]
     durations: Float[np.ndarray, " pieces"]
-    ends: np.ndarray
-    covered: Float[np.ndarray, "time channels"]
+    ends: np.ndarray  # for each sample that came in, the number of the piece that ends with it
+    covered: Float[np.ndarray, "time channels"]  # the share of the line's content after it that was observed
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,13 +33,6 @@ class EarlyUncertainty:
     widened too. Where independent futures outnumber the degrees of freedom f of the map (many short series that were
     merged), its residual is an answer too, times (k + f) / (k - f): Akaike's final prediction error.
 
-    Parameters
-    ----------
-    future_order
-        Coefficients of System 1.
-    share
-        Of the horizon, that one step takes.
-
     Examples
     --------
     A map that learnt three differences by heart has no residual; going on with the last value has.
@@ -56,8 +49,8 @@ class EarlyUncertainty:
     (True, True)
     """
 
-    future_order: int
-    share: float
+    future_order: int  # coefficients of System 1
+    share: float  # of the horizon, that one step takes
 
     def covariance(
         self,
@@ -71,20 +64,9 @@ class EarlyUncertainty:
     ) -> Float[np.ndarray, "order order"]:
         """Of the errors of a forecast of one channel.
 
-        Parameters
-        ----------
-        moments
-            What was learnt of the channel.
-        residual, freedom
-            Covariance of the errors on these moments of the map that was made of them, and its degrees of freedom.
-        simple
-            Simple forecasts: the future is expected to stand still at this row times x.
-        departures
-            By how much the forecast departs from each of them.
-        scored
-            Mean products of errors on pairs that were kept from the map, and the weight of these; None for none.
-        sharing
-            So many channels are in the moments, and may all have told the same.
+        By its moments, in which `sharing` channels may all have told the same; the covariance of the errors of its map
+        on them, and the map's degrees of freedom; rows that read a constant future (`simple`) off x, and by how much
+        the forecast departs from each; mean products of errors on pairs kept from the map, and their weight.
         """
         futures = moments.weight * self.share / sharing
         found = [] if scored is None else [self._widened(scored[0], scored[1] * self.share / sharing)]

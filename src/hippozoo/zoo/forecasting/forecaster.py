@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from itertools import product
+from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from hippozoo._internal.arguments import real_array, whole_number
-from hippozoo.forecasts.leads import lead_basis
-from hippozoo.forecasts.signal_check import checked_signal, row_of
-from hippozoo.zoo.forecasting.candidates import Candidate
-from hippozoo.zoo.forecasting.configuration import Configuration
+from hippozoo._internal.arguments import positive_number, real_array, shorten, whole_number
+from hippozoo.forecasts.forecaster import OnlineForecaster, Signal, check_choice, checked_signal
+from hippozoo.forecasts.leads import lead_basis, usual_order
+from hippozoo.forecasts.settings import as_season, several, usual_histories
+from hippozoo.memory import Memory
+from hippozoo.systems import HippoSystem, LegT
+from hippozoo.zoo.forecasting.candidates import Anchor, Candidate, Solver, Together
+from hippozoo.zoo.forecasting.early_uncertainty import EarlyUncertainty
 from hippozoo.zoo.forecasting.forecast import GaussianForecast
 from hippozoo.zoo.forecasting.moments import Moments
-from hippozoo.zoo.forecasting.one_pass import BLOCK, merged_states
-from hippozoo.zoo.forecasting.regression import ForecastMap
+from hippozoo.zoo.forecasting.one_pass import BLOCK, OnePass, merged_states
+from hippozoo.zoo.forecasting.regression import ForecastMap, checked_metric
+from hippozoo.zoo.forecasting.small_sample import SmallSampleShrinkage
 from hippozoo.zoo.forecasting.state import ForecasterState
 
-__all__ = ["Forecaster"]
+__all__ = ["Forecaster", "forecaster_with_candidates"]
 
-Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
+Delay = Literal["exact", "endpoint"]
 
 
 @dataclass(frozen=True, eq=False)
-class Forecaster(Configuration):
+class Forecaster(OnlineForecaster[ForecasterState]):
     r"""Learns in one pass to forecast a stream over a horizon; pure: the state goes in and comes out.
 
     *System 1* (Leg-T over the horizon) remembers the recent past [t - H, t]; *System 2* the past before t - H;
@@ -91,115 +100,106 @@ class Forecaster(Configuration):
     Paper, section "Forecasting HiPPO" and appendix "Forecast-Induced History Geometry".
     """
 
-    def initial_state(self, channels: int | None = None) -> ForecasterState:
-        """Nothing seen, nothing learnt; for single numbers, or for vectors of `channels`.
+    history: HippoSystem | tuple[HippoSystem, ...]
+    horizon: float | int
+    dt: float | int = 1.0
+    rank: int | tuple[int | None, ...] | None = None
+    ridge: float | int | tuple[float | int, ...] = 1e-6
+    future_order: int | None = None
+    anchor: Anchor | tuple[Anchor, ...] = "none"
+    together: Together = "independent"
+    delay: Delay = "exact"
+    intercept: bool = True
+    forgetting: float | int | None = None
+    warmup: float | int = 0.0
+    future_metric: Float[np.ndarray, "order order"] | None = None
+    lower: float | int | None = None
 
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> Forecaster(LegT(8, 20.0), horizon=4.0).initial_state(channels=3).channels
-        3
-        """
-        count = 1 if channels is None else whole_number("channels", channels)
-        return self.one_pass.initial_state(count, single=channels is None)
+    def __post_init__(self) -> None:
+        self._check_arguments(Anchor, Together)
+        check_choice("delay", self.delay, Delay)
+        for rank in self.ranks:
+            if rank is not None:
+                whole_number("rank", rank, why="a forecast reads at least one number of the past")
+        if not self.ranks:
+            raise ValueError("rank=(): pass a whole number, None, or a tuple of candidates.")
+        if not isinstance(self.warmup, Real) or not 0 <= self.warmup < math.inf:
+            raise ValueError(f"warmup={shorten(self.warmup)}: a time in your unit; pass a finite number >= 0.")
+        if self.future_order is None:
+            object.__setattr__(self, "future_order", usual_order(self.horizon, self.dt))
+        order = whole_number("future_order", self.future_order, why="the future needs at least one coefficient")
+        if self.future_metric is not None:
+            object.__setattr__(self, "future_metric", checked_metric(self.future_metric, order))
 
-    def learn(
-        self,
-        state: ForecasterState,
-        signal: Signal,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-    ) -> ForecasterState:
-        """The state after these samples too; by blocks, so that a long signal takes no more memory than a short one.
+    @property
+    def ranks(self) -> tuple[int | None, ...]:
+        """The ranks to choose from."""
+        return several(self.rank)
 
-        An empty array, such as a chunk in which nothing came, changes nothing.
+    @property
+    def ridges(self) -> tuple[float | int, ...]:
+        """The ridges to choose from."""
+        return several(self.ridge)
 
-        Parameters
-        ----------
-        state
-            Where to go on.
-        signal
-            (time,) or (time, channels), as the state was begun.
-        dt
-            How long each sample holds: one number, or one per sample.
-        mask
-            True where there is a sample; of the signal's shape, or (time,).
+    @property
+    def anchors(self) -> tuple[Anchor, ...]:
+        """The anchors to choose from."""
+        return several(self.anchor)
 
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-        >>> signal = np.cos(np.arange(200) / 3)
-        >>> state = forecaster.learn(forecaster.initial_state(), signal)
-        >>> pieces = forecaster.learn(forecaster.learn(forecaster.initial_state(), signal[:77]), signal[77:])
-        >>> bool(np.allclose(state.learnt[0][0].yx, pieces.learnt[0][0].yx))
-        True
-        """
-        return self.one_pass.take_in(state, *self._checked(state, signal, dt, mask), learning=True)
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every way to forecast that is tried."""
+        return tuple(
+            Candidate(*one) for one in product(range(len(self.histories)), self.anchors, self.ranks, self.ridges)
+        )
 
-    def learn_one(
-        self, state: ForecasterState, value: float | Float[np.ndarray, " channels"] | None, dt: float | None = None
-    ) -> ForecasterState:
-        """The state after one more sample: a number, a vector of the channels, or None (NaN in a vector) if missing.
+    @cached_property
+    def future(self) -> LegT:
+        """System 1: the basis in which recent past and future are written."""
+        assert self.future_order is not None  # __post_init__ has filled it in
+        return LegT(self.future_order, self.horizon)
 
-        The same as `learn` of an array of length one.
+    @cached_property
+    def solver(self) -> Solver:
+        """How maps are made of statistics."""
+        return Solver(
+            self.candidates,
+            tuple(product(range(len(self.histories)), self.anchors)),
+            tuple(system.order for system in self.histories),
+            tuple(system.basis(0.0) for system in self.histories),
+            tuple(_mean_reading(system, self.horizon) for system in self.histories),
+            self.future.order,
+            EarlyUncertainty(self.future.order, self.dt / self.horizon),
+            SmallSampleShrinkage(self.dt / self.horizon),
+            self.together,
+            self.intercept,
+            self.future_metric,
+        )
 
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-        >>> state = forecaster.learn_one(forecaster.initial_state(), 7.0)
-        >>> forecaster.learn_one(state, None).time, state.held.tolist()
-        (2.0, [7.0])
-        """
-        row, mask = row_of(state, value)
-        return self.learn(state, row, dt, mask)
+    @cached_property
+    def one_pass(self) -> OnePass:
+        """How samples are taken in."""
+        pasts = tuple(Memory(system, self.dt) for system in self.histories)
+        endpoint = self.delay == "endpoint"
+        return OnePass(Memory(self.future, self.dt), pasts, self.solver, endpoint, self.forgetting, self.warmup)
 
-    def follow(
-        self,
-        state: ForecasterState,
-        signal: Signal,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-    ) -> ForecasterState:
-        """Take samples in without learning from them: the present moves on, what was learnt stays.
+    def _begin(self, channels: int, *, single: bool) -> ForecasterState:
+        return self.one_pass.initial_state(channels, single=single)
 
-        The arguments are those of `learn`.
+    def _take_in(self, state: ForecasterState, signal: Any, dt: Any, mask: Any, *, learning: bool) -> ForecasterState:
+        """By blocks, so that a long signal takes no more memory than a short one."""
+        values, steps, observed = checked_signal(state, signal, dt, mask, self.dt)
+        if self.delay == "endpoint" and not (steps == self.dt).all():
+            raise ValueError("delay='endpoint' knows equal steps only; leave dt= out, or use delay='exact'.")
+        moved = self.one_pass.take_in(state, values, steps, observed, learning=learning)
+        return moved if learning else replace(moved, validation=state.validation)
 
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(200) / 3))
-        >>> later = forecaster.follow(state, np.cos(np.arange(200, 250) / 3))
-        >>> later.time, later.pairs == state.pairs
-        (250.0, True)
-        """
-        moved = self.one_pass.take_in(state, *self._checked(state, signal, dt, mask), learning=False)
-        return replace(moved, validation=state.validation)
-
-    def merge(self, state: ForecasterState, other: ForecasterState) -> ForecasterState:
-        """`state`, with what `other` has learnt from a separate series added to it.
-
-        For pieces of one series hand the state over instead: the pairs across the cut would be missing.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-        >>> one = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(100) / 3))
-        >>> two = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(150) / 4))
-        >>> forecaster.merge(one, two).pairs == one.pairs + two.pairs
-        True
-        """
-        if _shapes(state) != _shapes(other):
-            raise ValueError(
-                f"states of {state.channels} and {other.channels} channels, or of different forecasters, do not merge; "
-                f"learn both with the same forecaster and the same channels."
-            )
+    def _merge(self, state: ForecasterState, other: ForecasterState) -> ForecasterState:
         return merged_states(state, other)
 
-    # -- forecasting ------------------------------------------------------------------------------------------------
+    def _shapes(self, state: ForecasterState) -> list[tuple[int, ...]]:
+        learnt = [moments.yx.shape for group in state.learnt for moments in group]
+        return [(state.channels,), state.validation.errors.shape, *learnt]
 
     def scores(self, state: ForecasterState) -> Float[np.ndarray, "groups candidates"]:
         """Mean squared error over the horizon of every candidate, on data it had not learnt from; NaN before any.
@@ -215,8 +215,8 @@ class Forecaster(Configuration):
         """
         return self.solver.scores(state)
 
-    def until_validated(self, state: ForecasterState) -> float:
-        """How much more must be observed before the bands of all channels are measured on unseen data; 0 if they are.
+    def until_each_validated(self, state: ForecasterState) -> Float[np.ndarray, " channels"]:
+        """How much more must be observed before bands are measured on unseen data: all channels wait for the last one.
 
         Until then forecasts are held towards simple ones (`SmallSampleShrinkage`), and bands are those of the simple
         ones, widened (`EarlyUncertainty`). Gaps do not count.
@@ -231,11 +231,7 @@ class Forecaster(Configuration):
         >>> forecaster.until_validated(forecaster.learn(state, wave[10:]))
         0.0
         """
-        return self.one_pass.until_validated(state)
-
-    def until_each_validated(self, state: ForecasterState) -> Float[np.ndarray, " channels"]:
-        """The same for each channel: all of them wait for the last one."""
-        return np.full(state.channels, self.until_validated(state))
+        return np.full(state.channels, self.one_pass.until_validated(state))
 
     def silence(self, state: ForecasterState) -> Float[np.ndarray, " channels"]:
         """How long ago the last sample of each channel ended."""
@@ -265,16 +261,7 @@ class Forecaster(Configuration):
         return self.solver.maps(state, self._candidates(state, candidate))
 
     def moments(self, state: ForecasterState, candidate: Candidate) -> tuple[Moments, ...]:
-        """The statistics that a candidate's maps are made of, for each group.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(300) / 3))
-        >>> forecaster.moments(state, forecaster.candidates[0])[0].weight
-        296.0
-        """
+        """The statistics that a candidate's maps are made of, for each group."""
         place = self.solver.learnt_as.index((candidate.history, candidate.anchor))
         return tuple(group[place] for group in state.learnt)
 
@@ -304,16 +291,7 @@ class Forecaster(Configuration):
         return found.channel(0) if state.single else found
 
     def past(self, state: ForecasterState, history: int) -> Float[np.ndarray, "channels order"]:
-        """System 3: the coefficients of one history system up to the present.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-        >>> state = forecaster.learn(forecaster.initial_state(), np.ones(100))
-        >>> forecaster.past(state, 0).round(6)[0, :3].tolist()
-        [1.0, 0.0, 0.0]
-        """
+        """System 3: the coefficients of one history system up to the present."""
         return state.aligned[history]
 
     def replay(
@@ -337,7 +315,7 @@ class Forecaster(Configuration):
         >>> bool(np.abs(ahead[100:-3] - signal[103:]).max() < 0.02)
         True
         """
-        values, _, _ = self._checked(state, signal, None, None)
+        values, _, _ = checked_signal(state, signal, None, None, self.dt)
         leads = real_array("lead", lead)
         basis = lead_basis(self.future, leads.ravel())
         candidates, maps = self._candidates(state, candidate), self.maps(state, candidate)
@@ -361,19 +339,47 @@ class Forecaster(Configuration):
             )
         return (candidate,) * len(state.learnt)
 
-    # -- the door ---------------------------------------------------------------------------------------------------
 
-    def _checked(
-        self, state: ForecasterState, signal: Any, dt: Any, mask: Any
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values without gaps, steps, and which values were observed; (time, channels) each but the steps."""
-        values, steps, observed = checked_signal(state, signal, dt, mask, self.dt)
-        if self.delay == "endpoint" and not (steps == self.dt).all():
-            raise ValueError("delay='endpoint' knows equal steps only; leave dt= out, or use delay='exact'.")
-        return values, steps, observed
+def _mean_reading(system: HippoSystem, span: float) -> np.ndarray:
+    """The row that reads from a memory the mean over its last `span`, or over its window if that is shorter."""
+    node, mass = np.polynomial.legendre.leggauss(max(64, system.order))
+    return mass / 2 @ system.basis((node + 1) / 2 * min(span, system.window))
 
 
-def _shapes(state: ForecasterState) -> list[tuple[int, ...]]:
-    """What two states must share to hold the same statistics."""
-    learnt = [moments.yx.shape for group in state.learnt for moments in group]
-    return [(state.channels,), state.validation.errors.shape, *learnt]
+def forecaster_with_candidates(
+    horizon: float | int,
+    dt: float | int = 1.0,
+    season: float | int | Sequence[float | int] | None = None,
+    **choices: Any,
+) -> Forecaster:
+    """A `Forecaster` over `horizon` that chooses among histories, anchors and ridges by validation.
+
+    Histories are about two and eight horizons long, and two seasons of each period. For forecasts that are at least as
+    good as simple ones, also of short and of troubled streams, see `hippozoo.ensemble.forecaster_for`; this one has a
+    rank, a metric, joint channels, and one map that `explain` opens up.
+
+    Parameters
+    ----------
+    horizon, dt
+        As of `Forecaster`.
+    season
+        A period that the data may have, in the same unit, or several of them (a day and a week).
+    choices
+        Any argument of `Forecaster`, in place of what is chosen here.
+
+    Examples
+    --------
+    >>> forecaster = forecaster_with_candidates(24, season=24, rank=4)
+    >>> [system.timescale for system in forecaster.histories], len(forecaster.candidates)
+    ([48.0, 192.0], 12)
+    """
+    reach, step = (positive_number(name, value) for name, value in (("horizon", horizon), ("dt", dt)))
+    given = as_season(season)
+    periods = () if given is None else several(given)
+    seasons = [2 * positive_number("season", one, why="a period, in your time unit") for one in periods]
+    settings: dict[str, Any] = {
+        "history": usual_histories(reach, step, 96, *seasons),
+        "anchor": ("last", "none"),
+        "ridge": (1e-1, 1e-3, 1e-5),
+    }
+    return Forecaster(horizon=reach, dt=step, **(settings | choices))

@@ -11,10 +11,9 @@ from jaxtyping import Float
 
 from hippozoo.forecasts.leads import cell_count
 from hippozoo.memory import Memory
-from hippozoo.zoo.forecasting.candidates import Solver, without_level
+from hippozoo.zoo.forecasting.candidates import Solver, group_count, group_pairs, without_level
 from hippozoo.zoo.forecasting.delay import DelayLine
 from hippozoo.zoo.forecasting.gaps import begin_channels, cross_gap, long_gaps, rows_that_begin, wait_for_a_sample
-from hippozoo.zoo.forecasting.grouping import group_count, group_pairs
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.pairs import Pairs, missed_detail, move, observed_time
 from hippozoo.zoo.forecasting.state import Detail, ForecasterState, Learnt, Validation
@@ -31,24 +30,12 @@ _FADE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class OnePass:
-    """How a forecaster takes samples in; pure: the state goes in and comes out.
+    """How a forecaster takes samples in; pure: the state goes in and comes out."""
 
-    Parameters
-    ----------
-    recent, pasts
-        System 1, and the memories of System 2 and 3.
-    solver
-        Maps from statistics, to be scored on every stretch.
-    endpoint
-        Whether System 2 sees System 1's own reading of its far end, in place of the exact delay.
-    forgetting, warmup
-        As of the forecaster.
-    """
-
-    recent: Memory
-    pasts: tuple[Memory, ...]
-    solver: Solver
-    endpoint: bool
+    recent: Memory  # System 1
+    pasts: tuple[Memory, ...]  # the memories of System 2 and 3
+    solver: Solver  # maps from statistics, to be scored on every stretch
+    endpoint: bool  # whether System 2 sees System 1's own reading of its far end, in place of the exact delay
     forgetting: float | int | None
     warmup: float | int
 
@@ -88,8 +75,6 @@ class OnePass:
             validation=Validation(boundary, learnt, learnt, learnt, errors, np.zeros(len(learnt))),
             detail=Detail(np.zeros((count, cell_count(self._horizon, self.recent.dt))), np.zeros(count)),
         )
-
-    # -- block by block ---------------------------------------------------------------------------------------------
 
     def take_in(
         self,
@@ -174,8 +159,6 @@ class OnePass:
         # By the time that was observed: a gap makes no stretch longer, and is none.
         clock = state.seen + observed_time(steps[begin:end], observed[begin:end])
         return begin + min(end - begin, int(np.searchsorted(clock, state.validation.boundary)) + 1)
-
-    # -- validation -------------------------------------------------------------------------------------------------
 
     def next_boundary(self, seen: float) -> float:
         """When the stretch that begins now is over, by the time that was observed."""

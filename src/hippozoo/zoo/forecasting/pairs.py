@@ -19,30 +19,15 @@ _PROBES = 8
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """What a block teaches, for each sample of it.
+    """What a block teaches, for each sample of it."""
 
-    Parameters
-    ----------
-    pasts
-        System 2, one array per history system.
-    futures
-        System 1 at the same time: what came after that past.
-    levels
-        The last value of that past.
-    weights
-        How much the pair counts: its duration in steps, times the share of its future that was observed.
-    covered
-        That share.
-    probes, readings, begins
-        Rows at which System 1 is compared with the samples that it holds, its readings of them, and where its
-        window begins, counted from the beginning of the delay line before this block.
-    """
-
-    pasts: tuple[Float[np.ndarray, "_ channels _"], ...]
-    futures: Float[np.ndarray, "time channels outputs"]
-    levels: Float[np.ndarray, "time channels"]
-    weights: Float[np.ndarray, "time channels"]
-    covered: Float[np.ndarray, "time channels"]
+    pasts: tuple[Float[np.ndarray, "_ channels _"], ...]  # System 2, one array per history system
+    futures: Float[np.ndarray, "time channels outputs"]  # System 1 at the same time: what came after that past
+    levels: Float[np.ndarray, "time channels"]  # the last value of that past
+    weights: Float[np.ndarray, "time channels"]  # its duration in steps, times the share that was observed
+    covered: Float[np.ndarray, "time channels"]  # that share
+    # Rows at which System 1 is compared with the samples that it holds, its readings of them, and where its window
+    # begins, counted from the beginning of the delay line before this block.
     probes: np.ndarray
     readings: Float[np.ndarray, "probes channels cells"]
     begins: Float[np.ndarray, " probes"]

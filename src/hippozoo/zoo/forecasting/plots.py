@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = [
     "plot_eigenfunctions",
     "plot_forecast",
-    "plot_influence",
     "plot_patterns",
     "plot_predictive_memory",
     "plot_schematic",
@@ -102,38 +101,6 @@ def plot_eigenfunctions(
     for number, (value, function) in enumerate(zip(values, functions, strict=True)):
         ax.plot(lags, function, color=f"C{number}", label=f"eigenfunction {number + 1}, eigenvalue {value:.2g}")
     ax.set(xlabel="lag", ylabel="eigenfunction of Q", title=f"ridge {explanation.candidate.ridge:g}")
-    return ax
-
-
-def plot_influence(
-    explanation: Explanation,
-    leads: Float[np.ndarray, " leads"],
-    count: int,
-    unit: str = "",
-    ax: Axes | None = None,
-) -> Axes:
-    """How much each of the last `count` samples moves the forecast at each lead.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from hippozoo.systems import LegT
-    >>> from hippozoo.zoo.forecasting import Forecaster, explain
-    >>> forecaster = Forecaster(LegT(order=8, timescale=16.0), horizon=4.0, rank=2)
-    >>> state = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(300) / 3))
-    >>> ax = plot_influence(explain(forecaster, state), np.array([0.5, 3.5]), 16, ax=Figure().subplots())
-    >>> len(ax.lines) + len(ax.patches) > 0
-    True
-    """
-    from hippozoo.plotting import axes_or_new
-
-    ax = axes_or_new(ax)
-    dt = explanation.forecaster.dt
-    for number, lead in enumerate(leads):
-        taps = explanation.influence(float(lead), count)
-        ax.stairs(taps, np.arange(count + 1) * dt, baseline=None, color=f"C{number}", label=f"lead {lead:g}{unit}")
-    ax.axhline(0.0, linewidth=0.6, color="0.5")
-    ax.set(xlabel=f"lag{f' ({unit.strip()})' if unit else ''}", ylabel="weight in the forecast")
     return ax
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +14,7 @@ from hippozoo.forecasts.leads import lead_basis
 from hippozoo.systems import LegT
 from hippozoo.zoo.forecasting.moments import Moments
 
-__all__ = ["ForecastMap", "future_metric", "reduced_rank"]
+__all__ = ["ForecastMap", "checked_metric", "future_metric", "reduced_rank"]
 
 # Directions of x whose variance is below this share of the largest are rounding, not signal.
 _ROUNDING = 1e-13
@@ -201,3 +202,23 @@ def future_metric(
         raise ValueError("weight(lead) must be >= 0 everywhere and > 0 somewhere: it says how much an error counts.")
     basis = lead_basis(future, leads)
     return (basis * (values * np.tile(mass * width / 2, panels))[:, None]).T @ basis
+
+
+def checked_metric(given: Any, order: int) -> np.ndarray:
+    """Squared lengths of errors: symmetric, never below zero, and somewhere above it."""
+    metric = real_array("future_metric", given)
+    if metric.shape != (order, order):
+        raise ValueError(
+            f"future_metric has shape {metric.shape}, expected {(order, order)}; "
+            f"make it by future_metric(forecaster.future, weight)."
+        )
+    scale = np.abs(metric).max()
+    if not np.allclose(metric, metric.T, rtol=0.0, atol=1e-9 * scale):
+        raise ValueError("future_metric is not symmetric; pass (M + M.T) / 2, or make it by future_metric(…).")
+    lowest = float(np.linalg.eigvalsh(metric)[0])
+    if scale == 0 or lowest < -1e-9 * scale:
+        raise ValueError(
+            f"future_metric has the eigenvalue {lowest:g}: it measures errors, so none may be below zero and one must "
+            f"be above it; make it by future_metric(forecaster.future, weight)."
+        )
+    return metric

@@ -31,11 +31,6 @@ class SmallSampleShrinkage:
     is n. In between k is n / H times :math:`(\mathrm{tr} E)^2 / \mathrm{tr} E^2`, the number of independent values in
     one horizon of errors of covariance E.
 
-    Parameters
-    ----------
-    share
-        Of the horizon, that one step takes.
-
     Examples
     --------
     Five futures of noise, which hardly one number of the past can explain: the forecast stays at the mean.
@@ -49,7 +44,7 @@ class SmallSampleShrinkage:
     True
     """
 
-    share: float
+    share: float  # of the horizon, that one step takes
 
     def solve(
         self,
@@ -63,18 +58,10 @@ class SmallSampleShrinkage:
         channels: int = 1,
         sharing: int = 1,
     ) -> ForecastMap:
-        """The map of these moments, of which there is at least one pair.
+        """The map of these moments, of which there is at least one pair; most arguments are those of `reduced_rank`.
 
-        Parameters
-        ----------
-        moments, rank, ridge, future_metric, intercept, scale
-            As `reduced_rank` takes them.
-        simple
-            Maps of forecasts that need no learning.
-        channels
-            So many are in x and y, side by side.
-        sharing
-            So many are in the pairs, one after the other, and may all have told the same.
+        `simple` are maps of forecasts that need no learning. So many `channels` are in x and y, side by side, and so
+        many are `sharing` the pairs, one after the other, and may all have told the same.
         """
         inputs, outputs = len(moments.mean_x), len(moments.mean_y)
         unit = np.ones(inputs) if scale is None else scale

@@ -3,8 +3,6 @@
 Scales are the last axis of states and tables, so that the innermost loop runs over all windows at once.
 """
 
-from typing import no_type_check
-
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
@@ -12,7 +10,6 @@ from hippozoo.memory.varying_step import move_exactly
 
 
 @compiled()
-@no_type_check
 def step_bank(A_d, b_d, samples, state, after):
     """One sample for every channel and scale: ``after[c, n, :] = sum_k A_d[n, k, :] state[c, k, :] + b_d[n, :] x``."""
     channels, order, scales = state.shape
@@ -37,7 +34,6 @@ def step_bank(A_d, b_d, samples, state, after):
 
 
 @compiled()
-@no_type_check
 def scan_bank(A_d, b_d, signal, state, states):
     """The state after every sample, written into `states`; the first step starts from `state`."""
     for t in range(len(signal)):
@@ -48,7 +44,6 @@ def scan_bank(A_d, b_d, signal, state, states):
 
 
 @compiled()
-@no_type_check
 def carry_bank(forget, arrivals, state):
     """Block after block, ``state <- A_d^block state + arrivals``, in place; arrivals are (blocks, channels, …)."""
     channels, order, scales = state.shape
@@ -64,7 +59,6 @@ def carry_bank(forget, arrivals, state):
 
 
 @compiled()
-@no_type_check
 def scan_bank_exactly(signal, steps, rates, state, settled, table_T, unit, base, A_T, parts, norm, keep_all, states):
     """The exact hold with a step of its own for every sample; scale m sees the steps times ``rates[m]``.
 

@@ -14,6 +14,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 State = Float[Tensor, "batch channels order scales"]
+#: The samples of every block, and the states before them.
+Blocks = Float[Tensor, "batch blocks channels block"]
+Starts = Float[Tensor, "batch blocks channels order scales"]
 
 
 class BankTables(NamedTuple):
@@ -32,9 +35,7 @@ def bank_tables(A_d: Float[Tensor, "scales order order"], b_d: Float[Tensor, "sc
     return BankTables(torch.stack(powers), torch.stack(responses).mT.contiguous())
 
 
-def block_starts(
-    blocks: Float[Tensor, "batch blocks channels block"], state: State, tables: BankTables
-) -> tuple[Float[Tensor, "batch blocks channels order scales"], State]:
+def block_starts(blocks: Blocks, state: State, tables: BankTables) -> tuple[Starts, State]:
     """The state before the first sample of each block, and after the last block."""
     arrival = tables.responses.flip(0)
     order, scales = arrival.shape[1:]
@@ -53,60 +54,47 @@ def move(
     return torch.einsum("...nm,mkn->...km", state, A)
 
 
-def all_states(
-    blocks: Float[Tensor, "batch blocks channels block"],
-    starts: Float[Tensor, "batch blocks channels order scales"],
-    tables: BankTables,
-) -> Float[Tensor, "batch time channels order scales"]:
+def all_states(blocks: Blocks, starts: Starts, tables: BankTables) -> Float[Tensor, "batch time channels order scales"]:
     """The state after every sample."""
-    block = blocks.shape[-1]
     from_start = torch.einsum("btcnm,imkn->btickm", starts, tables.powers)
-    # Row w of the windows is the response delayed by block - 1 - w samples, with zeros before it.
-    delayed = pad(tables.responses, (0, 0, 0, 0, block - 1, 0)).unfold(0, block, 1).flip(0)
-    from_samples = torch.einsum("btcj,jnmi->bticnm", blocks, delayed)
+    from_samples = torch.einsum("btcj,jnmi->bticnm", blocks, delayed(tables.responses))
     return (from_start + from_samples).flatten(1, 2)
 
 
+def delayed(responses: Float[Tensor, "block rows columns"]) -> Float[Tensor, "block rows columns block"]:
+    """Row j: the response to sample j of a block after each of its samples, with zeros before it comes."""
+    block = len(responses)
+    return pad(responses, (0, 0, 0, 0, block - 1, 0)).unfold(0, block, 1).flip(0)
+
+
 def readouts(
-    blocks: Float[Tensor, "batch blocks channels block"],
-    starts: Float[Tensor, "batch blocks channels order scales"],
-    weight: Float[Tensor, "outputs channels order scales"],
-    tables: BankTables,
+    blocks: Blocks, starts: Starts, weight: Float[Tensor, "outputs channels order scales"], tables: BankTables
 ) -> Float[Tensor, "batch time outputs"]:
     """A linear readout of all coefficients of all channels after every sample, without the states."""
     block = blocks.shape[-1]
     later = torch.einsum("ockm,imkn->iocnm", weight, tables.powers)
     impulse = torch.einsum("ocnm,jnm->joc", weight, tables.responses)
-    delayed = pad(impulse, (0, 0, 0, 0, block - 1, 0)).unfold(0, block, 1).flip(0)
     y = starts.flatten(2) @ later.flatten(2).flatten(0, 1).mT
-    y = y.unflatten(-1, (block, -1)) + torch.einsum("btcj,joci->btio", blocks, delayed)
+    y = y.unflatten(-1, (block, -1)) + torch.einsum("btcj,joci->btio", blocks, delayed(impulse))
     return y.flatten(1, 2)
 
 
 def functionals(
-    blocks: Float[Tensor, "batch blocks channels block"],
-    starts: Float[Tensor, "batch blocks channels order scales"],
-    weight: Float[Tensor, "reads channels order scales"],
-    tables: BankTables,
+    blocks: Blocks, starts: Starts, weight: Float[Tensor, "reads channels order scales"], tables: BankTables
 ) -> Float[Tensor, "batch time reads channels"]:
     """Linear functionals of each channel's own after every sample, without the states."""
     batch, count, channels, block = blocks.shape
     later = torch.einsum("rckm,imkn->cnmri", weight, tables.powers).flatten(1, 2).flatten(2)
     impulse = torch.einsum("rcnm,jnm->jrc", weight, tables.responses)
-    delayed = pad(impulse, (0, 0, 0, 0, block - 1, 0)).unfold(0, block, 1).flip(0)
-    read = torch.cat(
-        [later, delayed.permute(2, 0, 1, 3).flatten(2)], 1
-    )  # (channels, order * scales + block, reads * block)
+    # (channels, order * scales + block, reads * block)
+    read = torch.cat([later, delayed(impulse).permute(2, 0, 1, 3).flatten(2)], 1)
     known = torch.cat([starts.flatten(3), blocks], -1).permute(2, 0, 1, 3).flatten(1, 2)
     y = (known @ read).view(channels, batch, count, len(weight), block)
     return y.permute(1, 2, 4, 3, 0).flatten(1, 2)
 
 
 def readings(
-    blocks: Float[Tensor, "batch blocks channels block"],
-    starts: Float[Tensor, "batch blocks channels order scales"],
-    reading: Float[Tensor, "features order scales"],
-    tables: BankTables,
+    blocks: Blocks, starts: Starts, reading: Float[Tensor, "features order scales"], tables: BankTables
 ) -> Float[Tensor, "batch time channels features"]:
     """The same linear reading of every channel after every sample, without the states."""
     batch, count, channels, block = blocks.shape
@@ -120,11 +108,7 @@ def readings(
 
 
 def state_after(
-    blocks: Float[Tensor, "batch blocks channels block"],
-    starts: Float[Tensor, "batch blocks channels order scales"],
-    lengths: Int[Tensor, " batch"],
-    first: State,
-    tables: BankTables,
+    blocks: Blocks, starts: Starts, lengths: Int[Tensor, " batch"], first: State, tables: BankTables
 ) -> State:
     """The state of each item after its own number of samples; what stands behind them is zero."""
     block = blocks.shape[-1]

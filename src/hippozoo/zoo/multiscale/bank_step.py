@@ -157,23 +157,10 @@ class BankStep(Immutable):
         return self._varying(silence, np.array([elapsed]), state, keep_all=False)[0]
 
     def _varying(self, signal: np.ndarray, steps: np.ndarray, state: np.ndarray, *, keep_all: bool) -> np.ndarray:
-        exact = self._exact
         states = np.empty((len(signal) if keep_all else 1, *state.shape))
-        scan_bank_exactly(
-            np.ascontiguousarray(signal, np.float64),
-            np.ascontiguousarray(steps, np.float64),
-            1 / self.windows,
-            np.array(state, np.float64),
-            exact.settled,
-            exact.table_T,
-            exact.unit,
-            exact.base,
-            np.ascontiguousarray(self.system.A.T),
-            exact.parts,
-            exact.norm,
-            keep_all,
-            states,
-        )
+        signal, steps = (np.ascontiguousarray(values, np.float64) for values in (signal, steps))
+        before = np.array(state, np.float64)
+        scan_bank_exactly(signal, steps, 1 / self.windows, before, *self._exact.tables, keep_all, states)
         return states.astype(self.dtype, copy=False)
 
 

@@ -1,11 +1,8 @@
 """How well every horizon can be read, expected over a reference signal and computed exactly.
 
-*The reference signal* is the paper's, stretched to the range: Ornstein-Uhlenbeck processes with time constants
-log-uniform between a fifth of the shortest and a fifth of the longest horizon, in equal parts, of variance 1 together.
-Over the range its power falls like 1/frequency, so that every horizon has something to remember.
-
-*The past* is cut into cells on which the signal is constant: one sample each near the present, and further back a
-two-hundredth of the lag. States are linear in the values of these cells, whose covariance is known, and so are errors.
+The signal is the paper's, stretched to the range: Ornstein-Uhlenbeck processes of variance 1 together, with time
+constants log-uniform between a fifth of the shortest and of the longest horizon. The past is cut into cells on which it
+is constant, and states are linear in their values, whose covariance is known.
 """
 
 from __future__ import annotations
@@ -38,16 +35,7 @@ _GOOD = 0.01
 class Coverage:
     """Expected reconstruction errors across the range, of this memory and of the plain memory of each horizon.
 
-    Parameters
-    ----------
-    horizons
-        Where it was measured, in the order asked for.
-    error, plain_error
-        Expected squared error of the reconstruction, weighted as the system weights lags; the signal has variance 1.
-    deviation
-        Distance of the coefficients from those of the plain memory, relative to their size (both rms).
-    scales, scales_wanted
-        How many windows there are, and how many would be comfortable.
+    Errors are squared, weighted as the system weights lags; the signal has variance 1.
 
     Examples
     --------
@@ -59,12 +47,12 @@ class Coverage:
     8 scales are fewer than the 32 that are comfortable here.
     """
 
-    horizons: Float[np.ndarray, " horizons"]
+    horizons: Float[np.ndarray, " horizons"]  #: Where it was measured, in the order asked for.
     error: Float[np.ndarray, " horizons"]
     plain_error: Float[np.ndarray, " horizons"]
-    deviation: Float[np.ndarray, " horizons"]
-    scales: int
-    scales_wanted: int
+    deviation: Float[np.ndarray, " horizons"]  #: Of the coefficients from those of the plain memory, relative (rms).
+    scales: int  #: How many windows there are.
+    scales_wanted: int  #: How many would be comfortable.
 
     @property
     def excess(self) -> Float[np.ndarray, " horizons"]:
@@ -101,15 +89,7 @@ class Coverage:
 
 @dataclass(frozen=True, eq=False)
 class ReferencePast(Immutable):
-    """The reference signal on its cells, seen from the present.
-
-    Parameters
-    ----------
-    shortest, longest
-        The range of horizons.
-    dt
-        Time between samples.
-    """
+    """The reference signal for a range of horizons, on its cells, seen from the present."""
 
     shortest: float
     longest: float

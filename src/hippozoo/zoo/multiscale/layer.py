@@ -49,16 +49,8 @@ class MultiscaleLayer(ReadingLayer):
     horizons
         Give the coefficients of these horizons, (batch, time, channels, horizons, order); without them the states of
         all windows, which are large.
-    outputs
-        Number of values of a learnt linear readout of what would be given otherwise, (batch, time, outputs). Neither
-        states nor coefficients of a sequence are then held.
-    channels
-        Number of channels; needed with `outputs`, checked where given.
-    bias
-        Whether the readout adds a learnt constant.
-    readout, reads
-        As in `hippozoo.memory.MemoryLayer`: ``"states"``, ``"full"``, ``"shared"`` or ``"per_channel"``, of the states
-        of all windows or, with `horizons`, of their coefficients.
+    channels, outputs, readout, reads, bias
+        As in `hippozoo.memory.MemoryLayer`, of the states of all windows or, with `horizons`, of their coefficients.
     device, dtype
         As in any torch layer; float32 or float64.
 

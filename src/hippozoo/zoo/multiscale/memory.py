@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from hippozoo._internal.arguments import positive_number, real_array, shorten, whole_number
 from hippozoo.memory import Memory
-from hippozoo.memory.base import PureMemory, Signal
+from hippozoo.memory.base import Held, Mask, PureMemory, Signal, Steps
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.multiscale.bank_step import BankStep
 from hippozoo.zoo.multiscale.constructions import CONSTRUCTIONS, Construction, ScaleExpansion
@@ -107,14 +107,7 @@ class MultiscaleMemory(PureMemory):
         return build_construction(self.system, self.longest, self.scales, self.construction)
 
     def plain(self, horizon: float) -> Memory:
-        """The plain memory of a horizon, whose state `coefficients` gives.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> MultiscaleMemory(LegT(order=8, timescale=10.0), longest=1e3).plain(50.0).system
-        LegT(order=8, timescale=50.0)
-        """
+        """The plain memory of a horizon, whose state `coefficients` gives."""
         return Memory(self.layout.plain_system(self._checked_horizon(horizon)), self.dt, dtype=self.dtype)
 
     # -- questions -----------------------------------------------------------------------------------------------
@@ -130,15 +123,6 @@ class MultiscaleMemory(PureMemory):
             A state, or any stack of them.
         horizon
             One horizon, or an array of them, whose axes then stand before the coefficients.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3)
-        >>> signal = np.cos(np.arange(3000) / 70)
-        >>> asked = memory.coefficients(memory.final(signal), 300.0)
-        >>> bool(np.allclose(asked, memory.plain(300.0).final(signal), atol=1e-3))
-        True
         """
         states = real_array("state", state)
         if states.shape[-2:] != self._shape:
@@ -158,20 +142,13 @@ class MultiscaleMemory(PureMemory):
         signal: Signal,
         horizon: Horizons,
         state: State | None = None,
-        dt: Float[np.ndarray, "time"] | float | None = None,
-        mask: Bool[np.ndarray, "..."] | None = None,
-        held: Float[np.ndarray, "channels"] | float = 0.0,
+        dt: Steps | None = None,
+        mask: Mask = None,
+        held: Held = 0.0,
     ) -> Float[np.ndarray, "time *channels_and_horizons order"]:
         """The coefficients of each horizon after every sample: ``coefficients(scan(signal), horizon)`` piece by piece.
 
         The states, which would fill the memory for long signals, are never held together.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3, construction="bank")
-        >>> memory.follow(np.ones(5000), np.array([20.0, 500.0])).shape
-        (5000, 2, 4)
         """
         values, before, steps = self._checked(signal, state, dt, mask, held)
         piece = max(1, _HELD_NUMBERS // before.size)
@@ -199,14 +176,6 @@ class MultiscaleMemory(PureMemory):
             How long ago, in your time unit; 0 is the present.
         horizon
             The shorter it is, the sharper the answer; by default the shortest one that reaches all the lags.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3)
-        >>> state = memory.final(np.full(9000, 2.5))
-        >>> memory.reconstruct(state, np.array([0.0, 40.0, 80.0])).round(3).tolist()
-        [2.5, 2.5, 2.5]
         """
         when = real_array("lags", lags)
         if horizon is None:
@@ -219,51 +188,20 @@ class MultiscaleMemory(PureMemory):
         return system.reconstruct(self.coefficients(state, horizon), when)
 
     def reading(self, horizon: float) -> Float[np.ndarray, "order order scales"]:
-        """The linear map behind `coefficients`: ``coefficients = tensordot(reading, state, axes=2)``.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3)
-        >>> state = memory.final(np.cos(np.arange(3000) / 70))
-        >>> asked = np.tensordot(memory.reading(300.0), state, axes=2)
-        >>> bool(np.allclose(asked, memory.coefficients(state, 300.0)))
-        True
-        """
+        """The linear map behind `coefficients`: ``coefficients = tensordot(reading, state, axes=2)``."""
         units = np.eye(self.size).reshape(-1, *self._shape)
         return self.layout.read(units, self._checked_horizon(horizon)).T.reshape(-1, *self._shape)
 
     def scale_coefficients(
         self, state: Float[np.ndarray, "*batch order scales"]
     ) -> Float[np.ndarray, "*batch order degrees"]:
-        """The paper's S: the state as polynomials in scale, ``s(u) = S psi(u)``.
-
-        Examples
-        --------
-        A constant past looks the same at every scale: it fills the first polynomial and no other.
-
-        >>> from hippozoo.systems import LegT
-        >>> memory = MultiscaleMemory(LegT(order=2, timescale=10.0), longest=1e3, scales=3)
-        >>> S = memory.scale_coefficients(memory.final(np.ones(9000)))
-        >>> bool(np.allclose(S, [[1, 0, 0], [0, 0, 0]], atol=1e-6))
-        True
-        """
-        return real_array("state", state) @ self._expansion.scale_transform
-
-    def from_scale_coefficients(
-        self, coefficients: Float[np.ndarray, "*batch order degrees"]
-    ) -> Float[np.ndarray, "*batch order scales"]:
-        """Back from the paper's S to a state of this memory.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> memory = MultiscaleMemory(LegT(order=2, timescale=10.0), longest=1e3, scales=5)
-        >>> state = memory.final(np.arange(30.0))
-        >>> bool(np.allclose(memory.from_scale_coefficients(memory.scale_coefficients(state)), state))
-        True
-        """
-        return real_array("coefficients", coefficients) @ self._expansion.inverse_scale_transform
+        """The paper's S: the state as polynomials in scale, ``s(u) = S psi(u)``."""
+        if not isinstance(self.layout, ScaleExpansion):
+            raise ValueError(
+                f"construction={self.construction!r} has no polynomials in scale, its state is the windows themselves; "
+                f"build with 'log', 'basic' or 'jeffreys' for the paper's coefficients."
+            )
+        return real_array("state", state) @ self.layout.scale_transform
 
     def coverage(self, horizons: Float[np.ndarray, " horizons"] | None = None, order: int | None = None) -> Coverage:
         """How well the whole range can be read: expected error at each horizon, against the plain memory of it.
@@ -276,13 +214,6 @@ class MultiscaleMemory(PureMemory):
             Where to measure; 24 to the decade by default.
         order
             Of the plain memories, and how many coefficients are read; the memory's own by default.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> coverage = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=1e3).coverage()
-        >>> bool(coverage.worst_excess < 0.01)
-        True
         """
         asked = None
         if horizons is not None:
@@ -333,15 +264,6 @@ class MultiscaleMemory(PureMemory):
     @cached_property
     def _engine(self) -> BankStep:
         return BankStep(self.system, self.windows, self.dt, np.dtype(self.dtype))
-
-    @property
-    def _expansion(self) -> ScaleExpansion:
-        if not isinstance(self.layout, ScaleExpansion):
-            raise ValueError(
-                f"construction={self.construction!r} has no polynomials in scale, its state is the windows themselves; "
-                f"build with 'log', 'basic' or 'jeffreys' for the paper's coefficients."
-            )
-        return self.layout
 
     def _checked_horizon(self, horizon: Any) -> float:
         value = positive_number("horizon", horizon, why="it is a duration in your time unit")

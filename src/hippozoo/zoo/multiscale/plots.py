@@ -1,7 +1,4 @@
-"""Pictures of a multiscale memory: the past at a horizon, where its windows stand, how well the range is covered.
-
-Time runs from left to right as everywhere: the present, lag 0, is on the right.
-"""
+"""Pictures of a multiscale memory: the past at a horizon, where its windows stand, how well the range is covered."""
 
 from __future__ import annotations
 
@@ -26,22 +23,9 @@ def plot_past(
     label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """What the state remembers of the last `horizon`, and beside it the past itself.
+    """What the state of one channel remembers of the last `horizon`, and beside it the past itself.
 
-    Parameters
-    ----------
-    memory, state
-        The memory, and a state of one channel.
-    horizon
-        How far back to look.
-    signal
-        The samples seen, the newest last.
-    unit
-        Of time, for the axis: ``"s"``.
-    label
-        Of the remembered curve in the legend.
-    ax
-        Axes to draw into.
+    The other arguments are those of `hippozoo.memory.plots.plot_memory`.
 
     Examples
     --------

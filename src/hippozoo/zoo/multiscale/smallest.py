@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from hippozoo._internal.arguments import positive_number, whole_number
+from hippozoo._internal.arguments import positive_number
 from hippozoo.systems import HippoSystem
-from hippozoo.zoo.multiscale.constructions import CONSTRUCTIONS, GeometricBank
+from hippozoo.zoo.multiscale.constructions import GeometricBank
 from hippozoo.zoo.multiscale.coverage import Reader, expected_error, reference_past
-from hippozoo.zoo.multiscale.memory import MultiscaleMemory, build_construction
+from hippozoo.zoo.multiscale.memory import MultiscaleMemory
 
-__all__ = ["scales_needed", "smallest_memory"]
+__all__ = ["smallest_memory"]
 
 _HORIZONS_PER_DECADE = 32
 _MOST_SCALES = 4096
@@ -25,11 +25,9 @@ def smallest_memory(
 ) -> MultiscaleMemory:
     """The parsimonious bank with the fewest numbers whose error is at most `excess` above that of plain memories.
 
-    "Error" is that of reconstructions over the whole range, expected over the reference signal of
-    `MultiscaleMemory.coverage` (the paper's Ornstein-Uhlenbeck mixture, stretched to the range), worst over 32
-    horizons to the decade. The plain memory of each of these horizons has the order of `system`, and the bank answers
-    with as many coefficients. It may keep fewer windows of a higher order than that, where this is smaller; then all
-    the coefficients of its answers do better still.
+    The error is that of `MultiscaleMemory.coverage`, worst over 32 horizons to the decade. The plain memory of each
+    horizon has the order of `system`, and the bank answers with as many coefficients. It may keep fewer windows of a
+    higher order than that, where this is smaller; then all the coefficients of its answers do better still.
 
     Parameters
     ----------
@@ -73,33 +71,6 @@ def smallest_memory(
     return MultiscaleMemory(replace(system, order=best[0]), first.longest, best[1], "bank", first.dt, dtype)
 
 
-def scales_needed(
-    system: HippoSystem, longest: float, excess: float = 0.01, construction: str = "log", dt: float = 1.0
-) -> int:
-    """How many scales a construction needs so that no horizon's error is more than `excess` above the plain one.
-
-    Examples
-    --------
-    >>> from hippozoo.systems import LegT
-    >>> system = LegT(order=4, timescale=10.0)
-    >>> scales_needed(system, 1e3, 0.05, "bank") < scales_needed(system, 1e3, 0.05, "log")
-    True
-    """
-    allowed = 1 + positive_number("excess", excess, why="0.05 allows errors 5 % above those of the plain memory")
-    memory = MultiscaleMemory(system, longest, 2 if construction in CONSTRUCTIONS else None, construction, dt)
-    past = reference_past(memory.shortest, memory.longest, memory.dt)
-    limits = [(h, allowed * error) for h, error in plain_errors(memory)]
-
-    def good(scales: int) -> bool:
-        reader = Reader(build_construction(system, memory.longest, scales, construction), past)
-        return all(reader.error(horizon) <= limit for horizon, limit in limits)
-
-    found = fewest(good, _MOST_SCALES)
-    if found is None:
-        raise ValueError(f"excess={excess} is not reached with {_MOST_SCALES} scales; pass a larger excess.")
-    return whole_number("scales", found)
-
-
 def plain_errors(memory: MultiscaleMemory) -> Iterator[tuple[float, float]]:
     """Horizons over the range, each with the expected error of its plain memory."""
     past = reference_past(memory.shortest, memory.longest, memory.dt)
@@ -121,7 +92,7 @@ def promising_orders(system: HippoSystem) -> list[int]:
     return sorted(orders, key=lambda order: abs(order - 1.375 * system.order))
 
 
-def fewest(good, most: int) -> int | None:
+def fewest(good: Callable[[int], bool], most: int) -> int | None:
     """The smallest number from 2 to `most` that is good, where more is better; None if none is."""
     low, high = 1, 2
     while high < most and not good(high):

@@ -11,7 +11,8 @@ from torch.utils.checkpoint import checkpoint
 
 from hippozoo.layers.derivatives import torch_looks_inside
 from hippozoo.zoo.salience._chunkwise import roll_chunkwise
-from hippozoo.zoo.salience._stepwise import TOLERANCE, Fixed, Network, Tables, roll_stepwise, tables_for
+from hippozoo.zoo.salience._stepwise import Fixed, Network, roll_stepwise
+from hippozoo.zoo.salience.update_table import TOLERANCE, Tables, tables_for
 
 if TYPE_CHECKING:
     from hippozoo.zoo.salience.layer import SalienceLayer
@@ -22,9 +23,8 @@ Method = Literal["stepwise", "chunkwise"]
 
 # A table reaches so many timescales at most, in powers of two: almost everything is forgotten then.
 LONGEST_REACH = 4.0
-# Samples of a chunk; fewer where the table of so long a step would be too large, or where every channel has a clock.
+# Samples of a chunk; fewer where the table of so long a step would be too large.
 CHUNKS = (32, 16, 8)
-CHUNKS_APART = (24, 16, 8)
 # Samples of all items in one piece of a sequence; the backward pass makes pieces again.
 PIECE = 1 << 16
 
@@ -39,11 +39,11 @@ def chosen_method(
     """
     if layer.form not in (None, "stepwise", "chunkwise") or layer.dtype not in TOLERANCE:
         return None
-    by_chunks = not layer.summary and layer.readout == "shared" and layer.form != "stepwise"
+    by_chunks = layer.reads_in_chunks and layer.form != "stepwise"
     method: Method = "chunkwise" if by_chunks else "stepwise"
     if layer.form is None and _table_of_lags_is_cheaper(layer, n_steps, method, carried):
         return None
-    for samples in (CHUNKS_APART if layer.per_channel else CHUNKS) if by_chunks else (1,):
+    for samples in CHUNKS if by_chunks else (1,):
         reach = 2.0 ** math.ceil(math.log2(max(samples * layer.largest * longest, 2.0**-20)))
         tables = tables_for(layer.system, reach, layer.dtype) if reach <= LONGEST_REACH else None
         if tables is not None:
@@ -63,7 +63,7 @@ def _table_of_lags_is_cheaper(layer: SalienceLayer, n_steps: int, method: Method
     lags = min(chunk, n_steps) / 2 + (order if carried or chunk < n_steps else 0)
     if method == "stepwise":
         return lags * (30 if apart else 1) < order**2 / (40 if apart else 100)
-    return chunk >= n_steps and lags * (6 if apart else 0.1) < (3 + order**2 / 5000) * (8 if apart else 1)
+    return chunk >= n_steps and lags / 10 < 3 + order**2 / 5000
 
 
 def roll_compiled(
@@ -95,7 +95,7 @@ def _by_chunks(
     layer: SalienceLayer, chunk: int, tables: Tables, x: Tensor, state: Tensor, clock: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     salience = layer.network.from_sample(layer.network.sample_part(x))
-    steps = salience * clock
+    steps = (salience * clock)[..., 0]
     piece = chunk * max(1, PIECE // (len(x) * chunk))
     pieces = []
     for now, ticks in zip(x.split(piece, 1), steps.split(piece, 1), strict=True):

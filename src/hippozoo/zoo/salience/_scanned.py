@@ -27,15 +27,7 @@ def scan_compiles() -> bool:
 
 
 class Step:
-    """One sample in plain torch: salience, the matrices of its step by a series, and the new state.
-
-    Parameters
-    ----------
-    layer
-        With a series of its steps.
-    like
-        A tensor of its dtype, where it is.
-    """
+    """One sample of a layer with a series of its steps, in plain torch: salience, update matrices, new state."""
 
     def __init__(self, layer: SalienceLayer, like: Tensor) -> None:
         network = layer.network
@@ -47,11 +39,8 @@ class Step:
         self.out_T = copied(weight.mT)
         if layer.summary:
             pooling = network.pooling(like)
-            self.pool_T, self.to_hidden, self.pool_bias = (
-                copied(pooling.weight.mT),
-                copied(pooling.to_hidden),
-                pooling.bias,
-            )
+            self.pool_T, self.to_hidden = copied(pooling.weight.mT), copied(pooling.to_hidden)
+            self.pool_bias = pooling.bias
 
     def __call__(self, state: Tensor, x: Tensor, part: Tensor, tick: Tensor | float) -> tuple[Tensor, Tensor]:
         """The new state and the salience; `part` is what the sample brings to the network, `tick` its time."""
@@ -70,17 +59,7 @@ class Step:
 
 
 def roll_scanned(layer: SalienceLayer, x: Tensor, state: Tensor, ticks: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Reads of the states, last state and salience of a sequence.
-
-    Parameters
-    ----------
-    layer
-        With a summary of its memory, and a series of its steps.
-    x, state
-        Samples, (batch, time, channels), and the state before them.
-    ticks
-        Time per sample in timescales, (batch, time, 1); none where there is no sample.
-    """
+    """Reads of the states, last state and salience; `ticks` is time per sample in timescales, (batch, time, 1)."""
     from torch._higher_order_ops.scan import scan
 
     step = Step(layer, x)

@@ -6,41 +6,23 @@ of earlier segments only the first state is, and the backward pass rolls them ag
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
 from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from hippozoo.layers.derivatives import (
-    differentiated_again,
-    gradients_by_definition,
-    torch_looks_inside,
-    without_autocast,
-)
-from hippozoo.systems import HippoSystem
+from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, without_autocast
 from hippozoo.zoo.salience._kernels import add_and_dot, advance_rows, pull_rows, tanh_in_place, update_matrices
-from hippozoo.zoo.salience.update_table import update_table
+from hippozoo.zoo.salience.update_table import Tables, updates_at
 
-__all__ = ["Fixed", "Mover", "Network", "Tables", "arrivals_at", "roll_stepwise", "tables_for", "updates_at"]
+__all__ = ["Fixed", "Network", "roll_stepwise"]
 
-# Error of an entry of the update matrices between knots.
-TOLERANCE = {torch.float32: 1e-7, torch.float64: 1e-11}
 # Numbers of states in a segment: they stay in the cache.
 SEGMENT = 1 << 20
 # Numbers of states kept for the backward pass; of longer sequences only the first of every segment. Rolling them again
 # in the cache takes no longer than fetching them from memory, and costs the same per sample at any length.
 KEPT = 1 << 22
-
-
-class Tables(NamedTuple):
-    """An update table on torch's side, shared by all layers of a system."""
-
-    knots: Tensor  # (knots, 3, order + 1, order)
-    root_step: float
-    A_T: Tensor
-    b: Tensor
 
 
 class Fixed(NamedTuple):
@@ -62,16 +44,6 @@ class Network(NamedTuple):
     out_bias: Tensor
 
 
-@lru_cache(maxsize=16)
-def tables_for(system: HippoSystem, reach: float, dtype: torch.dtype) -> Tables | None:
-    """The update table for all steps up to `reach`, or None where it would be too large."""
-    table = update_table(system, reach, TOLERANCE[dtype])
-    if table is None:
-        return None
-    knots, A_T, b = (torch.tensor(a, dtype=dtype) for a in (table.knots, system.A.T, system.b))
-    return Tables(knots, table.root_step, A_T.contiguous(), b)
-
-
 def roll_stepwise(
     fixed: Fixed,
     x: Tensor,
@@ -82,18 +54,9 @@ def roll_stepwise(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Outputs, state and salience of a sequence, time first.
 
-    Parameters
-    ----------
-    fixed
-        Tables and readout.
-    x, clock
-        (time, batch, channels) and (time, batch, 1); the clock in timescales.
-    state
-        (batch, channels, order).
-    weight
-        What reads the states: (order,) for the shared readout, (outputs, channels * order) for the full one.
-    salience
-        (time, batch, saliences), or the network that finds it from sample and state.
+    `x` is (time, batch, channels), `clock` (time, batch, 1), in timescales, `state` (batch, channels, order), `weight`
+    what reads the states: (order,) for the shared readout, (outputs, channels * order) for the full one. `salience` is
+    (time, batch, saliences), or the network that finds it from sample and state.
     """
     network = salience if isinstance(salience, Network) else (salience,)
     return cast("tuple[Tensor, Tensor, Tensor]", _Stepwise.apply(fixed, x, clock, state, weight, *network))
@@ -130,52 +93,6 @@ def read(fixed: Fixed, states: Tensor, weight: Tensor | None) -> Tensor:
     if weight is None:
         return states
     return states @ weight if fixed.readout == "shared" else states.flatten(2) @ weight.mT
-
-
-def updates_at(steps: Tensor, tables: Tables) -> Tensor:
-    """The quintic at every step: (steps, order + 1, order), the steps of any shape."""
-    return cast(Tensor, _UpdatesAt.apply(steps, tables.knots, tables.root_step, tables.A_T, tables.b))
-
-
-def arrivals_at(steps: Tensor, tables: Tables) -> Tensor:
-    """The last row of `updates_at` alone, what a held sample of 1 leaves: (steps, order)."""
-    both = _UpdatesAt.apply(steps, tables.knots[:, :, -1:], tables.root_step, tables.A_T, tables.b)
-    return cast(Tensor, both)[..., 0, :]
-
-
-class _UpdatesAt(torch.autograd.Function):
-    """Its derivative is made of its own output, so it is right at every order."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(steps: Tensor, knots: Tensor, root_step: float, A_T: Tensor, b: Tensor) -> Tensor:
-        if not torch_looks_inside():
-            found = knots.new_empty(steps.numel(), knots[0, 0].numel())
-            rows = knots.reshape(3 * len(knots), -1).numpy()
-            update_matrices(rows, root_step, steps.detach().reshape(-1).numpy(), found.numpy())
-            return found.view(*steps.shape, *knots.shape[2:])
-        place = (steps.clamp(min=0.0).sqrt() / root_step).clamp(max=len(knots) - 1)
-        cell = place.long().clamp(max=len(knots) - 2)
-        q = place - cell
-        late = q**3 * (10 - 15 * q + 6 * q * q)
-        here = [1 - late, q - q**3 * (6 - 8 * q + 3 * q * q), q * q / 2 - q**3 * (1.5 - 1.5 * q + 0.5 * q * q)]
-        there = [late, -(q**3) * (4 - 7 * q + 3 * q * q), q**3 * (0.5 - q + 0.5 * q * q)]
-        weights = [torch.stack(three, -1)[..., None, None] for three in (here, there)]
-        return (weights[0] * knots[cell] + weights[1] * knots[cell + 1]).sum(-3)
-
-    @staticmethod
-    def setup_context(ctx, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.save_for_backward(output, *inputs[-2:])
-
-    @staticmethod
-    @without_autocast
-    def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None]:
-        both, A_T, b = ctx.saved_tensors
-        (gradient,) = gradients
-        velocity = both @ A_T
-        rate = (gradient * velocity).sum((-2, -1)) + gradient[..., -1, :] @ b
-        return rate, None, None, None, None
 
 
 # -- the compiled way ---------------------------------------------------------------------------------------------
@@ -364,53 +281,46 @@ class _Stepwise(torch.autograd.Function):
 
     @staticmethod
     @without_autocast
-    def backward(ctx, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         salience, *rest = ctx.saved_tensors
         kept, inputs = rest[: ctx.kept], rest[ctx.kept :]
-        fixed: Fixed = ctx.fixed
-        if differentiated_again(*(g for g in gradients if g is not None)):
-            return _by_definition(fixed, tuple(inputs), gradients)
-        x, clock, _, weight, *given = inputs
-        x, clock = x.contiguous(), clock.contiguous()
-        return (None, *_pull(fixed, ctx.length, kept, x, clock, weight, salience, given, gradients))
+        if differentiated_again(*gradients):
+            return None, *_by_definition(ctx.fixed, inputs, gradients)
+        return None, *_pull(ctx.fixed, ctx.length, kept, salience, inputs, gradients)
 
 
-def _by_definition(fixed: Fixed, inputs: tuple[Tensor | None, ...], gradients: Any) -> tuple[Tensor | None, ...]:
-    if inputs[3] is None:
+def _by_definition(fixed: Fixed, inputs: list[Tensor | None], gradients: Any) -> list[Tensor | None]:
+    def definition(x: Tensor, clock: Tensor, state: Tensor, *rest: Tensor) -> Any:
+        weight, given = (None, rest) if inputs[3] is None else (rest[0], rest[1:])
+        return roll_plainly(fixed, x, clock, state, weight, *given)
 
-        def definition(x: Tensor, clock: Tensor, state: Tensor, *given: Tensor) -> Any:
-            return roll_plainly(fixed, x, clock, state, None, *given)
-
-        found = gradients_by_definition(definition, tuple(t for t in inputs if t is not None), gradients)
-        return (None, *found[:3], None, *found[3:])
-    found = gradients_by_definition(partial(roll_plainly, fixed), cast("tuple[Tensor, ...]", inputs), gradients)
-    return (None, *found)
+    found = iter(gradients_by_definition(definition, tuple(t for t in inputs if t is not None), gradients))
+    return [None if one is None else next(found) for one in inputs]
 
 
 def _pull(
     fixed: Fixed,
     length: int,
     kept: list[Tensor],
-    x: Tensor,
-    clock: Tensor,
-    weight: Tensor | None,
     salience: Tensor,
-    given: list[Tensor],
-    gradients: tuple[Tensor | None, ...],
+    inputs: list[Any],
+    gradients: tuple[Tensor, ...],
 ) -> tuple[Tensor | None, ...]:
     """Gradients of all inputs, segment by segment from the last."""
+    x, clock, _, weight, *given = inputs
+    x, clock = x.contiguous(), clock.contiguous()
     n_steps, batch, channels = x.shape
-    order = len(fixed.tables.b)
+    order, rows = len(fixed.tables.b), salience[0].numel()
     network = back = None
     if len(given) > 1:
         network = Network(given[0].contiguous(), *given[1:])
         back = Network(torch.empty_like(network.part), *map(torch.zeros_like, network[1:]))
-    for_y, for_after, for_salience = (None if g is None else g.contiguous() for g in gradients)
-    for_salience = torch.zeros_like(salience) if for_salience is None else for_salience.clone()
-    carried = x.new_zeros(batch, channels, order) if for_after is None else for_after.clone()
+    for_y, carried, for_salience = gradients[0].contiguous(), gradients[1].clone(), gradients[2].clone()
+    carried, for_salience = carried.contiguous(), for_salience.contiguous()
     mover = Mover(fixed.tables, batch, channels, salience.shape[-1] > 1)
     for_x, for_steps = torch.empty_like(x), torch.empty_like(salience)
     for_weight = None if weight is None else torch.zeros_like(weight)
+    spare = torch.empty_like(carried)
     for begin in reversed(range(0, n_steps, length)):
         here = slice(begin, min(begin + length, n_steps))
         steps = salience[here] * clock[here]
@@ -424,68 +334,38 @@ def _pull(
         if network is not None and back is not None:
             now, for_now = (n._replace(part=n.part[here]) for n in (network, back))
             learner = _NetworkBack(fixed, mover, now, for_now, states, salience[here])
-        reads = _read_back(fixed, mover, for_y, here, weight, states)
-        if for_weight is not None and for_y is not None:
-            for_weight += _weight_back(fixed, for_y[here], states[1:])
-        velocity = mover.room("velocity", *states[1:].shape)
+        reads = _pull_reads(fixed, mover, for_y[here], weight, for_weight, states[1:])
+        velocity = mover.room("velocity", *reads.shape)
         torch.mm(states[1:].flatten(0, 2), fixed.tables.A_T, out=velocity.view(-1, order))
         velocity.addcmul_(x[here][..., None], fixed.tables.b)
-        carried = _pull_segment(
-            mover, learner, clock[here], steps, reads, velocity, carried, for_x[here], for_steps[here],
-            for_salience[here],
-        )  # fmt: skip
+        flat = [t.reshape(len(reads), rows, -1).numpy() for t in (reads, velocity, for_steps[here])]
+        moments = (t[here].unbind() for t in (for_salience, for_steps, clock, for_x))
+        each = zip(*moments, steps.unbind(), *flat, strict=True)
+        for t, (for_found, for_step, ticks, for_now, step, read_now, moving, slot) in reversed([*enumerate(each)]):
+            add_and_dot(carried.view(rows, -1).numpy(), read_now, moving, slot[:, 0])
+            for_found.addcmul_(for_step, ticks)
+            if learner is None:
+                spare.zero_()
+            else:
+                learner.pull(t, for_found, spare)
+            mover.backwards(step, carried, for_now, spare)
+            carried, spare = spare, carried
+        if learner is not None:
+            learner.finish(for_salience[here])
     for_clock = (for_steps * salience).sum(-1, keepdim=True)
     return for_x, for_clock, carried, for_weight, *((for_salience,) if back is None else back)
 
 
-def _read_back(
-    fixed: Fixed, mover: Mover, for_y: Tensor | None, here: slice, weight: Tensor | None, states: Tensor
+def _pull_reads(
+    fixed: Fixed, mover: Mover, for_y: Tensor, weight: Tensor | None, for_weight: Tensor | None, states: Tensor
 ) -> Tensor:
-    """The gradient that every state gets from its own readout."""
-    if for_y is not None and weight is None:
-        return for_y[here]
-    reads = mover.room("reads", *states[1:].shape)
-    if for_y is None or weight is None:
-        return reads.zero_()
+    """The gradient that every state gets from its own readout; adds to that of the weight."""
+    if weight is None or for_weight is None:
+        return for_y
+    reads = mover.room("reads", *states.shape)
     if fixed.readout == "shared":
-        return torch.mul(for_y[here][..., None], weight, out=reads)
-    torch.mm(for_y[here].flatten(0, 1), weight, out=reads.view(-1, weight.shape[1]))
+        for_weight += for_y.reshape(-1) @ states.flatten(0, 2)
+        return torch.mul(for_y[..., None], weight, out=reads)
+    for_weight += for_y.flatten(0, 1).mT @ states.flatten(2).flatten(0, 1)
+    torch.mm(for_y.flatten(0, 1), weight, out=reads.view(-1, weight.shape[1]))
     return reads
-
-
-def _weight_back(fixed: Fixed, for_y: Tensor, states: Tensor) -> Tensor:
-    if fixed.readout == "shared":
-        return for_y.reshape(-1) @ states.flatten(0, 2)
-    return for_y.flatten(0, 1).mT @ states.flatten(2).flatten(0, 1)
-
-
-def _pull_segment(
-    mover: Mover,
-    learner: _NetworkBack | None,
-    clock: Tensor,
-    steps: Tensor,
-    reads: Tensor,
-    velocity: Tensor,
-    carried: Tensor,
-    for_x: Tensor,
-    for_steps: Tensor,
-    for_salience: Tensor,
-) -> Tensor:
-    """One segment backwards: fills in the last three, returns the gradient of its first state."""
-    n_steps, rows = len(reads), steps[0].numel()
-    spare = torch.empty_like(carried)
-    reads_rows, velocity_rows = (t.view(n_steps, rows, -1).numpy() for t in (reads, velocity))
-    for_steps_rows = for_steps.view(n_steps, rows).numpy()
-    moments = (t.unbind() for t in (for_salience, for_steps, clock, steps, for_x))
-    for t, (for_found, for_step, ticks, step, for_now) in reversed([*enumerate(zip(*moments, strict=True))]):
-        add_and_dot(carried.view(rows, -1).numpy(), reads_rows[t], velocity_rows[t], for_steps_rows[t])
-        for_found.addcmul_(for_step, ticks)
-        if learner is None:
-            spare.zero_()
-        else:
-            learner.pull(t, for_found, spare)
-        mover.backwards(step, carried, for_now, spare)
-        carried, spare = spare, carried
-    if learner is not None:
-        learner.finish(for_salience)
-    return carried

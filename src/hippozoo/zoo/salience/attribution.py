@@ -19,17 +19,9 @@ def sample_weights(
 ) -> Float[Tensor, "batch time time"] | Float[Tensor, "batch time time channels"]:
     """``weights[:, t, i]``: what the lag functional after sample t makes of sample i; zero for i > t.
 
-    Parameters
-    ----------
-    member
-        A `SalienceLayer` with a shared readout, or a `SalienceModel`.
-    x, state, dt
-        As in its call. The salience is taken as it is: the weights say what the memory does with the samples, not
-        how the samples decide over it.
-
-    Returns
-    -------
-    (batch, time, time), with an axis of channels behind it where every channel has its own clock.
+    `member` is a `SalienceLayer` with a shared readout, or a `SalienceModel`; the rest is as in its call. The salience
+    is taken as it is: the weights say what the memory does with the samples, not how the samples decide over it. Where
+    every channel has its own clock, an axis of channels comes last.
 
     Examples
     --------
@@ -66,14 +58,7 @@ def attribute(
     With the salience as it was, outputs are linear in the inputs, so this is no approximation: the attributions add up
     to the output less what biases and a carried state bring.
 
-    Parameters
-    ----------
-    member
-        A `SalienceLayer` with a shared readout, or a `SalienceModel`.
-    inputs, state, dt
-        As in its call.
-    target
-        After which sample, and which output.
+    `target` says after which sample, and which output; the rest is as in `sample_weights`.
 
     Examples
     --------

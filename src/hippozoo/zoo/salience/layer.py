@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from functools import partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 from torch.utils.checkpoint import checkpoint
 
 from hippozoo._internal.arguments import positive_number, shorten, whole_number
 from hippozoo.discretise import LONGEST_STEP, longest_step
-from hippozoo.layers import Lengths, Mask, SequenceLayer, State, Steps, Timing
+from hippozoo.layers import State, Timing
 from hippozoo.layers.arguments import finest_dtype
 from hippozoo.layers.derivatives import inside_torch_func
 from hippozoo.layers.linear import weight_and_bias
@@ -22,10 +21,9 @@ from hippozoo.layers.uneven.series import series_for
 from hippozoo.layers.updates import augmented_generator, roll_varying, updates
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience._compiled_forms import chosen_method, roll_compiled
-from hippozoo.zoo.salience._lookup import cubics, read, states_at
+from hippozoo.zoo.salience._salient import Salient
 from hippozoo.zoo.salience._scanned import Step, roll_scanned, scan_compiles
-from hippozoo.zoo.salience._side_by_side import roll_side_by_side
-from hippozoo.zoo.salience._streaming import streamed
+from hippozoo.zoo.salience._table_form import Rolled, roll_side_by_side, roll_table
 from hippozoo.zoo.salience.network import SalienceNetwork
 from hippozoo.zoo.salience.table import lag_table
 
@@ -38,36 +36,23 @@ Form = Literal["table", "stepwise", "chunkwise", "recurrent"]
 TOLERANCE = {torch.float32: 5e-7, torch.float64: 1e-10}
 # Lags looked up at a time; a longer sequence goes in chunks, and its cost grows linearly from there on.
 LOOKUPS = 1 << 21
-NUMBERS_OF_STATES = 1 << 22
 BUFFERS = ("_rule", "_values", "_slopes", "_edges", "_jumps_of", "_terms")
 
 
-class Rolled(NamedTuple):
-    """What a stretch of time gives."""
-
-    y: Tensor
-    state: Tensor | None
-    salience: Tensor
-
-
-class SalienceLayer(SequenceLayer):
+class SalienceLayer(Salient):
     r"""A memory under an input-dependent clock: ``state' = g(t) (A state + b x) / timescale``.
 
     The salience g is learnt from the sample and, if wanted, from a summary of the memory. A moment of large g takes up
     much of what is remembered, one of small g next to nothing. Everything the memory does is a plain HiPPO system on
     the warped clock :math:`\varphi(t) = \int g`, exact for samples that are held.
 
-    **Cost.** Four forms that agree to 1e-4 of the largest value in float32 and 1e-7 in float64 (a gradient that goes
-    back through a carried state of Leg-T at order 64 to 1e-3, where the form is ``"table"``). ``"stepwise"`` takes one
-    update matrix per item and sample from a fixed table in the step; ``"chunkwise"``, where the salience is known
-    beforehand and one functional reads, does so once in 32 samples and looks up numbers between. Both are compiled,
-    exact to rounding, and cost the same per sample at any length. ``"table"`` reads the lags between all pairs of
-    samples in a fixed table: T²/2 lookups, no state in memory, the best for short sequences and high orders. A long
-    sequence goes in chunks, each of which takes over the state as the staircase that would have left it.
-    ``"recurrent"`` takes one exact matrix exponential per item and sample; it is the check on the others. Without
-    `form` the layer takes the cheapest of the first three; inside torch.func and compilers, and on other devices than
-    the CPU, it is the table, or, for a system without a good one, the recurrent form. The table's second derivatives
-    are those of the cubics between its entries: good to about 1e-3 in float32, 1e-5 in float64.
+    **Forms.** Four forms agree to 1e-4 of the largest value in float32 and 1e-7 in float64. ``"stepwise"`` takes one
+    update matrix per item and sample from a fixed table; ``"chunkwise"``, where one clock is known beforehand and one
+    functional reads, does so once in 32 samples. ``"table"`` reads the lags between all pairs of samples in a fixed
+    table, the best for short sequences and high orders; its second derivatives are good to 1e-3 in float32, 1e-5 in
+    float64. ``"recurrent"`` takes one exact matrix exponential per item and sample; it is the check on the others.
+    Without `form` the layer takes the cheapest of the first three; inside torch.func and compilers, and on other
+    devices than the CPU, the table, or, for a system without a good one, the recurrent form.
 
     Parameters
     ----------
@@ -159,12 +144,14 @@ class SalienceLayer(SequenceLayer):
         if self.readout == "states" and self.outputs is not None:
             raise ValueError(f"readout='states' gives the states themselves; leave out outputs={outputs}.")
         self.form: Form | None = None if form is None else _one_of("form", form, get_args(Form))
-        if self.form == "chunkwise" and (summary or self.readout != "shared"):
-            raise ValueError(
-                "form='chunkwise' reads a salience of the sample alone by one functional; pass summary=0 and "
-                "readout='shared', or leave out the form."
-            )
         self.per_channel = bool(per_channel)
+        #: Whether one clock, of the sample alone, is read by one functional.
+        self.reads_in_chunks = not summary and self.readout == "shared" and not self.per_channel
+        if self.form == "chunkwise" and not self.reads_in_chunks:
+            raise ValueError(
+                "form='chunkwise' reads one salience of the sample alone by one functional; pass summary=0, "
+                "readout='shared' and per_channel=False, or leave out the form."
+            )
         self.network = SalienceNetwork(channels, system.order, summary, hidden, largest, per_channel)
         self.summary, self.hidden, self.largest = self.network.summary, hidden, self.network.largest
         self._generator = augmented_generator(system)
@@ -209,56 +196,6 @@ class SalienceLayer(SequenceLayer):
 
     # -- the state in motion ---------------------------------------------------------------------------------
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch *time channels"] | PackedSequence,
-        state: State | None = None,
-        dt: Steps | Timing | None = None,
-        lengths: Lengths | None = None,
-        *,
-        keep_state: bool = True,
-        mask: Mask | None = None,
-        step: bool = False,
-    ) -> tuple[Any, State | None]:
-        """As every `SequenceLayer`; without `keep_state` the state is None, and its computation is saved."""
-        return self._call(x, state, dt, lengths, step, *(() if step else (keep_state,)), mask=mask)
-
-    def salience(
-        self,
-        x: Float[Tensor, "batch time channels"],
-        state: State | None = None,
-        dt: Steps | None = None,
-        lengths: Lengths | None = None,
-    ) -> Float[Tensor, "batch time saliences"]:
-        """The salience of every sample: (batch, time, 1), or (batch, time, channels) if each has its own.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> layer = SalienceLayer(LegT(order=8, timescale=10.0), channels=2)
-        >>> layer.salience(torch.zeros(1, 5, 2)).shape
-        torch.Size([1, 5, 1])
-        """
-        return self._enter(self._saliences, x, state, dt, lengths)
-
-    def warped_time(
-        self,
-        x: Float[Tensor, "batch time channels"],
-        state: State | None = None,
-        dt: Steps | None = None,
-        lengths: Lengths | None = None,
-    ) -> Float[Tensor, "batch time saliences"]:
-        """Where the warped clock stands after every sample, in timescales since the first one began.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> layer = SalienceLayer(LegT(order=8, timescale=10.0), channels=2)
-        >>> bool((layer.warped_time(torch.randn(1, 5, 2)).diff(dim=1) > 0).all())
-        True
-        """
-        return self._enter(self._warp, x, state, dt, lengths)
-
     def _start(self, batch: int, channels: int) -> State:
         return torch.zeros(batch, channels, self.system.order, dtype=self.dtype, device=self.device)
 
@@ -278,12 +215,21 @@ class SalienceLayer(SequenceLayer):
     def _single(self, x: Tensor, state: Tensor, steps: Tensor | None) -> tuple[Tensor, Tensor]:
         if steps is not None or not torch.compiler.is_compiling() or not self._terms.numel():
             return super()._single(x, state, steps)
-        tick = self.dt / self.system.timescale
-        state, _ = Step(self, x)(state, x, self.network.sample_part(x), tick)
+        return self._one_step(Step(self, x), x, state)
+
+    def _one_step(self, step: Step, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        state, _ = step(state, x, self.network.sample_part(x), self.dt / self.system.timescale)
         return self._mapped(self._read(state[:, None]))[:, 0], state
 
     def _streamed(self) -> Any:
-        return streamed(self)
+        if not self._terms.numel():
+            return self._single
+        step = Step(self, self._rule)
+
+        def one(x: Tensor, state: Tensor, steps: Tensor | None) -> tuple[Tensor, Tensor]:
+            return self._one_step(step, x, state) if steps is None else self._single(x, state, steps)
+
+        return one
 
     def _saliences(self, x: Tensor, state: Tensor | None, timing: Timing) -> Tensor:
         return self._rolled(x, state, timing, keep_state=False).salience
@@ -301,9 +247,10 @@ class SalienceLayer(SequenceLayer):
             y, after, salience = fast
             return Rolled(y, after if keep_state else None, salience)
         form, chunk = self._slow_form(n_steps, batch)
-        roll = self._table if form == "table" else self._recurrent
+        roll = partial(roll_table, self) if form == "table" else self._recurrent
         if form == "table" and not self.summary and chunk < n_steps:
-            roll, chunk = self._side_by_side(chunk, batch)
+            lags = batch * (self.channels if self.per_channel else 1) * chunk * (chunk + self.system.order + 1)
+            roll, chunk = partial(roll_side_by_side, self, chunk), chunk * max(1, LOOKUPS // lags)
         pieces, saliences = [], []
         # Split at once: a slice per chunk would have a gradient as long as the sequence, and the cost its square.
         chunks = list(zip(x.split(chunk, 1), clock.split(chunk, 1), strict=True))
@@ -331,104 +278,6 @@ class SalienceLayer(SequenceLayer):
         """Time per sample in timescales, (batch or 1, time, 1); none passes in the padding."""
         steps = timing.each(*x.shape[:2], default=self.dt).clamp(max=LONGEST_STEP * self.system.timescale)
         return (steps.to(x.device, self.dtype) / self.system.timescale)[..., None]
-
-    # -- the table form --------------------------------------------------------------------------------------
-
-    def _table(self, x: Tensor, state: Tensor | None, clock: Tensor, keep_state: bool) -> Rolled:
-        """A chunk as a staircase: where it jumps on the warped clock, by how much, and what each jump leaves."""
-        batch, _, channels = x.shape
-        jumps = torch.diff(x, dim=1, prepend=torch.zeros_like(x[:, :1]))
-        clocks = channels if self.per_channel else 1
-        before = x.new_zeros(batch, 0, clocks)
-        if state is not None:
-            # The past as the staircase of `order` levels that would have left just this state.
-            jumps = torch.cat([self._jumps_of @ state.mT, jumps], 1)
-            before = -self._edges[None, :, None].expand(batch, -1, clocks)
-        part = self.network.sample_part(x)
-        if self.summary:
-            salience, edges = self._salience_of_the_state(part, jumps, before, clock)
-        else:
-            salience = self.network.from_sample(part)
-            warped = torch.cumsum(salience * clock, 1)
-            edges = torch.cat([before, torch.zeros_like(warped[:, :1]), warped], 1)
-        starts, ends = edges[:, :-1], edges[:, before.shape[1] + 1 :]
-        y = self._read_staircase(jumps, starts, ends)
-        after = None
-        if keep_state:
-            after = self._states(jumps, starts, ends[:, -1:])[:, 0]
-        return Rolled(y, after, salience)
-
-    def _side_by_side(self, chunk: int, batch: int) -> tuple[Callable[..., Rolled], int]:
-        """Chunks side by side, and as many samples of them as memory allows."""
-        clocks = self.channels if self.per_channel else 1
-        lags = batch * clocks * chunk * (chunk + self.system.order + 1)
-
-        def roll(x: Tensor, state: Tensor | None, clock: Tensor, keep_state: bool) -> Rolled:
-            salience = self.network.from_sample(self.network.sample_part(x))
-            return Rolled(*roll_side_by_side(self, chunk, x, state, salience * clock), salience)
-
-        return roll, chunk * max(1, LOOKUPS // lags)
-
-    def _salience_of_the_state(
-        self, part: Tensor, jumps: Tensor, before: Tensor, clock: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Sample by sample: the summary of what is there, the salience, and where the warped clock then stands."""
-        pooling = self.network.pooling(jumps)
-        cubic = cubics(self._values, self._slopes, pooling.weight.mT)
-        edges, now = before, torch.zeros_like(jumps[:, :1, : before.shape[2]])
-        old, saliences = before.shape[1], []
-        for t, (hidden, ticks) in enumerate(zip(part.unbind(1), clock.split(1, 1), strict=True)):
-            there = old + t
-            if there == 0:
-                pooled = jumps.new_zeros(len(jumps), self.channels, self.summary)
-            elif self.per_channel:
-                rows = read(cubic, now - edges, self._root_step)
-                pooled = (jumps[:, :there, :, None] * rows).sum(1)
-            else:
-                rows = read(cubic, (now - edges)[..., 0], self._root_step)
-                pooled = jumps[:, :there].mT @ rows
-            salience = self.network.with_summary(hidden, pooled, pooling)[:, None]
-            saliences.append(salience)
-            edges = torch.cat([edges, now], 1)
-            now = torch.addcmul(now, salience, ticks)
-        return torch.cat(saliences, 1), torch.cat([edges, now], 1)
-
-    def _read_staircase(self, jumps: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
-        if self.readout != "shared":
-            return self._read_states(jumps, starts, ends)
-        cubic = cubics(self._values, self._slopes, self.functional)
-        if self.per_channel:
-            left = read(cubic, ends[:, :, None] - starts[:, None], self._root_step)
-            return (left * jumps[:, None]).sum(2)
-        lags = ends - starts.mT
-        return read(cubic, lags, self._root_step) @ jumps
-
-    def _read_states(self, jumps: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
-        """States moment by moment, as many at a time as memory allows; read at once where there is a readout."""
-        clocks = starts.shape[2]
-        numbers = max(1, len(jumps) * starts.shape[1] * clocks * self.system.order)
-        stretch = max(1, NUMBERS_OF_STATES // numbers)
-
-        def one(jumps: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
-            states = self._states(jumps, starts, ends)
-            return states.flatten(2) @ self._output()[0].mT if self.outputs else states
-
-        pieces = []
-        for some_ends in ends.split(stretch, 1):
-            arguments = jumps, starts, some_ends
-            if stretch < ends.shape[1] and torch.is_grad_enabled() and not inside_torch_func():
-                pieces.append(checkpoint(one, *arguments, use_reentrant=False, preserve_rng_state=False))
-            else:
-                pieces.append(one(*arguments))
-        return torch.cat(pieces, 1)
-
-    def _states(self, jumps: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
-        """The state at each end: (batch, time, channels, order)."""
-        lags = ends[:, :, None] - starts[:, None]  # (batch, time, edges, clocks)
-        table = self._values, self._slopes, self._root_step, self._rule
-        if self.per_channel:
-            return torch.einsum("bec,btecn->btcn", jumps, states_at(lags, *table))
-        return jumps.mT[:, None] @ states_at(lags[..., 0], *table)
 
     # -- the recurrent form ----------------------------------------------------------------------------------
 

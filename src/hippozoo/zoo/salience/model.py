@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
 from hippozoo._internal.arguments import whole_number
-from hippozoo.layers import Lengths, Mask, SequenceLayer, State, Steps, Timing
+from hippozoo.layers import State, Timing
 from hippozoo.layers.arguments import silent_in_padding
 from hippozoo.systems import HippoSystem
+from hippozoo.zoo.salience._salient import Salient
 from hippozoo.zoo.salience.layer import Form, SalienceLayer
 
 __all__ = ["SalienceModel"]
 
 
-class SalienceModel(SequenceLayer):
+class SalienceModel(Salient):
     """A linear map to `width` channels, a `SalienceLayer`, a linear map to `outputs`.
 
     With the paper's sizes (32 inputs and outputs, width 64, order 256) it has 25,217 parameters: all channels share
@@ -52,6 +48,9 @@ class SalienceModel(SequenceLayer):
 
     matched = "width"
     numbers = "inputs"
+
+    system: HippoSystem
+    dt: float
 
     def __init__(
         self,
@@ -86,56 +85,8 @@ class SalienceModel(SequenceLayer):
             form=form,
             **self._place,
         )
-
-    def configuration(self) -> dict[str, Any]:
-        """The constructor's arguments; with the `state_dict` and the dtype they make the model again."""
-        own = {"inputs": self.inputs, "outputs": self.outputs, "width": self.width}
-        names = "system", "dt", "summary", "hidden", "largest", "per_channel", "form"
-        return own | {name: getattr(self.layer, name) for name in names}
-
-    @property
-    def system(self) -> HippoSystem:
-        """The memory's."""
-        return self.layer.system
-
-    @property
-    def dt(self) -> float:
-        """Time from sample to sample."""
-        return self.layer.dt
-
-    def forward(
-        self,
-        x: Float[Tensor, "batch *time inputs"] | PackedSequence,
-        state: State | None = None,
-        dt: Steps | Timing | None = None,
-        lengths: Lengths | None = None,
-        *,
-        keep_state: bool = True,
-        mask: Mask | None = None,
-        step: bool = False,
-    ) -> tuple[Any, State | None]:
-        """Take in a sequence; give an answer at every sample, and the state after the last; as `SalienceLayer`."""
-        return self._call(x, state, dt, lengths, step, *(() if step else (keep_state,)), mask=mask)
-
-    def salience(
-        self,
-        x: Float[Tensor, "batch time inputs"],
-        state: State | None = None,
-        dt: Steps | None = None,
-        lengths: Lengths | None = None,
-    ) -> Float[Tensor, "batch time saliences"]:
-        """The salience of every sample."""
-        return self._enter(self._ask, x, state, dt, lengths, self.layer._saliences)
-
-    def warped_time(
-        self,
-        x: Float[Tensor, "batch time inputs"],
-        state: State | None = None,
-        dt: Steps | None = None,
-        lengths: Lengths | None = None,
-    ) -> Float[Tensor, "batch time saliences"]:
-        """Where the warped clock stands after every sample, in timescales since the first one began."""
-        return self._enter(self._ask, x, state, dt, lengths, self.layer._warp)
+        for name in ("system", "dt", "summary", "hidden", "largest", "per_channel", "form"):
+            setattr(self, name, getattr(self.layer, name))
 
     def _start(self, batch: int, channels: int) -> State:
         return torch.zeros(batch, self.width, self.system.order, dtype=self.dtype, device=self.device)
@@ -148,8 +99,11 @@ class SalienceModel(SequenceLayer):
     def _single(self, x: Tensor, state: Tensor, steps: Tensor | None) -> tuple[Tensor, Tensor]:
         return self.layer(self.input(x), state, Timing(steps), step=True)
 
-    def _ask(self, x: Tensor, state: Tensor | None, timing: Timing, question: Callable[..., Tensor]) -> Tensor:
-        return question(self._projected(x, timing), state, timing)
+    def _saliences(self, x: Tensor, state: Tensor | None, timing: Timing) -> Tensor:
+        return self.layer._saliences(self._projected(x, timing), state, timing)
+
+    def _warp(self, x: Tensor, state: Tensor | None, timing: Timing) -> Tensor:
+        return self.layer._warp(self._projected(x, timing), state, timing)
 
     def _projected(self, x: Tensor, timing: Timing) -> Tensor:
         return silent_in_padding(self.input(x), timing.real)

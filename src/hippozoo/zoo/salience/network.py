@@ -31,10 +31,8 @@ class SalienceNetwork(nn.Module):
 
     Parameters
     ----------
-    channels
-        Of the sample.
-    order
-        Coefficients of each channel of the memory.
+    channels, order
+        Of the sample, and coefficients of each channel of the memory.
     summary
         Numbers in the summary; 0 leaves it out, and the salience depends on the sample alone.
     hidden

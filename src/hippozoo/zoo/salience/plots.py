@@ -24,23 +24,9 @@ def plot_episode(
 ) -> Any:
     """The paper's figure: the tokens, the history measures they induce, the salience, and what each answer reads.
 
-    Parameters
-    ----------
-    seen
-        The sequence and its clock, with a readout.
-    tokens
-        Number of every token: 0 asks for an answer (hatched, in the colour of the token wanted), 1 does not matter
-        (white), others are coloured.
-    answers
-        The samples at which something is read.
-    at
-        Moments whose history measures are drawn; three of the second half by default.
-    axes
-        Four of them, top to bottom, sharing x.
-
-    Returns
-    -------
-    The axes.
+    `seen` has a readout. Token 0 asks for an answer (hatched, in the colour of the token wanted), 1 does not matter
+    (white), others are coloured. `answers` are the samples at which something is read, `at` the moments whose history
+    measures are drawn, three of the second half by default. `axes` are four, top to bottom, sharing x.
 
     Examples
     --------
@@ -107,18 +93,7 @@ def plot_episode(
 def plot_warp(seen: SalienceTrace, at: Sequence[float], *, axes: Any = None) -> Any:
     """The time warp: static weights over warped time (left) are dynamic weights over real time (bottom).
 
-    Parameters
-    ----------
-    seen
-        The sequence and its clock.
-    at
-        Moments, each with its own colour.
-    axes
-        Two by two of them, sharing x in columns and y in rows.
-
-    Returns
-    -------
-    The axes.
+    Each moment of `at` has its own colour. `axes` are two by two, sharing x in columns and y in rows.
 
     Examples
     --------
@@ -159,14 +134,8 @@ def plot_generalisation(
 ) -> Axes:
     r"""Accuracy as trained, and under every condition beyond it: a bar with its error for each model.
 
-    Parameters
-    ----------
-    trained
-        By model: ``{"mean", "sem"}`` at the trained length.
-    beyond
-        By model and condition (``"distractors_100_delay_0"``): the same under ``"accuracy"``.
-    ax
-        Where to draw.
+    `trained` is by model: ``{"mean", "sem"}``; `beyond` by model and condition (``"distractors_100_delay_0"``): the
+    same under ``"accuracy"``.
 
     Examples
     --------

@@ -1,10 +1,8 @@
 r"""The warped-lag table: one function of the lag holds everything that a held signal can leave in the memory.
 
-A signal that jumps from 0 to 1 at warped lag :math:`\tau` and stays there leaves the state
-:math:`G(\tau) = \int_0^\tau e^{sA} b\,ds`. Held samples are a staircase, so the state after any of them is
-:math:`\sum_e \mathrm{jump}_e\, G(\mathrm{lag}_e)`, whatever the salience did to the lags. The table keeps G at knots
-that are even in the square root of the lag (near the present the basis is finest), with the exact slope
-:math:`A G + b`; between knots stands a cubic.
+A signal that jumped from 0 to 1 a warped lag :math:`\tau` ago has left :math:`G(\tau) = \int_0^\tau e^{sA} b\,ds`. Held
+samples are a staircase, so the state is :math:`\sum_e \mathrm{jump}_e\, G(\mathrm{lag}_e)`, whatever the salience did
+to the lags. The table keeps G at knots with the exact slope :math:`A G + b`; between knots stands a cubic.
 """
 
 from __future__ import annotations
@@ -54,18 +52,8 @@ class Staircase:
 class LagTable(Immutable):
     """G at knots, ready for interpolation; lags are in timescales.
 
-    Parameters
-    ----------
-    system
-        Whose memory it is.
-    root_step
-        From knot to knot, in the square root of the lag.
-    values
-        G at the knots.
-    slopes
-        Its derivative by the knot's number.
-    error
-        The largest error found half way between knots, over all coefficients.
+    `values` and `slopes` are G at knots even in the square root of the lag, and its derivative by the knot's number;
+    `error` is the largest one found half way between knots.
 
     Examples
     --------
@@ -113,12 +101,7 @@ class LagTable(Immutable):
 def lag_table(system: HippoSystem, tolerance: float) -> LagTable | None:
     """The table of a system to a tolerance, or None where it would be larger than it is worth.
 
-    Parameters
-    ----------
-    system
-        Any time-invariant one.
-    tolerance
-        Largest error of a coefficient of G, half way between knots.
+    `tolerance` is the largest error of a coefficient of G, half way between knots.
     """
     engine = ExactStep(system)
     longest = _complete_after(engine)

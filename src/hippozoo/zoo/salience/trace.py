@@ -28,16 +28,7 @@ class SalienceTrace(Immutable):
 
     Sample i is held from ``times[i]`` to ``times[i + 1]``, during which the warped clock runs at ``salience[i]``.
 
-    Parameters
-    ----------
-    system
-        The memory on the warped clock.
-    salience
-        Of every sample.
-    dt
-        How long each was held.
-    readout
-        The lag functional w that the output applies to the state, if there is one.
+    `readout` is the lag functional w that the output applies to the state, if there is one.
 
     Examples
     --------
@@ -181,16 +172,8 @@ class SalienceTrace(Immutable):
 def trace(member: Any, x: Any, state: Any = None, dt: Any = None, *, item: int = 0, channel: int = 0) -> SalienceTrace:
     """Look at what a layer or model does with one item of a batch; a carried state counts, and predates the trace.
 
-    Parameters
-    ----------
-    member
-        A `SalienceLayer` or `SalienceModel`; or a model with a `SalienceLayer` inside, the first of which is traced.
-    x, state, dt
-        As in its call.
-    item
-        Which of the batch.
-    channel
-        Whose clock, where each channel has its own.
+    `member` is a `SalienceLayer` or `SalienceModel`, or a model with a `SalienceLayer` inside, the first of which is
+    traced; `x`, `state` and `dt` are as in its call. `channel` says whose clock, where each has its own.
 
     Examples
     --------

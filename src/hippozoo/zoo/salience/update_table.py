@@ -1,24 +1,31 @@
 r"""The update table: what any step of the warped clock does to any state, kept as a function of the step.
 
 A held sample x and a step h take the state s to ``E(h) s + G(h) x`` with :math:`E(h) = e^{hA}` and
-:math:`G(h) = \int_0^h e^{sA} b\,ds`. Salience asks for another h at every sample, so both are kept at knots even in the
-square root of the step, with first and second derivatives (they are products with A); a quintic stands between knots.
-Unlike a table of lags it writes no state as a staircase: any system has one, as far as memory goes.
+:math:`G(h) = \int_0^h e^{sA} b\,ds`. Both are kept at knots even in the square root of the step, with two derivatives;
+a quintic stands between knots. Unlike the table of lags, any system has one, as far as memory goes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from scipy.linalg import expm
+from torch import Tensor
 
+from hippozoo.layers.derivatives import torch_looks_inside, without_autocast
+from hippozoo.layers.updates import augmented_generator
 from hippozoo.systems import HippoSystem
+from hippozoo.zoo.salience._kernels import update_matrices
 
 __all__ = ["UpdateTable", "update_table"]
 
+# Error of an entry of the update matrices between knots.
+TOLERANCE = {torch.float32: 1e-7, torch.float64: 1e-11}
 # Numbers in a table, at most; beyond, there is none.
 LARGEST = 1 << 24
 FEWEST_CELLS = 4
@@ -60,18 +67,9 @@ class UpdateTable:
 def update_table(system: HippoSystem, reach: float, tolerance: float) -> UpdateTable | None:
     """The updates of all steps up to `reach` to a tolerance, or None where they would fill too much memory.
 
-    Parameters
-    ----------
-    system
-        Any time-invariant one.
-    reach
-        The longest step, in timescales.
-    tolerance
-        Largest error of an entry, half way between knots.
+    `tolerance` is the largest error of an entry, half way between knots.
     """
-    N = system.order
-    generator = np.zeros((N + 1, N + 1))
-    generator[:N, :N], generator[:N, N] = system.A, system.b
+    N, generator = system.order, augmented_generator(system).numpy()
     cells = max(FEWEST_CELLS, int(1.5 * N * np.sqrt(reach)))
     while 3 * (cells + 1) * N * (N + 1) <= LARGEST:
         table = _with_cells(generator, reach, cells)
@@ -106,3 +104,68 @@ def _at_even_roots(generator: np.ndarray, root_step: float, count: int) -> np.nd
         current = current @ ahead
         ahead = ahead @ growth
     return found
+
+
+class Tables(NamedTuple):
+    """An update table on torch's side, shared by all layers of a system."""
+
+    knots: Tensor  # (knots, 3, order + 1, order)
+    root_step: float
+    A_T: Tensor
+    b: Tensor
+
+
+@lru_cache(maxsize=16)
+def tables_for(system: HippoSystem, reach: float, dtype: torch.dtype) -> Tables | None:
+    """The update table for all steps up to `reach`, or None where it would be too large."""
+    table = update_table(system, reach, TOLERANCE[dtype])
+    if table is None:
+        return None
+    knots, A_T, b = (torch.tensor(a, dtype=dtype) for a in (table.knots, system.A.T, system.b))
+    return Tables(knots, table.root_step, A_T.contiguous(), b)
+
+
+def updates_at(steps: Tensor, tables: Tables) -> Tensor:
+    """The quintic at every step: (steps, order + 1, order), the steps of any shape."""
+    return cast(Tensor, _UpdatesAt.apply(steps, tables.knots, tables.root_step, tables.A_T, tables.b))
+
+
+def arrivals_at(steps: Tensor, tables: Tables) -> Tensor:
+    """The last row of `updates_at` alone, what a held sample of 1 leaves: (steps, order)."""
+    both = _UpdatesAt.apply(steps, tables.knots[:, :, -1:], tables.root_step, tables.A_T, tables.b)
+    return cast(Tensor, both)[..., 0, :]
+
+
+class _UpdatesAt(torch.autograd.Function):
+    """Its derivative is made of its own output, so it is right at every order."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(steps: Tensor, knots: Tensor, root_step: float, A_T: Tensor, b: Tensor) -> Tensor:
+        if not torch_looks_inside():
+            found = knots.new_empty(steps.numel(), knots[0, 0].numel())
+            rows = knots.reshape(3 * len(knots), -1).numpy()
+            update_matrices(rows, root_step, steps.detach().reshape(-1).numpy(), found.numpy())
+            return found.view(*steps.shape, *knots.shape[2:])
+        place = (steps.clamp(min=0.0).sqrt() / root_step).clamp(max=len(knots) - 1)
+        cell = place.long().clamp(max=len(knots) - 2)
+        q = place - cell
+        late = q**3 * (10 - 15 * q + 6 * q * q)
+        here = [1 - late, q - q**3 * (6 - 8 * q + 3 * q * q), q * q / 2 - q**3 * (1.5 - 1.5 * q + 0.5 * q * q)]
+        there = [late, -(q**3) * (4 - 7 * q + 3 * q * q), q**3 * (0.5 - q + 0.5 * q * q)]
+        weights = [torch.stack(three, -1)[..., None, None] for three in (here, there)]
+        return (weights[0] * knots[cell] + weights[1] * knots[cell + 1]).sum(-3)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.save_for_backward(output, *inputs[-2:])
+
+    @staticmethod
+    @without_autocast
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None]:
+        both, A_T, b = ctx.saved_tensors
+        (gradient,) = gradients
+        velocity = both @ A_T
+        rate = (gradient * velocity).sum((-2, -1)) + gradient[..., -1, :] @ b
+        return rate, None, None, None, None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hippozoo._internal.lazy import fetched_from
 from hippozoo.zoo.volterra.bounded_loop import BoundedLoop
-from hippozoo.zoo.volterra.cascade import Cascade, CascadeWeights, branch_kernel
+from hippozoo.zoo.volterra.cascade import Cascade, CascadeWeights
 from hippozoo.zoo.volterra.curve import BoundedPolynomial
 from hippozoo.zoo.volterra.feedback import FeedbackLoop, FeedbackWeights
 from hippozoo.zoo.volterra.identification import Identification, identify, leading_directions
@@ -17,7 +17,7 @@ from hippozoo.zoo.volterra.kernels import continuous_kernel, sample_kernel, samp
 from hippozoo.zoo.volterra.learners import NLMS, SGD, DivergenceError, Learner, LearntState, RidgeRLS
 from hippozoo.zoo.volterra.low_rank import LowRankReadout
 from hippozoo.zoo.volterra.model import VolterraModel, VolterraState
-from hippozoo.zoo.volterra.monomials import multi_indices, multiplicities, pack, unpack
+from hippozoo.zoo.volterra.monomials import multi_indices, pack, unpack
 from hippozoo.zoo.volterra.network import NetworkReadout
 from hippozoo.zoo.volterra.polynomial import PolynomialReadout
 from hippozoo.zoo.volterra.readout import Readout
@@ -55,11 +55,9 @@ __all__ = [
     "BoundedPolynomial",
     "FeedbackLoop",
     "FeedbackWeights",
-    "branch_kernel",
     "VolterraLayer",
     "VolterraReadout",
     "multi_indices",
-    "multiplicities",
     "pack",
     "unpack",
 ]

@@ -1,7 +1,7 @@
 """Nonlinear least squares by Levenberg and Marquardt, for many more residuals than parameters.
 
-SciPy's own routines factorise the whole Jacobian (time, parameters) in each step; here only its small normal matrix is
-formed, which is what makes a record of a hundred thousand samples a matter of seconds.
+SciPy factorises the whole Jacobian (time, parameters) in each step; here only its small normal matrix is formed, which
+is what makes a record of a hundred thousand samples a matter of seconds.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ __all__ = ["Fit", "minimise"]
 
 
 class Fit(NamedTuple):
-    """Where the search ended: parameters, mean squared residual, and its course."""
+    """Where the search ended: parameters, and mean squared residual."""
 
     parameters: np.ndarray
     cost: float
-    costs: list[float]
 
 
 def minimise(
@@ -41,7 +40,6 @@ def minimise(
     parameters, damping = start, 1e-3
     left = residual(parameters)
     cost = float(left @ left) / len(left)
-    costs = [cost]
     for iteration in range(iterations):
         with np.errstate(over="ignore", invalid="ignore"):
             slopes = jacobian(parameters)
@@ -63,12 +61,11 @@ def minimise(
             break
         gain = 1 - new_cost / cost
         parameters, left, cost, damping = candidate, new, new_cost, max(damping / 5, 1e-14)
-        costs.append(cost)
         if progress is not None:
             progress((iteration + 1) / iterations)
         if gain < tolerance:
             break
-    return Fit(parameters, cost, costs)
+    return Fit(parameters, cost)
 
 
 def _try(residual: Callable[[np.ndarray], np.ndarray], candidate: np.ndarray) -> tuple[np.ndarray, float]:

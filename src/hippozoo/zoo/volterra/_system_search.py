@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,9 +21,9 @@ from hippozoo.zoo.volterra._system_forms import (
 )
 from hippozoo.zoo.volterra.bounded_loop import Records
 from hippozoo.zoo.volterra.integrator import Integrator
-from hippozoo.zoo.volterra.monomials import multi_indices
+from hippozoo.zoo.volterra.monomials import monomials
 
-__all__ = ["FORMS", "Choice", "Search", "excess"]
+__all__ = ["FORMS", "Search", "excess"]
 
 #: The kinds of form that are tried.
 FORMS = ("linear", "polynomial", "cascade", "loop", "integrator")
@@ -37,15 +35,11 @@ _PIECES, _SHIFTS = (8, 24, 72, 216), (-0.5, 0.5)
 # An integrator may go anywhere, so it must be better than what cannot by this factor.
 _CLEARLY = 0.9
 _NOTHING_FITS = "no form could be fitted; look for outliers in the records, or pass longer ones."
+# What a form raises that cannot be fitted to a record.
+_UNFIT = (np.linalg.LinAlgError, ValueError, FloatingPointError)
 
-
-class Choice(NamedTuple):
-    """What a search has found: a form, fitted to everything; held-out blocks (begin, measured, simulated); excesses."""
-
-    candidate: Candidate
-    fitted: Fitted
-    blocks: list[tuple[int, np.ndarray, np.ndarray]]
-    excesses: dict[int, float]
+#: A form, what was fitted to everything, held-out blocks (begin, measured, simulated), and excesses by id of the form.
+Choice = tuple[Candidate, Fitted, list[tuple[int, np.ndarray, np.ndarray]], dict[int, float]]
 
 
 class Search:
@@ -63,30 +57,29 @@ class Search:
         self.records, self.known, self.blocks, self.forms = records, known, blocks, forms
         self.progress = progress
         self.tried: list[tuple[Candidate, float | None]] = []
-        self.rows = sum(len(u) for u, _ in records)
-        self.most_rows, self.is_long = most_rows, self.rows > most_rows
+        self.most_rows, self.is_long = most_rows, sum(len(u) for u, _ in records) > most_rows
         self.stretch = stretched(records, most_rows) if self.is_long else records
 
     def run(self) -> Choice:
         """Try all forms; the best one whose simulations stay where outputs have been."""
         if next(folds(self.stretch, self.blocks, self.known), None) is None:
+            cut, more = (
+                (f" after most_rows={self.most_rows} cut it", "a larger most_rows, ") if self.is_long else ("", "")
+            )
             raise ValueError(
                 f"no record leaves more than {self.known + 20} samples to learn from when a block is held out: the "
-                f"longest has {max(len(u) for u, _ in self.stretch)}"
-                + (f" after most_rows={self.most_rows} cut it" if self.is_long else "")
-                + "; pass longer records, "
-                + ("a larger most_rows, or a smaller known." if self.is_long else "or a smaller known.")
+                f"longest has {max(len(u) for u, _ in self.stretch)}{cut}; pass longer records, {more}or a smaller "
+                f"known."
             )
-        wanted = {form: form in self.forms for form in FORMS}
         # Polynomials and cascades take the memories of the best linear readouts, loops those of the best linear loops.
-        needed = wanted["linear"] or wanted["polynomial"] or wanted["cascade"]
+        needed = {"linear", "polynomial", "cascade"} & set(self.forms)
         readouts = self._judge_all(self._linear_readouts() if needed else [], 0.0, 0.15)
         memories = [one.memory for one in readouts[:2]]
-        polynomials = self._judge_all(self._polynomials(memories) if wanted["polynomial"] else [], 0.15, 0.3)
-        cascades = self._judge_all(self._cascades(memories) if wanted["cascade"] else [], 0.3, 0.5)
-        lines = self._judge_all(self._lines() if wanted["loop"] else [], 0.5, 0.58)
+        polynomials = self._judge_all(self._polynomials(memories) if "polynomial" in self.forms else [], 0.15, 0.3)
+        cascades = self._judge_all(self._cascades(memories[:1]) if "cascade" in self.forms else [], 0.3, 0.5)
+        lines = self._judge_all(self._lines() if "loop" in self.forms else [], 0.5, 0.58)
         loops = self._judge_all(self._loops([one.memory for one in lines[:3]]), 0.58, 0.85)
-        drives = self._judge_all(self._integrators() if wanted["integrator"] else [], 0.85, 0.9)
+        drives = self._judge_all(self._integrators() if "integrator" in self.forms else [], 0.85, 0.9)
         errors = {id(one): error for one, error in self.tried if error is not None}
         if not errors:
             raise ValueError(_NOTHING_FITS)
@@ -120,7 +113,7 @@ class Search:
                 break
             try:
                 fitted = one.fit(one, self.records, self.known)
-            except (np.linalg.LinAlgError, ValueError, FloatingPointError):
+            except _UNFIT:
                 continue
             beyond = excess(fitted, self.records, self.known)
             excesses[id(one)] = beyond
@@ -134,7 +127,7 @@ class Search:
             (begin, y, one.fit(one, learn, self.known).simulate(u, y[: self.known]))
             for learn, (begin, u, y) in folds(self.records, self.blocks, self.known)
         ]
-        return Choice(one, fitted, blocks, excesses)
+        return one, fitted, blocks, excesses
 
     def _judge_all(self, candidates: list[Candidate], begin: float, end: float) -> list[Candidate]:
         """All of them by held-out blocks; the best first."""
@@ -153,7 +146,7 @@ class Search:
                 return None
             try:
                 simulated = candidate.fit(candidate, learn, self.known).simulate(u, y[: self.known])
-            except (np.linalg.LinAlgError, ValueError, FloatingPointError):
+            except _UNFIT:
                 return None
             left = (simulated - y)[self.known :]
             if not np.isfinite(left).all():
@@ -172,7 +165,7 @@ class Search:
         learn = [(u[:c], y[:c]) for (u, y), c in zip(self.records, cut, strict=True)]
         try:
             fitted = candidate.fit(candidate, learn, self.known)
-        except (np.linalg.LinAlgError, ValueError, FloatingPointError):
+        except _UNFIT:
             return float("inf")
         for (u, y), c in zip(self.records, cut, strict=True):
             left = (fitted.simulate(u[c:], y[c : c + self.known]) - y[c:])[self.known :]
@@ -193,24 +186,31 @@ class Search:
         return made
 
     def _polynomials(self, memories: list[Memory]) -> list[Candidate]:
-        made = []
-        for memory in memories:
-            for degree, count in ((2, 4), (2, 8), (3, 3), (3, 5)):
-                size = sum(len(multi_indices(count, k)) for k in range(1, degree + 1)) + 1
-                for ridge in (1e-5, 1e-2):
-                    form = f"polynomial readout of degree {degree}"
-                    made.append(Candidate(form, memory, ridge, size, fit_readout, (degree, count)))
-        return made
+        return [
+            Candidate(
+                f"polynomial readout of degree {degree}",
+                memory,
+                ridge,
+                monomials(count, degree).terms,
+                fit_readout,
+                (degree, count),
+            )
+            for memory in memories
+            for degree, count in ((2, 4), (2, 8), (3, 3), (3, 5))
+            for ridge in (1e-5, 1e-2)
+        ]
 
     def _cascades(self, memories: list[Memory]) -> list[Candidate]:
-        made = []
-        for memory in memories[:1]:
-            for degree, reach in ((3, 3.0), (9, 2.5)):
-                unknowns = 2 * memory.system.order + degree + 1
-                for ridge in (1e-6, 1e-3):
-                    settings = (degree, reach, 15)
-                    made.append(Candidate("cascade", memory, ridge, unknowns, fit_cascade, settings))
-        return made
+        return [
+            self._cascade(memory, ridge, degree, reach, 15)
+            for memory in memories
+            for degree, reach in ((3, 3.0), (9, 2.5))
+            for ridge in (1e-6, 1e-3)
+        ]
+
+    def _cascade(self, memory: Memory, ridge: float, degree: int, reach: float, iterations: int) -> Candidate:
+        unknowns = 2 * memory.system.order + degree + 1
+        return Candidate("cascade", memory, ridge, unknowns, fit_cascade, (degree, reach, iterations))
 
     def _lines(self) -> list[Candidate]:
         memories = [Memory(LegT(order, float(order))) for order in (1, 2, 3, 4, 6, 8, 12)]
@@ -248,11 +248,7 @@ class Search:
     def _widened(self, candidate: Candidate) -> list[Candidate]:
         """The form once more, with the freedom that a long record allows."""
         if candidate.form == "cascade":
-            order = candidate.memory.system.order
-            return [
-                replace(candidate, ridge=1e-12, settings=(degree, reach, 40), unknowns=2 * order + degree + 1)
-                for degree, reach in ((9, 2.5), (21, 2.5))
-            ]
+            return [self._cascade(candidate.memory, 1e-12, degree, 2.5, 40) for degree in (9, 21)]
         if candidate.fit is fit_loop:
             longer = [Memory(LegT(order, float(order))) for order in (6, 8) if order > candidate.memory.system.order]
             forms = [one for one in (candidate.form, "loop of degree 3") if one in LOOPS]
@@ -297,19 +293,9 @@ def folds(
 def excess(fitted: Fitted, records: Records, known: int) -> float:
     """How far simulations lead out of the range of measured outputs, in the worst of many trial runs; 0 if none does.
 
-    Trial runs begin with outputs that were measured elsewhere: up to the lowest and the highest one, and anywhere.
-    Their input is that of the records, the same shifted within its range, and pieces of it in any order: held-out
-    blocks never visit all states that inputs of the same kind can lead to. The root mean square of what is beyond the
-    range counts.
-
-    Parameters
-    ----------
-    fitted
-        What simulates.
-    records
-        What it was fitted to.
-    known
-        How many outputs begin a simulation.
+    Held-out blocks never visit all states that inputs of the same kind can lead to. So trial runs begin with outputs
+    that were measured elsewhere, and their input is that of the records, the same shifted within its range, and pieces
+    of it in any order. The root mean square of what is beyond the range counts.
     """
     if isinstance(fitted, Integrator):  # it goes where its input leads, and begins anywhere
         return 0.0

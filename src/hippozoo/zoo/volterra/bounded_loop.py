@@ -1,8 +1,7 @@
 """A loop that cannot run away: products of input and bounded output, fed back through memories.
 
-`FeedbackLoop` feeds back the powers of its output as they are, and may leave all bounds on an input it was not fitted
-to. Here what is fed back is held within bounds, so that every memory has a bounded input and the output is bounded;
-products with the input are allowed, and the fit is held towards a simpler model by a prior on all parameters.
+What is fed back is held within bounds, so every memory has a bounded input and the output is bounded; the fit is held
+towards a simpler model by a prior on all parameters.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from jaxtyping import Float
 
 from hippozoo._internal.arguments import real_array, shorten, whole_number
 from hippozoo.memory import Memory
-from hippozoo.zoo.volterra._kernels import run_bounded_loop, spread_through_bounded_loop
 from hippozoo.zoo.volterra._least_squares import minimise
-from hippozoo.zoo.volterra.cascade import _record
+from hippozoo.zoo.volterra._loop_kernels import run_bounded_loop, spread_through_bounded_loop
+from hippozoo.zoo.volterra._records import Known, Record, checked_record, demand_memory, known_outputs
 from hippozoo.zoo.volterra.kernels import default_length, sample_responses
 
 __all__ = ["BoundedLoop", "Records", "settled"]
@@ -66,8 +65,7 @@ class BoundedLoop:
     reach: float = np.inf
 
     def __post_init__(self) -> None:
-        if not isinstance(self.memory, Memory):
-            raise TypeError(f"memory={shorten(self.memory)} is not a Memory; pass Memory(system, dt=…).")
+        demand_memory("memory", self.memory)
         object.__setattr__(self, "terms", _checked_terms(self.terms))
         for name in ("low", "high", "reach"):
             number = getattr(self, name)
@@ -136,15 +134,10 @@ class BoundedLoop:
             drive[:count] += before @ left[:, :count]
         return run_bounded_loop(drive, taps, exponents, factors, known, self.low, self.high)
 
-    def simulate(
-        self,
-        parameters: Float[np.ndarray, " parameters"],
-        signal: Float[np.ndarray, " time"],
-        known: Float[np.ndarray, " known"] | None = None,
-    ) -> Float[np.ndarray, " time"]:
+    def simulate(self, parameters: Float[np.ndarray, " parameters"], signal: Record, known: Known = None) -> Record:
         """The output, from the input, the loop's own past, and the first outputs if they are known."""
-        first = np.zeros(0) if known is None or not np.size(known) else _record("known", known)
-        return self.run(self._vector("parameters", parameters), _record("signal", signal), first)[0]
+        vector = self._vector("parameters", parameters)
+        return self.run(vector, checked_record("signal", signal), known_outputs(known))[0]
 
     def columns(self, signal: np.ndarray, fed: np.ndarray) -> np.ndarray:
         """What the readout sees if this is fed back: constant, and the memories of all terms."""
@@ -158,8 +151,7 @@ class BoundedLoop:
 
     def equation_fit(self, records: Records, known: int, ridge: float) -> np.ndarray:
         """Ridge regression with measured outputs in the loop; where a simulation may start from."""
-        records, known = _checked_records(records, known)
-        ridge = _checked_ridge(ridge)
+        records, known, ridge = _checked(records, known, ridge)
         rows = np.concatenate([self.columns(u, y)[known:] for u, y in records])
         wanted = np.concatenate([y[known:] for _, y in records])
         scale = np.sqrt(np.square(rows).mean(axis=0)) + 1e-12
@@ -193,8 +185,7 @@ class BoundedLoop:
         iterations
             Levenberg-Marquardt steps from each start.
         """
-        records, known = _checked_records(records, known)
-        ridge = _checked_ridge(ridge)
+        records, known, ridge = _checked(records, known, ridge)
         iterations = whole_number("iterations", iterations, minimum=0)
         prior = self._vector("prior", prior)
         starts = [self._vector(f"starts[{number}]", start) for number, start in enumerate(starts)]
@@ -246,23 +237,19 @@ def _checked_terms(terms: Any) -> tuple[tuple[int, int], ...]:
     return tuple((whole_number("exponent", i, minimum=0), whole_number("exponent", j, minimum=0)) for i, j in pairs)
 
 
-def _checked_records(records: Any, known: Any) -> tuple[list[tuple[np.ndarray, np.ndarray]], int]:
+def _checked(records: Any, known: Any, ridge: Any) -> tuple[list[tuple[np.ndarray, np.ndarray]], int, float]:
     known = whole_number("known", known, minimum=0)
     found = []
     for number, one in enumerate(records):
         if not isinstance(one, (list, tuple)) or len(one) != 2:
             raise TypeError(f"records[{number}]={shorten(one)}: pass pairs of input and output, [(u, y), …].")
-        u, y = _record(f"records[{number}][0]", one[0]), _record(f"records[{number}][1]", one[1])
+        u, y = (checked_record(f"records[{number}][{side}]", values) for side, values in enumerate(one))
         if u.shape != y.shape:
             raise ValueError(f"records[{number}] has {len(u)} inputs and {len(y)} outputs; pass as many of both.")
         found.append((u, y))
-    if not any(len(u) > known for u, _ in found):
-        longest = max((len(u) for u, _ in found), default=0)
+    longest = max((len(u) for u, _ in found), default=0)
+    if longest <= known:
         raise ValueError(f"known={known} leaves nothing of records of at most {longest} samples; pass longer ones.")
-    return found, known
-
-
-def _checked_ridge(ridge: Any) -> float:
     if isinstance(ridge, bool) or not isinstance(ridge, (int, float, np.number)) or not 0 <= ridge < np.inf:
         raise ValueError(f"ridge={shorten(ridge)}: pass a finite number >= 0.")
-    return float(ridge)
+    return found, known, float(ridge)

@@ -1,15 +1,11 @@
-"""A cascade, memory -> polynomial -> memory: filter, bend, filter again (a Wiener-Hammerstein system).
-
-A polynomial readout of one memory needs tensors of high rank for such a system; the cascade needs two filters and a
-curve, and its Volterra kernels follow in closed form.
-"""
+"""A cascade, memory -> polynomial -> memory: a Wiener-Hammerstein system, with Volterra kernels in closed form."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -17,34 +13,32 @@ from jaxtyping import Float
 from hippozoo._internal.arguments import real_array, shorten, whole_number
 from hippozoo.memory import Memory
 from hippozoo.zoo.volterra._least_squares import minimise
+from hippozoo.zoo.volterra._records import (
+    Record,
+    checked_pair,
+    checked_record,
+    checked_weights,
+    demand_memory,
+    is_still,
+)
 from hippozoo.zoo.volterra.curve import BoundedPolynomial
 from hippozoo.zoo.volterra.kernels import default_length, sample_responses
 
-__all__ = ["Cascade", "CascadeWeights", "branch_kernel"]
+__all__ = ["Cascade", "CascadeWeights"]
 
 
 class CascadeWeights(NamedTuple):
     """What a cascade has learnt.
 
-    Parameters
-    ----------
-    first
-        The functional of the first memory's state: the first filter.
-    curve
-        Coefficients of the nonlinearity.
-    second
-        The functional of the second memory's state: the second filter.
-
     Examples
     --------
-    >>> weights = CascadeWeights(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([1.0, 0.0]))
-    >>> weights.curve.shape
+    >>> CascadeWeights(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([1.0, 0.0])).curve.shape
     (2,)
     """
 
-    first: Float[np.ndarray, " first_order"]
-    curve: Float[np.ndarray, " terms"]
-    second: Float[np.ndarray, " second_order"]
+    first: Float[np.ndarray, " first_order"]  #: The functional of the first memory's state: the first filter.
+    curve: Float[np.ndarray, " terms"]  #: Coefficients of the nonlinearity.
+    second: Float[np.ndarray, " second_order"]  #: The functional of the second memory's state: the second filter.
 
 
 @dataclass(frozen=True)
@@ -80,40 +74,36 @@ class Cascade:
 
     def __post_init__(self) -> None:
         for name in ("first", "second"):
-            if not isinstance(getattr(self, name), Memory):
-                raise TypeError(f"{name}={shorten(getattr(self, name))} is not a Memory; pass Memory(system, dt=…).")
+            demand_memory(name, getattr(self, name))
         if not isinstance(self.curve, BoundedPolynomial):
             raise TypeError(f"curve={shorten(self.curve)}: pass BoundedPolynomial(degree, reach).")
 
-    def simulate(self, weights: CascadeWeights, signal: Float[np.ndarray, " time"]) -> Float[np.ndarray, " time"]:
+    def simulate(self, weights: CascadeWeights, signal: Record) -> Record:
         """The output for an input that was zero before its first sample."""
         weights = self._checked(weights)
-        middle = self.first.readout(_record("signal", signal), weights.first)
+        middle = self.first.readout(checked_record("signal", signal), weights.first)
         return self.second.readout(self.curve.value(weights.curve, middle), weights.second)
 
     def fit(
         self,
-        signal: Float[np.ndarray, " time"],
-        target: Float[np.ndarray, " time"],
+        signal: Record,
+        target: Record,
         warm_up: int = 0,
         starts: Sequence[float] = (0.0, 1.0),
         iterations: int = 40,
         progress: Callable[[float], None] | None = None,
     ) -> CascadeWeights:
-        """Least squares on the simulated output, by Levenberg-Marquardt.
-
-        The search starts from the best linear model, split between the two filters in several ways, and the best end
-        is kept.
+        """Least squares on the simulated output, by Levenberg-Marquardt; both records must vary after the warm-up.
 
         Parameters
         ----------
         signal, target
-            Input and output; both have to vary after the warm-up.
+            Input and output.
         warm_up
             How many samples at the beginning are not fitted, because the past before them is unknown.
         starts
-            Shares of the linear model that the first filter gets at the start: 0 begins with a curve and then a
-            filter, 1 with a filter and then a curve.
+            Shares of the best linear model that the first filter gets at the start: 0 begins with a curve and then a
+            filter, 1 with a filter and then a curve. The best fit of all starts is kept.
         iterations
             At most so many steps from each start.
         progress
@@ -127,9 +117,9 @@ class Cascade:
         if not len(shares):
             raise ValueError("starts is empty; pass at least one share, for example (0.0, 1.0).")
         unknowns = self.first.system.order + self.curve.terms + self.second.system.order
-        values, wanted = _pair(signal, target, warm_up, unknowns)
+        values, wanted = checked_pair(signal, target, warm_up, unknowns)
         problem = _Problem(self, values, wanted, warm_up)
-        if _still(values[warm_up:]) and _still(problem.states[warm_up:], tolerance=1e-6):
+        if is_still(values[warm_up:]) and is_still(problem.states[warm_up:], tolerance=1e-6):
             raise ValueError(
                 f"signal is {values[-1]:.6g} in all samples after warm_up={warm_up}, and its memory stands still; pass "
                 f"an input that varies, or a smaller warm_up."
@@ -167,17 +157,9 @@ class Cascade:
         return branch_kernel(self.curve.monomials(weights.curve)[int(k)] * second, [first] * int(k))
 
     def _checked(self, weights: CascadeWeights) -> CascadeWeights:
-        if not isinstance(weights, CascadeWeights):
-            raise TypeError(f"weights={shorten(weights)}: pass the CascadeWeights that fit returned.")
-        parts = [real_array(f"weights.{name}", part) for name, part in zip(weights._fields, weights, strict=True)]
         sizes = (self.first.system.order, self.curve.terms, self.second.system.order)
-        for name, part, size in zip(weights._fields, parts, sizes, strict=True):
-            if part.shape != (size,):
-                raise ValueError(
-                    f"weights.{name} has shape {part.shape}, but this cascade needs {(size,)}; take the cascade that "
-                    f"was fitted."
-                )
-        return CascadeWeights(*parts)
+        shapes = {name: (size,) for name, size in zip(CascadeWeights._fields, sizes, strict=True)}
+        return checked_weights(weights, CascadeWeights, shapes, "this cascade")
 
     def _length(self, length: int | None) -> int:
         if length is not None:
@@ -190,19 +172,7 @@ def branch_kernel(
 ) -> Float[np.ndarray, "..."]:
     """The kernel of a product of filtered inputs that is filtered once more: Σ_j outer[j] Π inner[…, τ - j].
 
-    Parameters
-    ----------
-    outer
-        The filter after the product.
-    inner
-        The kernels that are multiplied; each of any degree, with the same number of lags on all axes.
-
-    Examples
-    --------
-    A squared sample, delayed by one.
-
-    >>> branch_kernel(np.array([0.0, 1.0, 0.0]), [np.array([1.0, 0.0, 0.0])] * 2).tolist()
-    [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    The kernels `inner` may be of any degree, with the same number of lags on all axes.
     """
     product = inner[0]
     for kernel in inner[1:]:
@@ -274,57 +244,3 @@ class _Problem:
         columns = cascade.second.readout(cascade.curve.basis(self.states @ first)[0], second)[self.warm_up :]
         curve = np.linalg.lstsq(columns, self.target[self.warm_up :], rcond=1e-8)[0]
         return np.concatenate([first, curve, second])
-
-
-def _record(
-    name: str, values: Any, several: str = "", gaps: str = "Fill the gap, or cut the record there."
-) -> np.ndarray:
-    """One record; `several` says what to do with more of them, and `gaps` what to do with NaN."""
-    more = f"; {several}" if several else ""
-    parts: Any = values if isinstance(values, (list, tuple)) and values and np.iterable(values[0]) else ()
-    if len({np.size(one) for one in parts}) > 1:
-        raise ValueError(f"{name} is a list of {len(values)} records; pass one record, (time,){more}.")
-    array = real_array(name, values, what_to_do=gaps if _may_have_gaps(values) else "")
-    if not array.size:
-        raise ValueError(f"{name} has no samples; pass at least one.")
-    if array.ndim != 1:
-        flat = f", here np.ravel({name})" if array.size in array.shape else ""
-        raise ValueError(f"{name} has shape {array.shape}; pass one record, (time,){flat}{more}.")
-    return array
-
-
-def _may_have_gaps(values: Any) -> bool:
-    """Texts, objects and complex numbers are no gaps, and are refused for what they are."""
-    try:
-        return np.asarray(values).dtype.kind == "f"
-    except ValueError:  # a ragged nest
-        return False
-
-
-def _pair(
-    signal: np.ndarray, target: np.ndarray, warm_up: int, unknowns: int, largest: float = 1e100
-) -> tuple[np.ndarray, np.ndarray]:
-    """Input and output of one record, if there is something in them to fit."""
-    values, wanted = _record("signal", signal), _record("target", target)
-    if values.shape != wanted.shape:
-        raise ValueError(f"signal has {len(values)} samples and target {len(wanted)}; pass one target per sample.")
-    if len(values) - warm_up <= unknowns:
-        raise ValueError(
-            f"{len(values)} samples with warm_up={warm_up} leave too few for {unknowns} unknowns; pass more."
-        )
-    for name, record, most in (("signal", values, 1e100), ("target", wanted, largest)):
-        if np.abs(record).max() > most:
-            raise ValueError(f"{name} reaches {np.abs(record).max():.3g}, too large for its powers; scale it down.")
-        if 0 < np.abs(record).max() < 1e-100:
-            raise ValueError(f"{name} reaches {np.abs(record).max():.3g} only, too small for its powers; scale it up.")
-    if _still(wanted[warm_up:]):
-        raise ValueError(
-            f"target is {wanted[-1]:.6g} in all samples after warm_up={warm_up}, and a constant says nothing about a "
-            f"system; pass an output that varies, or a smaller warm_up."
-        )
-    return values, wanted
-
-
-def _still(values: np.ndarray, tolerance: float = 1e-12) -> bool:
-    """Whether nothing moves along time, but for rounding."""
-    return bool(np.ptp(values, axis=0).max() <= tolerance * np.abs(values).max())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 from jaxtyping import Float
@@ -73,15 +72,5 @@ class BoundedPolynomial:
 
     def monomials(self, coefficients: Float[np.ndarray, " terms"]) -> Float[np.ndarray, " terms"]:
         """The same polynomial, inside its range, as coefficients of the powers of z."""
-        return _padded(chebyshev.cheb2poly(coefficients), self.terms) / self.reach ** np.arange(self.terms)
-
-    def about(self, coefficients: Float[np.ndarray, " terms"], centre: float) -> Float[np.ndarray, " terms"]:
-        """Coefficients of 1, (z - centre), (z - centre)², …, for a centre inside the range."""
-        powers = self.monomials(coefficients)
-        return np.array(
-            [sum(powers[m] * comb(m, k) * centre ** (m - k) for m in range(k, self.terms)) for k in range(self.terms)]
-        )
-
-
-def _padded(values: np.ndarray, length: int) -> np.ndarray:
-    return np.pad(values, (0, length - len(values)))
+        powers = chebyshev.cheb2poly(coefficients)
+        return np.pad(powers, (0, self.terms - len(powers))) / self.reach ** np.arange(self.terms)

@@ -1,7 +1,7 @@
 """A loop: a memory of the input and memories of the powers of its own output (a Duffing oscillator, for example).
 
-A system whose nonlinearity stands in a feedback loop has infinitely many Volterra kernels, so no polynomial of finite
-degree is it. Its equation is polynomial nevertheless: y is a linear readout of the memories of u, y, y², y³, … before.
+Such a system has infinitely many Volterra kernels, but its equation is a polynomial: y is a linear readout of the
+memories of u, y, y², y³, … before.
 """
 
 from __future__ import annotations
@@ -16,40 +16,44 @@ import numpy as np
 from jaxtyping import Float
 from numpy.polynomial import Polynomial
 
-from hippozoo._internal.arguments import positive_number, real_array, shorten, whole_number
+from hippozoo._internal.arguments import positive_number, whole_number
 from hippozoo.discretise import discretise
 from hippozoo.memory import Memory
-from hippozoo.zoo.volterra._kernels import run_loop, spread_through_loop
 from hippozoo.zoo.volterra._least_squares import minimise
-from hippozoo.zoo.volterra.cascade import _pair, _record, branch_kernel
+from hippozoo.zoo.volterra._loop_kernels import run_loop, spread_through_loop
+from hippozoo.zoo.volterra._records import (
+    Known,
+    Record,
+    checked_pair,
+    checked_record,
+    checked_weights,
+    demand_memory,
+    known_outputs,
+)
+from hippozoo.zoo.volterra.cascade import branch_kernel
 from hippozoo.zoo.volterra.kernels import default_length, sample_responses
 from hippozoo.zoo.volterra.learners import DivergenceError
 
 __all__ = ["FeedbackLoop", "FeedbackWeights"]
 
+# A ridge that leaves next to nothing of the feedback.
+_STRONGEST = 1e3
+# Samples after which a loop has come near the state of rest that it goes to.
+_SETTLING = 10_000
+
 
 class FeedbackWeights(NamedTuple):
     """What a loop has learnt.
 
-    Parameters
-    ----------
-    constant
-        What is added at every sample.
-    drive
-        The functional of the input's memory.
-    feedback
-        For each power of the output, the functional of its memory.
-
     Examples
     --------
-    >>> weights = FeedbackWeights(0.0, np.zeros(4), np.zeros((3, 4)))  # order 4, degree 3
-    >>> weights.feedback.shape
+    >>> FeedbackWeights(0.0, np.zeros(4), np.zeros((3, 4))).feedback.shape  # degree 3, order 4
     (3, 4)
     """
 
-    constant: float
-    drive: Float[np.ndarray, " order"]
-    feedback: Float[np.ndarray, "degree order"]
+    constant: float  #: What is added at every sample.
+    drive: Float[np.ndarray, " order"]  #: The functional of the input's memory.
+    feedback: Float[np.ndarray, "degree order"]  #: For each power of the output, the functional of its memory.
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,7 @@ class FeedbackLoop:
     degree: int = 3
 
     def __post_init__(self) -> None:
-        if not isinstance(self.memory, Memory):
-            raise TypeError(f"memory={shorten(self.memory)} is not a Memory; pass Memory(system, dt=…).")
+        demand_memory("memory", self.memory)
         object.__setattr__(self, "degree", whole_number("degree", self.degree))
 
     @property
@@ -91,27 +94,14 @@ class FeedbackLoop:
         """One constant, and a functional for the input and for each power."""
         return 1 + (1 + self.degree) * self.memory.system.order
 
-    def simulate(
-        self,
-        weights: FeedbackWeights,
-        signal: Float[np.ndarray, " time"],
-        known: Float[np.ndarray, " known"] | None = None,
-    ) -> Float[np.ndarray, " time"]:
-        """The output, from the input and the loop's own past output alone.
+    def simulate(self, weights: FeedbackWeights, signal: Record, known: Known = None) -> Record:
+        """The output, from the input (zero before its first sample) and the loop's own past output alone.
 
-        Parameters
-        ----------
-        weights
-            What has been learnt.
-        signal
-            The input; it was zero before its first sample.
-        known
-            Measured outputs of the first samples, fed back in place of the simulated ones to begin in the right
-            state.
+        `known` are measured outputs of the first samples, fed back in place of the simulated ones to begin in the
+        right state.
         """
         weights = self._checked(weights)
-        values = _record("signal", signal)
-        first = np.zeros(0) if known is None or not np.size(known) else _record("known", known)
+        values, first = checked_record("signal", signal), known_outputs(known)
         drive = weights.constant + self.memory.readout(values, weights.drive)
         outputs, failed = run_loop(drive, self._taps(weights), first[: len(drive)], self._largest)
         if failed >= 0:
@@ -125,8 +115,8 @@ class FeedbackLoop:
 
     def fit(
         self,
-        signal: Float[np.ndarray, " time"],
-        target: Float[np.ndarray, " time"],
+        signal: Record,
+        target: Record,
         warm_up: int = 100,
         iterations: int = 20,
         ridge: float = 1e-7,
@@ -135,8 +125,7 @@ class FeedbackLoop:
         """First the equation itself, with measured outputs in the loop (linear); then the simulated output.
 
         A start that runs away in simulation is computed again with ten times the ridge on the feedback, until it does
-        not. Where the simulation is chaotic its error has no slope to follow, and the start is what is returned. The
-        input may stand still (a system that moves by itself); the output may not.
+        not. A chaotic simulation has no slope to follow, and the start is returned. The input may stand still.
 
         Parameters
         ----------
@@ -154,7 +143,7 @@ class FeedbackLoop:
         warm_up = whole_number("warm_up", warm_up)
         iterations = whole_number("iterations", iterations, minimum=0)
         ridge = positive_number("ridge", ridge)
-        values, wanted = _pair(signal, target, warm_up, self.n_parameters, self._largest)
+        values, wanted = checked_pair(signal, target, warm_up, self.n_parameters, self._largest)
         problem = _Problem(self, values, wanted, warm_up)
         failed = 0
         for penalty in problem.penalties(ridge):
@@ -187,8 +176,7 @@ class FeedbackLoop:
     def rest(self, weights: FeedbackWeights) -> float:
         """The output at rest: where the loop stands still without input, and returns to after a small push.
 
-        Of several such levels, the one that it reaches from an empty memory. A loop without any has no state of rest,
-        and says so.
+        Of several such levels, the one that it reaches from an empty memory; a loop without any is refused.
 
         Examples
         --------
@@ -279,17 +267,10 @@ class FeedbackLoop:
         return 10.0 ** min(30.0, 150 / self.degree)
 
     def _checked(self, weights: FeedbackWeights) -> FeedbackWeights:
-        if not isinstance(weights, FeedbackWeights):
-            raise TypeError(f"weights={shorten(weights)}: pass the FeedbackWeights that fit returned.")
         order = self.memory.system.order
-        parts = [real_array(f"weights.{name}", part) for name, part in zip(weights._fields, weights, strict=True)]
-        for name, part, shape in zip(weights._fields, parts, ((), (order,), (self.degree, order)), strict=True):
-            if part.shape != shape:
-                raise ValueError(
-                    f"weights.{name} has shape {part.shape}, but a loop of degree {self.degree} with {order} "
-                    f"coefficients needs {shape}; take the loop that was fitted."
-                )
-        return FeedbackWeights(float(parts[0]), parts[1], parts[2])
+        shapes = {"constant": (), "drive": (order,), "feedback": (self.degree, order)}
+        found = checked_weights(weights, FeedbackWeights, shapes, f"a loop of degree {self.degree}, order {order},")
+        return found._replace(constant=float(found.constant))
 
 
 class _Problem:
@@ -349,9 +330,3 @@ class _Problem:
         slopes[: self.warm_up] = 0.0  # the loop begins at measured outputs, whatever the parameters
         spread_through_loop(slopes, outputs, self.loop._taps(self.weights(parameters)), self.warm_up)
         return slopes[self.warm_up :]
-
-
-# A ridge that leaves next to nothing of the feedback.
-_STRONGEST = 1e3
-# Samples after which a loop has come near the state of rest that it goes to.
-_SETTLING = 10_000

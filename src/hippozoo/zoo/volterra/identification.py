@@ -1,8 +1,7 @@
 """Which kernel directions an input has identified: the others are whatever the learner happened to leave there.
 
-A kernel along a direction that the input never excites changes no output, so no data can tell its size. For a kernel
-shape of unit length, its *strength* is the variance that it gives to the output. White noise moves all shapes alike;
-band-limited noise leaves most of them still.
+A kernel along a direction that the input never excites changes no output, so no data can tell its size. The *strength*
+of a kernel shape of unit length is the variance that it gives to the output.
 """
 
 from __future__ import annotations
@@ -30,25 +29,7 @@ _INDEPENDENT = 1e-12
 class Identification:
     """What an input can say about the kernels of a memory.
 
-    Parameters
-    ----------
-    memory
-        The memory.
-    strength
-        Output variance of each kernel shape of unit length, strongest first.
-    columns
-        The shapes, as directions of state space: ``sample_responses(memory, length) @ columns`` draws them over the
-        lags, where they are orthonormal.
-    count
-        How many of them count as excited.
-    share
-        Of each coefficient tensor given (degree 1, 2, …): the part of its kernel's squared norm that lies in excited
-        directions. None for a kernel of zeros.
-    tolerance
-        Strength, relative to the strongest, from which a shape counts as excited.
-    held_out_error
-        Mean squared error of the model on data that it has not learnt from, in variances of their target; None where
-        none were given. Excited directions alone do not make a kernel right: this says whether it is.
+    Excited directions alone do not make a kernel right; `held_out_error` says whether it is.
 
     Examples
     --------
@@ -61,12 +42,14 @@ class Identification:
     """
 
     memory: Memory
-    strength: Float[np.ndarray, " shapes"]
+    strength: Float[np.ndarray, " shapes"]  #: Output variance of each kernel shape of unit length, strongest first.
+    #: The shapes as directions of state space: ``sample_responses(memory, length) @ columns`` are orthonormal.
     columns: Float[np.ndarray, "order shapes"]
-    count: int
+    count: int  #: How many of them count as excited.
+    #: Of each coefficient tensor (degree 1, 2, …), the part of its kernel's squared norm in excited directions.
     share: tuple[float | None, ...]
-    tolerance: float
-    held_out_error: float | None = None
+    tolerance: float  #: Strength, relative to the strongest, from which a shape counts as excited.
+    held_out_error: float | None = None  #: Mean squared error on data not learnt from, in variances of their target.
 
     @property
     def impulses(self) -> Float[np.ndarray, " lags"]:
@@ -119,10 +102,8 @@ def identify(
 
     Parameters
     ----------
-    memory
-        The memory whose states are read.
-    signal
-        The input, (time,).
+    memory, signal
+        The memory whose states are read, and its input, (time,).
     tensors
         Coefficient tensors of degree 1, 2, …, as `VolterraModel.tensor` gives them.
     tolerance
@@ -157,17 +138,8 @@ def leading_directions(
 ) -> Float[np.ndarray, "features count"]:
     """The directions of state space along which this input moves the state most, scaled to unit variance.
 
-    Pass them to ``VolterraModel(directions=…)``: a readout of a few directions has few coefficients, and learners
-    converge fast where all directions vary alike.
-
-    Parameters
-    ----------
-    memory
-        How the input is remembered.
-    signal
-        A stretch of the input.
-    count
-        How many directions.
+    Pass `count` of them to ``VolterraModel(directions=…)``: a readout of a few directions has few coefficients, and
+    learners converge fast where all directions vary alike. `signal` is a stretch of the input.
 
     Examples
     --------

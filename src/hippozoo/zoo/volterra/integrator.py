@@ -1,7 +1,7 @@
 """An integrator with dry friction: force in, position out, as of drives, valves and anything that is moved.
 
 Velocities follow the input and their own past; the position is their sum, so it stays where it is when nothing moves
-it, and no other form here can say that. Dry friction is exact: below it nothing moves, and above it it takes its share.
+it. Dry friction is exact: below it nothing moves, and above it it takes its share.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Float
 
 from hippozoo.checkpoint import register
-from hippozoo.zoo.volterra._kernels import run_integrator
 from hippozoo.zoo.volterra._least_squares import minimise
+from hippozoo.zoo.volterra._loop_kernels import run_integrator
+from hippozoo.zoo.volterra._records import Record
 from hippozoo.zoo.volterra.bounded_loop import Records
 
 __all__ = ["Integrator", "fit_integrator"]
@@ -29,16 +30,7 @@ _FOLLOWED = 2
 class Integrator:
     """v = soft(Σ kept v before + Σ gains u + offset, friction), and the output is the sum of all v.
 
-    Parameters
-    ----------
-    kept
-        What is kept of the last velocities, newest first; a velocity is a change of the output in one sample.
-    gains
-        What the inputs of this sample and those before add to it.
-    offset
-        What is added at any time.
-    friction
-        By how much every velocity is drawn towards 0; none moves through it.
+    A velocity is a change of the output in one sample.
 
     Examples
     --------
@@ -49,33 +41,13 @@ class Integrator:
     (True, True, True)
     """
 
-    kept: Float[np.ndarray, " kept"]
-    gains: Float[np.ndarray, " gains"]
-    offset: float
-    friction: float
+    kept: Float[np.ndarray, " kept"]  #: What is kept of the last velocities, newest first.
+    gains: Float[np.ndarray, " gains"]  #: What the inputs of this sample and those before add to it.
+    offset: float  #: What is added at any time.
+    friction: float  #: By how much every velocity is drawn towards 0; none moves through it.
 
-    @property
-    def parameters(self) -> Float[np.ndarray, " parameters"]:
-        """All of it as one vector."""
-        return np.concatenate([self.kept, self.gains, [self.offset, self.friction]])
-
-    def with_parameters(self, values: Float[np.ndarray, " parameters"]) -> Integrator:
-        """Another one of the same size."""
-        n, m = len(self.kept), len(self.gains)
-        return Integrator(values[:n], values[n : n + m], float(values[n + m]), float(max(values[n + m + 1], 0.0)))
-
-    def simulate(
-        self, signal: Float[np.ndarray, " time"], known: Float[np.ndarray, " known"]
-    ) -> Float[np.ndarray, " time"]:
-        """The output; it goes on from the last known one with the velocity of the known ones, or from rest at 0.
-
-        Parameters
-        ----------
-        signal
-            The input; before its first sample it was at that level.
-        known
-            The first outputs.
-        """
+    def simulate(self, signal: Record, known: Float[np.ndarray, " known"]) -> Record:
+        """The output: it goes on from the last known one with the velocity of the known ones, or from rest at 0."""
         return self.run(signal, known)[0]
 
     def run(self, signal: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -90,18 +62,9 @@ class Integrator:
 
 
 def fit_integrator(records: Records, known: int, kept: int, gains: int, *, friction: bool = True) -> Integrator:
-    """Least squares on the simulated output.
+    """Least squares on the simulated output, with so many velocities `kept` and so many `gains` of the input.
 
-    Parameters
-    ----------
-    records
-        Input and output of each record.
-    known
-        So many outputs begin each simulation, and are not fitted.
-    kept, gains
-        How many velocities and inputs count.
-    friction
-        Whether there may be dry friction.
+    The first `known` outputs begin each simulation, and are not fitted.
 
     Examples
     --------
@@ -117,8 +80,8 @@ def fit_integrator(records: Records, known: int, kept: int, gains: int, *, frict
     count = kept + gains + 2 - (not friction)
 
     def made(values: np.ndarray) -> Integrator:
-        shape = Integrator(np.zeros(kept), np.zeros(gains), 0.0, 0.0)
-        return shape.with_parameters(values if friction else np.append(values, 0.0))
+        drag = max(values[-1], 0.0) if friction else 0.0
+        return Integrator(values[:kept], values[kept : kept + gains], float(values[kept + gains]), float(drag))
 
     def residual(values: np.ndarray) -> np.ndarray:
         one = made(values)

@@ -1,10 +1,8 @@
 """Volterra kernels in the time domain, exactly: what the products of past samples add to the output.
 
-The state is ``state_t = Σ_j k_j signal_{t-j}`` with ``k_j = A_d^j b_d``, so a coefficient tensor β of degree k gives
-``h[j1, …, jk] = Σ β[n1, …, nk] k_j1[n1] … k_jk[nk]``: no quadrature, no half sample off. In continuous time a unit
-impulse stands in the state as ``exp(A τ) b``, τ in timescales, so the same tensor gives the kernel per unit of time,
-whose integral over the cells of the samples is the kernel above. For Leg-S ``exp(A τ) b`` is the paper's ω(τ) P(τ)
-exactly; for a window of finite order the paper's form is an approximation.
+The state is ``Σ_j k_j signal_{t-j}`` with ``k_j = A_d^j b_d``, so a coefficient tensor β of degree k gives
+``h[j1, …, jk] = Σ β[n1, …, nk] k_j1[n1] … k_jk[nk]``. In continuous time an impulse stands in the state as
+``exp(A τ) b``: for Leg-S the paper's ω(τ) P(τ), of which a window of finite order has an approximation.
 """
 
 from __future__ import annotations
@@ -25,14 +23,7 @@ _MOST_NUMBERS = 200_000_000
 
 
 def default_length(memory: Memory) -> int:
-    """Samples in the memory's window, or in five timescales of a fading one.
-
-    Examples
-    --------
-    >>> from hippozoo.systems import LegT
-    >>> default_length(Memory(LegT(order=8, timescale=10.0), dt=0.5))
-    20
-    """
+    """Samples in the memory's window, or in five timescales of a fading one."""
     return max(1, math.ceil(min(memory.system.window, 5 * memory.system.timescale) / memory.dt))
 
 
@@ -57,15 +48,8 @@ def sample_kernel(
 ) -> Float[np.ndarray, "..."]:
     """The kernel at sample lags 0 .. length - 1 of a coefficient tensor with one axis per factor.
 
-    Parameters
-    ----------
-    memory
-        The memory whose state the tensor multiplies.
-    tensor
-        Axes of length order; or of length channels * order, and then each axis of the kernel becomes two,
-        (channels, length).
-    length
-        Number of lags; the window, or five timescales, by default.
+    Axes are of length order; or of length channels * order, and then each axis of the kernel becomes two, (channels,
+    length). By default `length` is the window, or five timescales.
 
     Examples
     --------
@@ -76,23 +60,13 @@ def sample_kernel(
     >>> int(np.argmax(kernel))
     10
     """
-    responses = sample_responses(memory, length)
-    return _contract(tensor, responses, memory.system.order)
+    return _contract(tensor, sample_responses(memory, length), memory.system.order)
 
 
 def continuous_kernel(
     memory: Memory, tensor: Float[np.ndarray, "..."], lags: Float[np.ndarray, " lags"]
 ) -> Float[np.ndarray, "..."]:
-    """The kernel per unit of time at the lags given, in the time unit of the system: exact in continuous time.
-
-    Parameters
-    ----------
-    memory
-        The memory whose state the tensor multiplies.
-    tensor
-        As in `sample_kernel`.
-    lags
-        The same lags along each axis.
+    """The kernel per unit of time, exact in continuous time, at these lags along each axis, in the system's unit.
 
     Examples
     --------

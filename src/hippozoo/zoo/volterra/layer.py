@@ -35,10 +35,8 @@ class VolterraReadout(WithTables):
 
     Parameters
     ----------
-    inputs
-        Numbers that are read.
-    outputs
-        Numbers that come out.
+    inputs, outputs
+        How many numbers are read, and how many come out.
     degree
         Highest degree.
     rank
@@ -167,22 +165,12 @@ class VolterraLayer(SequenceLayer):
 
     Parameters
     ----------
-    system
-        Which past is remembered, and how.
-    channels
-        Number of channels of the input.
-    outputs
-        Number of values that come out.
-    degree
-        Highest degree.
-    rank
-        None for all products; else the number of products of linear functionals in each degree from 2 on.
-    dt
-        Time from one sample to the next.
-    trainable_timescale
-        Learn the timescale too.
-    method
-        ``"zoh"`` or ``"bilinear"``.
+    system, dt, trainable_timescale, method
+        How the past is remembered, as in `hippozoo.memory.MemoryLayer`.
+    channels, outputs
+        Number of channels of the input, and of values that come out.
+    degree, rank
+        Of the polynomial, as in `VolterraReadout`.
     device, dtype
         As in any torch layer.
 
@@ -212,12 +200,7 @@ class VolterraLayer(SequenceLayer):
         channels = whole_number("channels", channels)
         super().__init__(channels, device, dtype)
         self.memory = MemoryLayer(
-            system,
-            dt=dt,
-            channels=channels,
-            trainable_timescale=trainable_timescale,
-            method=method,
-            **self._place,
+            system, dt=dt, channels=channels, trainable_timescale=trainable_timescale, method=method, **self._place
         )
         self.readout = VolterraReadout(channels * system.order, outputs, degree, rank, **self._place)
         self.power = self.readout.degree
@@ -233,13 +216,6 @@ class VolterraLayer(SequenceLayer):
 
         Shape (outputs, lags, ...) with one axis for every factor, or (outputs, channels, lags, ...) with two, for
         several channels; exactly as `VolterraModel.kernel` has them.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> layer = VolterraLayer(LegT(order=4, timescale=8.0), outputs=2)
-        >>> layer.kernels(2, n_lags=8).shape
-        (2, 8, 8)
         """
         inner = self.memory
         memory = Memory(replace(inner.system, timescale=inner.timescale), dt=inner.dt, method=inner.method)

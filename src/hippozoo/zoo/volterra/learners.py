@@ -1,7 +1,6 @@
 """Learning online, one step per sample: plain gradient, normalised gradient, ridge least squares.
 
-A learner is pure: it takes the state of learning and returns a new one. `learn` works on whole arrays in a compiled
-loop; an array of one sample gives the same numbers as the same sample within a long one.
+A learner is pure: it takes the state of learning and returns a new one.
 """
 
 from __future__ import annotations
@@ -27,47 +26,26 @@ _LIMIT = 1e6
 class LearntState(NamedTuple):
     """Where learning stands.
 
-    Parameters
-    ----------
-    parameters
-        Those of the readout.
-    power
-        Running mean square of the gradient, group by group (NLMS).
-    covariance
-        Inverse of the ridge normal matrix, lower triangle (ridge RLS; 0 by 0 otherwise).
-    seen
-        How many samples have been learnt from.
-    largest
-        The largest target so far, in absolute value.
-
     Examples
     --------
-    >>> from hippozoo.memory import Memory
-    >>> from hippozoo.systems import LegT
-    >>> from hippozoo.zoo.volterra import VolterraModel
-    >>> model = VolterraModel(Memory(LegT(order=3, timescale=1.0)), degree=2)
-    >>> model.learn_one(model.initial_state(), 1.0, target=0.5)[1].learnt.seen
-    1
+    >>> _, learnt = SGD().learn(PolynomialReadout(inputs=2), np.ones((5, 2)), np.zeros(5))
+    >>> learnt.seen
+    5
     """
 
-    parameters: Float[np.ndarray, " parameters"]
-    power: Float[np.ndarray, " groups"]
-    covariance: Float[np.ndarray, "terms terms"]
-    seen: int
-    largest: float
+    parameters: Float[np.ndarray, " parameters"]  #: Those of the readout.
+    power: Float[np.ndarray, " groups"]  #: Running mean square of the gradient, group by group (NLMS).
+    covariance: Float[
+        np.ndarray, "terms terms"
+    ]  #: Inverse of the normal matrix, lower triangle (RidgeRLS, else empty).
+    seen: int  #: How many samples have been learnt from.
+    largest: float  #: The largest target so far, in absolute value.
 
 
 class DivergenceError(ArithmeticError):
     """Learning or a simulation ran away; the message says where and why. Nothing was changed.
 
-    Parameters
-    ----------
-    message
-        What happened and what to do.
-    sample
-        Index of the sample at which it was noticed, within the array given.
-    what
-        What ran away.
+    `sample` is the index within the array given, `what` says what ran away.
     """
 
     def __init__(self, message: str, sample: int, what: str = "learning diverged") -> None:
@@ -88,13 +66,7 @@ class Learner(ABC):
     """How the parameters of a readout follow the samples."""
 
     def initial_state(self, readout: Readout, rng: np.random.Generator | None = None) -> LearntState:
-        """Nothing learnt yet.
-
-        Examples
-        --------
-        >>> SGD().initial_state(PolynomialReadout(inputs=3)).parameters.tolist()
-        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-        """
+        """Nothing learnt yet."""
         self._check_readout(readout)
         return LearntState(
             readout.initial_parameters(rng), np.zeros(readout.groups), self._initial_covariance(readout), 0, 0.0
@@ -108,17 +80,6 @@ class Learner(ABC):
         state: LearntState | None = None,
     ) -> tuple[Float[np.ndarray, " time"], LearntState]:
         """Predict each target from its state, then learn from it; the predictions, and where learning stands then.
-
-        Parameters
-        ----------
-        readout
-            What is learnt.
-        states
-            One state per sample.
-        targets
-            What should have been read from it.
-        state
-            Where learning stood before.
 
         Examples
         --------
@@ -173,17 +134,15 @@ class Learner(ABC):
     def _initial_covariance(self, readout: Readout) -> np.ndarray:
         return np.zeros(self._covariance_shape(readout))
 
-    @abstractmethod
-    def _run(
-        self,
-        readout: Readout,
-        states: np.ndarray,
-        targets: np.ndarray,
-        moved: LearntState,
-        bounds: np.ndarray,
-        predictions: np.ndarray,
-    ) -> int:
+    def _run(self, readout: Any, states: Any, targets: Any, moved: Any, bounds: Any, predictions: Any) -> int:
         """Change the arrays of `moved` and fill `predictions`; the sample that diverged, or -1."""
+        step = (*self._rule, moved.power, float(moved.seen), bounds)
+        return readout._learn(states, targets, moved.parameters, step, predictions)
+
+    @property
+    def _rule(self) -> tuple[int, float, float, float]:
+        """Rule, rate, offset and horizon of a gradient step."""
+        raise NotImplementedError
 
     @abstractmethod
     def _likely_cause(self, readout: Readout, states: np.ndarray) -> str:
@@ -212,9 +171,9 @@ class SGD(Learner):
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", positive_number("rate", self.rate))
 
-    def _run(self, readout: Any, states: Any, targets: Any, moved: Any, bounds: Any, predictions: Any) -> int:
-        step = (PLAIN, self.rate, 0.0, 1.0, moved.power, float(moved.seen), bounds)
-        return readout._learn(states, targets, moved.parameters, step, predictions)
+    @property
+    def _rule(self) -> tuple[int, float, float, float]:
+        return PLAIN, self.rate, 0.0, 1.0
 
     def _likely_cause(self, readout: Readout, states: np.ndarray) -> str:
         with np.errstate(over="ignore"):
@@ -223,16 +182,11 @@ class SGD(Learner):
             reached = self.rate * sum(square**k for k in range(degree + 1))
         if not np.isfinite(reached):
             return f"Products of states of {np.abs(states).max():.3g} are beyond every number: scale the input down."
-        if not isinstance(readout, PolynomialReadout):
-            return (
-                f"The rate {self.rate:g} is too large for states as long as {np.sqrt(square):.3g}: take a smaller "
-                f"one, scale the input down, or use NLMS(), which measures the scale itself."
-            )
-        bound = self.rate / reached
+        smaller = f"rate <= {self.rate / reached:.2g}" if isinstance(readout, PolynomialReadout) else "a smaller rate"
         return (
             f"Plain steps overshoot where rate * |products|^2 > 1, and it reached {reached:.3g} (the longest state "
-            f"is {np.sqrt(square):.3g}): take rate <= {bound:.2g}, scale the input down, or use NLMS(), which "
-            f"measures the scale itself."
+            f"is {np.sqrt(square):.3g}): take {smaller}, scale the input down, or use NLMS(), which measures the "
+            f"scale itself."
         )
 
 
@@ -276,9 +230,9 @@ class NLMS(Learner):
             raise ValueError(f"horizon={horizon}: powers are averaged over at least one sample; pass horizon >= 1.")
         object.__setattr__(self, "horizon", horizon)
 
-    def _run(self, readout: Any, states: Any, targets: Any, moved: Any, bounds: Any, predictions: Any) -> int:
-        step = (NORMALISED, self.rate, self.offset, self.horizon, moved.power, float(moved.seen), bounds)
-        return readout._learn(states, targets, moved.parameters, step, predictions)
+    @property
+    def _rule(self) -> tuple[int, float, float, float]:
+        return NORMALISED, self.rate, self.offset, self.horizon
 
     def _likely_cause(self, readout: Readout, states: np.ndarray) -> str:
         return (

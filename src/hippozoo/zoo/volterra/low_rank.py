@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._internal.arguments import positive_number, whole_number
-from hippozoo.zoo.volterra._kernels import learn_low_rank, predict_low_rank
+from hippozoo._internal.arguments import whole_number
+from hippozoo.zoo.volterra._low_rank_kernels import learn_low_rank, predict_low_rank
 from hippozoo.zoo.volterra.readout import Parameters, Readout
 
 __all__ = ["LowRankReadout"]
@@ -32,9 +32,6 @@ class LowRankReadout(Readout):
         Highest degree, K in the paper; at least 2.
     rank
         Number of products in each degree.
-    spread
-        Size of the random functionals at the start, times the root of `inputs`. The last functional of each product
-        starts at zero: the first prediction is zero whatever the scale of the input, and products still learn.
 
     Examples
     --------
@@ -46,14 +43,12 @@ class LowRankReadout(Readout):
     inputs: int
     degree: int = 2
     rank: int = 1
-    spread: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", whole_number("inputs", self.inputs))
         degree = whole_number("degree", self.degree, minimum=2, why="products begin at degree 2")
         object.__setattr__(self, "degree", degree)
         object.__setattr__(self, "rank", whole_number("rank", self.rank))
-        object.__setattr__(self, "spread", positive_number("spread", self.spread))
 
     @property
     def n_parameters(self) -> int:
@@ -66,11 +61,14 @@ class LowRankReadout(Readout):
         return self.degree + 1
 
     def initial_parameters(self, rng: np.random.Generator | None = None) -> Parameters:
-        """Random functionals, the last of each product zero; the constant and the linear one are zero too."""
+        """Random functionals, but zero for the constant, the linear one and the last of each product.
+
+        So the first prediction is zero whatever the scale of the input, and products still learn.
+        """
         rng = np.random.default_rng(0) if rng is None else rng
         parameters = np.zeros(self.n_parameters)
         random = parameters[1 + self.inputs :]
-        random[:] = rng.normal(scale=self.spread / np.sqrt(self.inputs), size=random.shape)
+        random[:] = rng.normal(scale=1.0 / np.sqrt(self.inputs), size=random.shape)
         for k in range(2, self.degree + 1):
             parameters[self._of_degree(k)].reshape(self.rank, k, self.inputs)[:, -1] = 0.0
         return parameters
@@ -107,4 +105,4 @@ class LowRankReadout(Readout):
     def _learn(
         self, states: np.ndarray, targets: np.ndarray, parameters: np.ndarray, step: Any, predictions: np.ndarray
     ) -> int:
-        return learn_low_rank(states, targets, parameters, self.degree, self.rank, predictions, *step)
+        return learn_low_rank(states, targets, parameters, self.degree, self.rank, predictions, step)

@@ -14,6 +14,7 @@ from hippozoo._internal.immutable import Immutable
 from hippozoo.discretise import checked_steps
 from hippozoo.memory import Memory, hold_missing
 from hippozoo.memory.memory import Signal, State
+from hippozoo.zoo.volterra._records import demand_memory
 from hippozoo.zoo.volterra.identification import Identification, identify
 from hippozoo.zoo.volterra.kernels import continuous_kernel, default_length, sample_kernel
 from hippozoo.zoo.volterra.learners import NLMS, DivergenceError, Learner, LearntState
@@ -29,24 +30,16 @@ _BLOCK = 8192
 class VolterraState(NamedTuple):
     """All that a model knows: the memory of the input, and what has been learnt.
 
-    Parameters
-    ----------
-    memory
-        The state of the memory, (order,) or (channels, order).
-    learnt
-        Where learning stands.
-
     Examples
     --------
-    >>> from hippozoo.memory import Memory
     >>> from hippozoo.systems import LegT
     >>> state = VolterraModel(Memory(LegT(order=3, timescale=1.0)), degree=2).initial_state()
     >>> state.memory.shape, state.learnt.parameters.shape
     ((3,), (10,))
     """
 
-    memory: State
-    learnt: LearntState
+    memory: State  #: The state of the memory, (order,) or (channels, order).
+    learnt: LearntState  #: Where learning stands.
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +91,7 @@ class VolterraModel(Immutable):
     directions: Float[np.ndarray, "features directions"] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.memory, Memory):
-            raise TypeError(f"memory={shorten(self.memory)} is not a Memory; pass Memory(system, dt=…).")
+        demand_memory("memory", self.memory)
         if not isinstance(self.learner, Learner):
             raise TypeError(f"learner={shorten(self.learner)} is no learner; pass NLMS(), SGD() or RidgeRLS().")
         if self.channels is not None:
@@ -135,16 +127,7 @@ class VolterraModel(Immutable):
     # -- one sample -------------------------------------------------------------------------------------------------
 
     def predict_one(self, state: VolterraState, sample: Any, dt: float | None = None) -> tuple[float, VolterraState]:
-        """Take in one sample and predict its target, without learning.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> model = VolterraModel(Memory(LegT(order=4, timescale=8.0)))
-        >>> prediction, state = model.predict_one(model.initial_state(), 1.5)
-        >>> prediction
-        0.0
-        """
+        """Take in one sample and predict its target, without learning."""
         memory = self.memory.step(_begun(state).memory, sample, dt)
         prediction = self.readout.predict(state.learnt.parameters, self._read(memory[None]))[0]
         return float(prediction), state._replace(memory=memory)
@@ -152,18 +135,7 @@ class VolterraModel(Immutable):
     def learn_one(
         self, state: VolterraState, sample: Any, target: float, dt: float | None = None
     ) -> tuple[float, VolterraState]:
-        """Take in one sample, predict its target, then learn from the target; what `predict_one` would have said.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> model = VolterraModel(Memory(LegT(order=4, timescale=8.0)))
-        >>> state = model.initial_state()
-        >>> for sample in (1.0, -2.0, 0.5):
-        ...     prediction, state = model.learn_one(state, sample, target=sample**2)
-        >>> state.learnt.seen
-        3
-        """
+        """Take in one sample, predict its target, then learn from the target; what `predict_one` would have said."""
         wanted = real_array("target", target)
         if wanted.ndim:
             raise ValueError(f"target has shape {wanted.shape}; pass one number, or use learn for arrays.")
@@ -176,16 +148,7 @@ class VolterraModel(Immutable):
     def predict(
         self, state: VolterraState, signal: Signal, dt: Any = None, mask: Any = None, held: Any = 0.0
     ) -> tuple[Float[np.ndarray, " time"], VolterraState]:
-        """`predict_one` for every sample of an array; `dt`, `mask` and `held` are those of `Memory.scan`.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> model = VolterraModel(Memory(LegT(order=4, timescale=8.0)))
-        >>> predictions, state = model.predict(model.initial_state(), np.ones(10))
-        >>> predictions.shape
-        (10,)
-        """
+        """`predict_one` for every sample of an array; `dt`, `mask` and `held` are those of `Memory.scan`."""
         self._demand_array(signal, "predict_one")
         memory, parts = _begun(state).memory, []
         for piece, step in _blocks(signal, dt, mask, held):
@@ -206,16 +169,6 @@ class VolterraModel(Immutable):
         """`learn_one` for all of an array, in a compiled loop; each prediction is made before its target is used.
 
         An empty array changes nothing.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegS
-        >>> model = VolterraModel(Memory(LegS(order=6, timescale=3.0)), degree=3, rank=2)
-        >>> signal = np.sin(np.arange(500.0))
-        >>> predictions, state = model.learn(model.initial_state(), signal, signal**3)
-        >>> again, state = model.learn(state, signal, signal**3)  # goes on where it stopped
-        >>> state.learnt.seen
-        1000
         """
         self._demand_array(signal, "learn_one")
         wanted = real_array("targets", targets)
@@ -258,23 +211,8 @@ class VolterraModel(Immutable):
     def kernel(self, state: VolterraState, k: int, length: int | None = None) -> Float[np.ndarray, "..."]:
         """The kernel of degree k at sample lags: what products of k past samples add to the output, exactly.
 
-        Shape (length,) * k, or (channels, length) * k for several inputs.
-
-        Parameters
-        ----------
-        state
-            What has been learnt.
-        k
-            The degree.
-        length
-            Number of lags; the memory's window, or five timescales, by default.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> model = VolterraModel(Memory(LegT(order=4, timescale=8.0)))
-        >>> model.kernel(model.initial_state(), 2).shape
-        (8, 8)
+        Shape (length,) * k, or (channels, length) * k for several inputs; by default `length` is the memory's window,
+        or five timescales.
         """
         return sample_kernel(self.memory, self.tensor(state, k), length)
 
@@ -293,10 +231,8 @@ class VolterraModel(Immutable):
 
         Parameters
         ----------
-        state
-            What has been learnt.
-        signal
-            The input it was learnt from, or one like it.
+        state, signal
+            What has been learnt, and the input it was learnt from, or one like it.
         tolerance
             A direction counts as excited if a kernel of unit length along it moves the output by more than this
             part (of the variance) of what the strongest direction does.
@@ -328,11 +264,11 @@ class VolterraModel(Immutable):
                 f"held_out has a signal of shape {np.shape(signal)} and a target of shape {wanted.shape}; pass two "
                 f"arrays (time,) of one length, above {filling + 1} samples, in which the memory fills."
             )
-        told, _ = self.predict(state._replace(memory=self.initial_state().memory), signal)
-        wanted, told = wanted[filling:], told[filling:]
+        predictions, _ = self.predict(state._replace(memory=self.memory.initial_state()), signal)
+        wanted = wanted[filling:]
         if not wanted.var() > 0:
             raise ValueError("the held_out target stands still once the memory has filled; pass a longer record.")
-        return float(np.square(told - wanted).mean() / wanted.var())
+        return float(np.square(predictions[filling:] - wanted).mean() / wanted.var())
 
     def _read(self, states: np.ndarray) -> np.ndarray:
         """What the readout sees of the memory's states, (time, inputs)."""

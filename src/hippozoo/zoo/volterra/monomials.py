@@ -1,9 +1,8 @@
 """Products of coefficients, each kept once: multi-indices, their multiplicity, packing and unpacking.
 
-A symmetric tensor of degree k over n inputs has n^k entries but only C(n + k - 1, k) different ones, one for each
-multi-index i1 <= i2 <= … <= ik. All products up to a degree stand in one row, the constant 1 first, then degree 1,
-2, …, each degree in lexicographic order. In this order the products that continue a *prefix* (i1, …, i(k-1)) lie side
-by side and are that prefix times a stretch of the inputs, so that loops over them need no table of indices.
+All products up to a degree stand in one row, the constant 1 first, then degree 1, 2, …, each in lexicographic order of
+i1 <= … <= ik. In this order the products that continue a *prefix* (i1, …, i(k-1)) lie side by side and are that prefix
+times a stretch of the inputs, so that loops over them need no table of indices.
 """
 
 from __future__ import annotations
@@ -19,18 +18,11 @@ from jaxtyping import Float, Int
 from hippozoo._internal.arguments import real_array, whole_number
 from hippozoo._internal.immutable import Immutable
 
-__all__ = ["multi_indices", "multiplicities", "pack", "unpack"]
+__all__ = ["multi_indices", "pack", "unpack"]
 
 
 def multi_indices(inputs: int, degree: int) -> Int[np.ndarray, "terms degree"]:
-    """All i1 <= … <= ik in lexicographic order, one row each.
-
-    Parameters
-    ----------
-    inputs
-        How many numbers there are to multiply, N in the paper.
-    degree
-        How many of them make a product, k in the paper.
+    """All i1 <= … <= ik (k is the degree) below the number of inputs, in lexicographic order, one row each.
 
     Examples
     --------
@@ -43,13 +35,7 @@ def multi_indices(inputs: int, degree: int) -> Int[np.ndarray, "terms degree"]:
 
 
 def multiplicities(inputs: int, degree: int) -> Int[np.ndarray, " terms"]:
-    """How often each multi-index stands in the full tensor: k! / (n1! n2! …).
-
-    Examples
-    --------
-    >>> multiplicities(3, 2).tolist()
-    [1, 2, 2, 1, 2, 1]
-    """
+    """How often each multi-index stands in the full tensor: k! / (n1! n2! …)."""
     rows = multi_indices(inputs, degree)
     return np.array([_multiplicity(row) for row in rows.tolist()], np.int64)
 

@@ -45,11 +45,6 @@ class NetworkReadout(Readout):
         """Rows of Wh, then bh, Wo and b0."""
         return self.hidden * (self.inputs + 2) + 1
 
-    @property
-    def groups(self) -> int:
-        """All in one."""
-        return 1
-
     def initial_parameters(self, rng: np.random.Generator | None = None) -> Parameters:
         """Uniform up to 1 / sqrt(fan-in), as torch starts its linear layers."""
         rng = np.random.default_rng(0) if rng is None else rng
@@ -60,8 +55,7 @@ class NetworkReadout(Readout):
     def tensor(self, parameters: Parameters, k: int) -> Float[np.ndarray, "..."]:
         """There is none: a network is no polynomial."""
         raise ValueError(
-            f"{self!r} is no polynomial and has no coefficient tensors; use PolynomialReadout or LowRankReadout "
-            f"where kernels shall be shown."
+            f"{self!r} is no polynomial and has no coefficient tensors; use PolynomialReadout or LowRankReadout."
         )
 
     def _predict(self, states: np.ndarray, parameters: np.ndarray, predictions: np.ndarray) -> None:
@@ -70,4 +64,4 @@ class NetworkReadout(Readout):
     def _learn(
         self, states: np.ndarray, targets: np.ndarray, parameters: np.ndarray, step: Any, predictions: np.ndarray
     ) -> int:
-        return learn_network(states, targets, parameters, self.hidden, predictions, *step)
+        return learn_network(states, targets, parameters, self.hidden, predictions, step)

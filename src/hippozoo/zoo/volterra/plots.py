@@ -10,9 +10,8 @@ from jaxtyping import Float
 
 from hippozoo._internal.arguments import real_array
 from hippozoo.plotting import Axes, axes_or_new, ink
-from hippozoo.zoo.volterra.system_fit import FittedSystem
 
-__all__ = ["plot_kernel", "plot_kernels", "plot_learning", "plot_nonlinearity", "plot_system"]
+__all__ = ["plot_kernel", "plot_kernels", "plot_learning", "plot_nonlinearity"]
 
 
 def plot_kernel(
@@ -30,16 +29,12 @@ def plot_kernel(
     ----------
     kernel
         (lags,) or (lags, lags). Of a third-degree kernel draw a slice, ``kernel[j]``.
-    dt
-        Time between samples; lag j stands for the cell from j dt to (j + 1) dt.
-    unit
-        Of dt, for the labels of the axes.
+    dt, unit
+        Time between samples, and its unit, for the labels; lag j stands for the cell from j dt to (j + 1) dt.
     limit
         Value at the ends of the colour scale; the largest of this kernel by default. Kernels to be compared share it.
-    label
-        For the legend of a line, the title of a map.
-    ax
-        Where to draw.
+    label, ax
+        For the legend of a line, the title of a map; and where to draw.
 
     Examples
     --------
@@ -74,20 +69,9 @@ def plot_kernels(
     unit: str = "",
     bar: bool = True,
 ) -> Any:
-    """Kernels side by side on one colour scale, the first one's.
+    """Kernels by title, side by side on one colour scale, the first one's.
 
-    Parameters
-    ----------
-    kernels
-        By title; the true one first, if there is one.
-    dt
-        Time between samples.
-    axes
-        One for each kernel.
-    unit
-        Of dt.
-    bar
-        Whether to draw the colour scale beside the last.
+    `axes` are one for each kernel, and `bar` draws the colour scale beside the last; the rest as in `plot_kernel`.
 
     Examples
     --------
@@ -113,12 +97,7 @@ def plot_learning(
 ) -> Axes:
     """Cumulative error against samples on log-log axes: mean over seeds, and its standard error as a band.
 
-    Parameters
-    ----------
-    curves
-        By name: after how many samples, and the cumulative squared errors there, one row per seed.
-    ax
-        Where to draw.
+    Curves are given by name: after how many samples, and the cumulative squared errors there, one row per seed.
 
     Examples
     --------
@@ -147,16 +126,7 @@ def plot_nonlinearity(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """A static nonlinearity, with the share of samples that fell at each place below it.
-
-    Parameters
-    ----------
-    inputs, outputs
-        The curve.
-    seen
-        Values at which it was used.
-    ax
-        Where to draw.
+    """A static nonlinearity, outputs against inputs; below it, the share of `seen` values at each place.
 
     Examples
     --------
@@ -175,52 +145,3 @@ def plot_nonlinearity(
         ax.set_ylim(low, high)
     ax.set(xlabel="before the nonlinearity", ylabel="after it")
     return ax
-
-
-def plot_system(found: FittedSystem, *, unit: str = "", axes: Any = None) -> Any:
-    """What `fit_system` found: held-out blocks, measured and simulated, and the error of every form.
-
-    Parameters
-    ----------
-    found
-        The fitted system.
-    unit
-        Of the output, for the labels.
-    axes
-        Two of them, top to bottom.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> u = np.repeat(rng.normal(size=60), 5)
-    >>> from hippozoo.zoo.volterra import fit_system
-    >>> found = fit_system(u, np.convolve(u, [0.5, 0.3])[:300], forms=["linear"], blocks=2)
-    >>> [ax.get_ylabel() for ax in plot_system(found)]
-    ['output', '']
-    """
-    if axes is None:
-        from hippozoo.plotting import Figure
-
-        axes = Figure(figsize=(8, 6), layout="constrained").subplots(2, 1, height_ratios=[2, 1.6])
-    above, below = axes
-    in_unit = f" ({unit})" if unit else ""
-    for number, (begin, measured, simulated) in enumerate(found.held_out):
-        times = begin + np.arange(len(measured))
-        labels = ("measured", "simulated, held out") if number == 0 else (None, None)
-        above.plot(times, measured, color=ink(), linewidth=0.9, label=labels[0])
-        above.plot(times, simulated, color="C1", linewidth=1.1, label=labels[1])
-        if number:
-            above.axvline(begin, color=ink(), linewidth=0.5, linestyle=":")
-    above.set(xlabel="sample", ylabel=f"output{in_unit}", title=f"{found.form}, {found.unknowns} numbers")
-    above.legend(loc="upper right")
-    best: dict[str, float] = {}
-    for one in found.tried:
-        if one.error is not None:
-            best.setdefault(one.form, one.error)
-    names = list(best)[::-1]
-    below.barh(names, [best[name] for name in names], color=["C1" if name == found.form else "C0" for name in names])
-    for place, name in enumerate(names):
-        below.text(best[name], place, f" {best[name]:.3g}", va="center", fontsize=8)
-    below.set(xlabel=f"held-out RMSE{in_unit}", xlim=(0, 1.15 * max(best.values())))
-    below.grid(False, axis="y")
-    return axes

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo._internal.arguments import real_array, whole_number
+from hippozoo._internal.arguments import whole_number
 from hippozoo.zoo.volterra._kernels import learn_polynomial, predict_polynomial
-from hippozoo.zoo.volterra.monomials import Monomials, monomials, pack, unpack
+from hippozoo.zoo.volterra.monomials import Monomials, monomials, unpack
 from hippozoo.zoo.volterra.readout import Parameters, Readout
 
 __all__ = ["PolynomialReadout"]
@@ -24,8 +24,8 @@ class PolynomialReadout(Readout):
     r"""y = β⁽⁰⁾ + Σ β⁽¹⁾ s + Σ β⁽²⁾ s s + …, each symmetric tensor stored without repetition.
 
     The parameters are the different entries of all tensors, the constant first, then degree 1, 2, …, each in the
-    order of `multi_indices`. They *are* tensor entries: an entry of multiplicity m stands for its m copies, counts m
-    times in the output, and a learner moves it as it would move each of the copies.
+    order of `multi_indices`. An entry of multiplicity m stands for its m copies: it counts m times in the output, and
+    a learner moves it as it would move each of the copies.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class PolynomialReadout(Readout):
     >>> readout = PolynomialReadout(inputs=2, degree=2)
     >>> readout.n_parameters  # 1, s0, s1, s0 s0, s0 s1, s1 s1
     6
-    >>> parameters = readout.from_tensors(1.0, np.array([0.0, 2.0]), np.array([[0.0, 3.0], [3.0, 0.0]]))
+    >>> parameters = np.array([1.0, 0.0, 2.0, 0.0, 3.0, 0.0])
     >>> float(readout.predict(parameters, np.array([1.0, 10.0])))  # 1 + 2 * 10 + 2 * 3 * 10
     81.0
 
@@ -50,6 +50,7 @@ class PolynomialReadout(Readout):
 
     inputs: int
     degree: int = 2
+    linear_in_parameters: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         inputs = whole_number("inputs", self.inputs, why="a readout reads at least one coefficient")
@@ -77,11 +78,6 @@ class PolynomialReadout(Readout):
         """One per degree."""
         return self.degree + 1
 
-    @property
-    def linear_in_parameters(self) -> bool:
-        """Always."""
-        return True
-
     def initial_parameters(self, rng: np.random.Generator | None = None) -> Parameters:
         """All zero, as in the paper."""
         return np.zeros(self.n_parameters)
@@ -96,18 +92,6 @@ class PolynomialReadout(Readout):
         packed = self.coefficients(parameters, k)
         return packed.reshape(()) if k == 0 else unpack(packed, self.inputs, k)
 
-    def from_tensors(self, *tensors: Any) -> Parameters:
-        """The parameters whose tensors are these (degree 0, 1, …; missing ones are zero)."""
-        if len(tensors) > self.degree + 1:
-            raise ValueError(f"{len(tensors)} tensors given, but {self!r} has degrees 0 to {self.degree}.")
-        parameters = np.zeros(self.n_parameters)
-        for k, tensor in enumerate(tensors):
-            if np.shape(tensor) != (self.inputs,) * k:
-                raise ValueError(f"the tensor of degree {k} has shape {np.shape(tensor)}, not {(self.inputs,) * k}.")
-            values = real_array(f"the tensor of degree {k}", tensor)
-            parameters[self.products.of_degree(k)] = values if k == 0 else pack(values)
-        return parameters
-
     def _predict(self, states: np.ndarray, parameters: np.ndarray, predictions: np.ndarray) -> None:
         predict_polynomial(states, parameters, self.products.last, self.products.weights, predictions)
 
@@ -116,4 +100,4 @@ class PolynomialReadout(Readout):
     ) -> int:
         table = self.products
         ends = table.offsets[1:-1]
-        return learn_polynomial(states, targets, parameters, table.last, table.weights, ends, predictions, *step)
+        return learn_polynomial(states, targets, parameters, table.last, table.weights, ends, predictions, step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -22,6 +22,8 @@ class Readout(ABC):
     """
 
     inputs: int
+    linear_in_parameters: ClassVar[bool] = False
+    """Whether least squares applies."""
 
     @property
     @abstractmethod
@@ -29,14 +31,9 @@ class Readout(ABC):
         """Length of the row of parameters."""
 
     @property
-    @abstractmethod
     def groups(self) -> int:
         """How many groups of parameters the normalised learner measures separately."""
-
-    @property
-    def linear_in_parameters(self) -> bool:
-        """Whether least squares applies."""
-        return False
+        return 1
 
     @abstractmethod
     def initial_parameters(self, rng: np.random.Generator | None = None) -> Parameters:

@@ -12,36 +12,23 @@ from jaxtyping import Float
 
 from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.memory import Memory
+from hippozoo.zoo.volterra._records import Known, Record, checked_record, known_outputs
 from hippozoo.zoo.volterra._system_forms import Fitted
 from hippozoo.zoo.volterra._system_search import FORMS, Search
-from hippozoo.zoo.volterra.cascade import _record
 
 __all__ = ["FittedSystem", "Trial", "fit_system"]
 
 # Records are standardised first, so only their own arithmetic must hold: differences of twice this size, errors a
 # million times the output, and, at the other end, a spread with all its digits.
-LARGEST, SMALLEST = 1e290, 1e-290
+_LARGEST, _SMALLEST = 1e290, 1e-290
+_SEVERAL = "several records go into a list, and the systems fitted here have one input and one output"
 
 
 class Trial(NamedTuple):
     """One form that was tried.
 
-    Parameters
-    ----------
-    form
-        In words.
-    memory
-        Its memory, as text.
-    ridge
-        How strongly its parameters were held.
-    unknowns
-        How many numbers were fitted.
-    error
-        Root mean squared error of simulations of blocks that were held out, in the unit of the output; None if it
-        could not be fitted.
-    excess
-        How far its simulations lead out of the range of measured outputs, in the worst of many trial runs; None where
-        no trial was needed, because another form was better anyway.
+    Without an `error` it could not be fitted; without an `excess` no trial runs were needed, because another form was
+    better anyway.
 
     Examples
     --------
@@ -49,48 +36,31 @@ class Trial(NamedTuple):
     'linear'
     """
 
-    form: str
-    memory: str
-    ridge: float
-    unknowns: int
-    error: float | None
-    excess: float | None = None
+    form: str  #: In words.
+    memory: str  #: Its memory, as text.
+    ridge: float  #: How strongly its parameters were held.
+    unknowns: int  #: How many numbers were fitted.
+    error: float | None  #: Root mean squared error of simulations of held-out blocks, in the unit of the output.
+    excess: float | None = None  #: How far the worst of many trial runs leaves the range of measured outputs.
 
 
 @dataclass(frozen=True, eq=False)
 class FittedSystem:
-    """What `fit_system` found: a model to simulate with, and how it was chosen.
+    """What `fit_system` found: a model to simulate with, and how it was chosen."""
 
-    Parameters
-    ----------
-    form, memory
-        The form that was chosen, in words, and its memory.
-    unknowns
-        How many numbers were fitted.
-    error
-        Root mean squared error of free simulations of the held-out blocks below, in the unit of the output.
-    tried
-        All trials, smallest error first.
-    held_out
-        For each held-out block: where it began in its record, what was measured, and what was simulated.
-    stretch
-        Samples that the errors of `tried` are of, where the record is longer; None where they are of all of it.
-    """
-
-    form: str
+    form: str  #: In words.
     memory: Memory
-    unknowns: int
-    error: float
-    tried: tuple[Trial, ...]
+    unknowns: int  #: How many numbers were fitted.
+    error: float  #: Root mean squared error of free simulations of the held-out blocks, in the unit of the output.
+    tried: tuple[Trial, ...]  #: All trials, smallest error first.
+    #: For each held-out block: where it began in its record, what was measured, and what was simulated.
     held_out: tuple[tuple[int, Float[np.ndarray, " _"], Float[np.ndarray, " _"]], ...]
-    stretch: int | None
+    stretch: int | None  #: Samples that the errors of `tried` are of, where the record is longer than these.
     _fitted: Fitted
     _units: tuple[float, float, float, float]
     _known: int
 
-    def simulate(
-        self, signal: Float[np.ndarray, " time"], known: Float[np.ndarray, " known"] | None = None
-    ) -> Float[np.ndarray, " time"]:
+    def simulate(self, signal: Record, known: Known = None) -> Record:
         """The output for an input, from the input alone; bounded, but for an integrator, which follows its input.
 
         Parameters
@@ -101,8 +71,8 @@ class FittedSystem:
             The first measured outputs, if there are any: a simulation that knows them begins in the right state.
         """
         u0, u1, y0, y1 = self._units
-        given = _record("signal", signal, _ONE_SIGNAL, _FILL_GAPS)
-        first = np.zeros(0) if known is None or not np.size(known) else _record("known", known, "", _FILL_GAPS)
+        given = checked_record("signal", signal, "several records are simulated one by one")
+        first = known_outputs(known)
         with np.errstate(over="ignore", invalid="ignore"):  # said in words below
             outputs = y0 + y1 * self._fitted.simulate((given - u0) / u1, (first - y0) / y1)
         if not np.isfinite(outputs).all():
@@ -117,8 +87,8 @@ class FittedSystem:
     @property
     def block_errors(self) -> Float[np.ndarray, " blocks"]:
         """Root mean squared error of each held-out block: blocks that differ much say how far to trust `error`."""
-        left = [(measured - told)[self._known :] for _, measured, told in self.held_out]
-        return np.array([_root_mean_square(one) for one in left])
+        errors = [(measured - simulated)[self._known :] for _, measured, simulated in self.held_out]
+        return np.array([_root_mean_square(error) for error in errors])
 
     @property
     def _worse_than_the_mean(self) -> str:
@@ -140,13 +110,13 @@ class FittedSystem:
         if self.stretch is not None:
             lines.append(f"  forms were compared on a stretch of {self.stretch:,} samples, the best ones then on all:")
         best: dict[str, Trial] = {}
-        for one in self.tried:
-            best.setdefault(one.form, one)
-        for one in list(best.values())[:rows]:
-            told = "could not be fitted" if one.error is None else f"{one.error:.4g}"
-            if one.excess:
-                told += f"; simulations leave the range of outputs by {one.excess:.3g}"
-            lines.append(f"  {one.form}: {told} ({one.memory}, ridge {one.ridge:g}, {one.unknowns} numbers)")
+        for trial in self.tried:
+            best.setdefault(trial.form, trial)
+        for trial in list(best.values())[:rows]:
+            error = "could not be fitted" if trial.error is None else f"{trial.error:.4g}"
+            if trial.excess:
+                error += f"; simulations leave the range of outputs by {trial.excess:.3g}"
+            lines.append(f"  {trial.form}: {error} ({trial.memory}, ridge {trial.ridge:g}, {trial.unknowns} numbers)")
         return "\n".join(lines)
 
 
@@ -198,14 +168,11 @@ def fit_system(
     known = whole_number("known", known)
     blocks = whole_number("blocks", blocks, minimum=2)
     most_rows = whole_number("most_rows", most_rows, minimum=200)
-    if isinstance(forms, str) or not isinstance(forms, Collection):
-        raise TypeError(f"forms={shorten(forms)}: pass several of {', '.join(FORMS)}, for example ('linear', 'loop').")
+    known_forms = isinstance(forms, Collection) and not isinstance(forms, str) and all(one in FORMS for one in forms)
+    if not known_forms or not len(forms):
+        raise ValueError(f"forms={shorten(forms)}: pass several of {', '.join(FORMS)}, for example ('linear', 'loop').")
     if progress is not None and not callable(progress):
         raise TypeError(f"progress={shorten(progress)} cannot be called; pass a function of (fraction, text), or None.")
-    unknown = [one for one in forms if one not in FORMS]
-    if unknown or not len(forms):
-        given_forms = f"has {unknown[0]!r}" if unknown else "is empty"
-        raise ValueError(f"forms {given_forms}; choose from {', '.join(FORMS)}.")
     given = _records(signal, target, known, blocks)
     every_u, every_y = (np.concatenate([record[side] for record in given]) for side in (0, 1))
     units = (*_level_and_spread("signal", every_u), *_level_and_spread("target", every_y))
@@ -214,24 +181,23 @@ def fit_system(
     if units[1] <= 1e-12 * np.abs(every_u).max():
         raise ValueError("signal does not vary, and says nothing about the system; pass an input that moves.")
     records = [((u - units[0]) / units[1], (y - units[2]) / units[3]) for u, y in given]
-    search = Search(records, known, blocks, tuple(forms), most_rows, progress or _say_nothing)
+    search = Search(records, known, blocks, tuple(forms), most_rows, progress or (lambda fraction, text: None))
     best, fitted, simulated, excesses = search.run()
-    trials = [
-        Trial(
-            one.form, str(one.memory.system), one.ridge, one.unknowns, None if error is None else error * units[3],
-            None if (beyond := excesses.get(id(one))) is None else beyond * units[3],
-        )
-        for one, error in search.tried
-    ]  # fmt: skip
-    left = np.concatenate([(y - told)[known:] for _, y, told in simulated])
-    error = float(np.sqrt(np.mean(left**2)))
+    trials = []
+    for one, error in search.tried:
+        error, excess = (None if value is None else value * units[3] for value in (error, excesses.get(id(one))))
+        trials.append(Trial(one.form, str(one.memory.system), one.ridge, one.unknowns, error, excess))
+    residuals = np.concatenate([(y - output)[known:] for _, y, output in simulated])
+    error = float(np.sqrt(np.mean(residuals**2)))
     found = FittedSystem(
         form=best.form,
         memory=best.memory,
         unknowns=best.unknowns,
         error=error * units[3],
         tried=tuple(sorted(trials, key=lambda one: np.inf if one.error is None else one.error)),
-        held_out=tuple((begin, units[2] + units[3] * y, units[2] + units[3] * told) for begin, y, told in simulated),
+        held_out=tuple(
+            (begin, units[2] + units[3] * y, units[2] + units[3] * output) for begin, y, output in simulated
+        ),
         stretch=sum(len(u) for u, _ in search.stretch) if search.is_long else None,
         _fitted=fitted,
         _units=units,
@@ -241,16 +207,6 @@ def fit_system(
     if error >= 10:
         warnings.warn(found._worse_than_the_mean, RuntimeWarning, stacklevel=2)
     return found
-
-
-def _say_nothing(fraction: float, text: str) -> None:
-    """Progress for callers that did not ask for any."""
-
-
-_CUT_GAPS = "Cut the record there, and pass the pieces as a list of records."
-_FILL_GAPS = "Fill the gap first."
-_SEVERAL = "several records go into a list, and the systems fitted here have one input and one output"
-_ONE_SIGNAL = "several records are simulated one by one"
 
 
 def _by_two(values: np.ndarray) -> tuple[np.ndarray, int]:
@@ -268,15 +224,11 @@ def _root_mean_square(values: np.ndarray) -> float:
 def _level_and_spread(name: str, values: np.ndarray) -> tuple[float, float]:
     """Mean and standard deviation, also of numbers whose squares a float does not hold."""
     largest = float(np.abs(values).max())
-    if largest > LARGEST:
+    if largest and not _SMALLEST <= largest <= _LARGEST:
+        change = "divide" if largest > _LARGEST else "multiply"
         raise ValueError(
-            f"{name} reaches {largest:.3g}, and numbers beyond {LARGEST:g} leave the range of floats; divide it by a "
-            f"power of ten first."
-        )
-    if 0 < largest < SMALLEST:
-        raise ValueError(
-            f"no number of {name} is above {largest:.3g}, and numbers below {SMALLEST:g} lose their digits; multiply "
-            f"it by a power of ten first."
+            f"{name} reaches {largest:.3g}, and beyond {_SMALLEST:g} to {_LARGEST:g} numbers lose their digits or "
+            f"leave the range of floats; {change} it by a power of ten first."
         )
     scaled, exponent = _by_two(values)
     return float(np.ldexp(scaled.mean(), exponent)), float(np.ldexp(scaled.std(), exponent))
@@ -292,8 +244,7 @@ def _records(signal: Any, target: Any, known: int, blocks: int) -> list[tuple[np
     found = []
     for number, (one, other) in enumerate(zip(inputs, outputs, strict=True)):
         which = f"[{number}]" if several else ""
-        u = _record(f"signal{which}", one, _SEVERAL, _CUT_GAPS)
-        y = _record(f"target{which}", other, _SEVERAL, _CUT_GAPS)
+        u, y = checked_record(f"signal{which}", one, _SEVERAL), checked_record(f"target{which}", other, _SEVERAL)
         if u.shape != y.shape:
             raise ValueError(f"signal{which} has {len(u)} samples and target{which} {len(y)}; pass as many outputs.")
         found.append((u, y))

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from hippozoo._internal.files import write_whole
 from hippozoo.plotting import ink, style
-from hippozoo_studies import Finished, Result, save_figure, select
+from hippozoo_studies import Finished, Result, markdown_table, save_figure, select, spread_text
 from hippozoo_studies.beyond._microscope_verdicts import TITLE
 from hippozoo_studies.paper import memory_tasks
 from hippozoo_studies.paper._two_tasks import TITLES, legend_below
@@ -164,43 +164,39 @@ def characters(config: Any, finished: list[Finished], result: Result) -> Figure 
 
 def table(result: Result) -> str:
     """Speech, and the tasks, as Markdown."""
-    lines = []
+    parts = []
     if result.metrics["speech"]:
-        lines += [
-            "| spoken digits | parameters | numbers carried | test accuracy | R² 29 frames ago, before | after | "
-            "digit readable, before | after |",
-            "|---|---|---|---|---|---|---|---|",
+        header = [
+            "spoken digits",
+            "parameters",
+            "numbers carried",
+            "test accuracy",
+            "R² 29 frames ago, before",
+            "after",
         ]
+        rows = []
         for name, row in result.metrics["speech"].items():
-            cells = [name, f"{row['parameters']:,}", str(row["numbers"]), _spread(row["accuracy"], 1, " %")]
-            cells += [_spread(row[when]["r2_29_frames_ago"], 2) for when in ("before", "after")]
-            cells += [_spread(row[when]["answer_accuracy"], 2) for when in ("before", "after")]
-            lines.append(f"| {' | '.join(cells)} |")
+            cells = [name, f"{row['parameters']:,}", str(row["numbers"]), f"{spread_text(row['accuracy'], '.1f')} %"]
+            cells += [spread_text(row[when]["r2_29_frames_ago"], ".2f") for when in ("before", "after")]
+            cells += [spread_text(row[when]["answer_accuracy"], ".2f") for when in ("before", "after")]
+            rows.append(cells)
+        parts.append(markdown_table([*header, "after", "digit readable, before", "after"], rows))
     if result.metrics["noise"]:
-        lines += ["", "| on noise, samples held | degree 1, before | after | 2, before | after | 3, before | after |"]
-        lines += ["|---|---|---|---|---|---|---|"]
+        header, rows = ["on noise, samples held", "degree 1, before", "after", "2, before", "after"], []
         for name, row in result.metrics["noise"].items():
             cells = [f"{row[when][degree]:.1f}" for degree in ("1", "2", "3") for when in ("before", "after")]
-            lines.append(f"| {name} | {' | '.join(cells)} |")
-    for task, rows in result.metrics["tasks"].items():
-        lines += [
-            "",
-            f"| {TITLES[task]} (%) | answered | readable, before | after | bits of the tokens, before | after |",
-        ]
-        lines += ["|---|---|---|---|---|---|"]
-        for name, row in rows.items():
-            keys = ("accuracy", "readable_before", "readable_after", "tokens_before", "tokens_after")
-            lines.append(f"| {memory_tasks.TITLE[name]} | {' | '.join(f'{row[key]:.1f}' for key in keys)} |")
+            rows.append([name, *cells])
+        parts.append(markdown_table([*header, "3, before", "after"], rows))
+    keys = ("accuracy", "readable_before", "readable_after", "tokens_before", "tokens_after")
+    for task, found in result.metrics["tasks"].items():
+        header = [f"{TITLES[task]} (%)", "answered", "readable, before", "after", "bits of the tokens, before", "after"]
+        rows = [[memory_tasks.TITLE[name], *(f"{row[key]:.1f}" for key in keys)] for name, row in found.items()]
+        parts.append(markdown_table(header, rows))
     if result.metrics["characters"]:
-        lines += ["", "| characters | numbers carried | perplexity | bits of 24 characters, before | after | next |"]
-        lines += ["|---|---|---|---|---|---|"]
+        header = ["characters", "numbers carried", "perplexity", "bits of 24 characters, before", "after", "next"]
+        rows = []
         for name, row in result.metrics["characters"].items():
             cells = (row["validation_perplexity"], row["bits_before"], row["bits"], row["next_bits"])
-            said = " | ".join("" if cell is None else f"{cell:.2f}" for cell in cells)
-            lines.append(f"| {TITLE[name]} | {row['numbers']} | {said} |")
-    return "\n".join(lines) + "\n"
-
-
-def _spread(found: dict[str, Any], digits: int, unit: str = "") -> str:
-    spread = "" if len(found["seeds"]) < 2 else f" ± {found['sem']:.{digits}f}"
-    return f"{found['mean']:.{digits}f}{spread}{unit}"
+            rows.append([TITLE[name], row["numbers"], *("" if cell is None else f"{cell:.2f}" for cell in cells)])
+        parts.append(markdown_table(header, rows))
+    return "\n\n".join(parts) + "\n"

@@ -20,10 +20,10 @@ from hippozoo.memory import Memory
 from hippozoo.microscope import View, exact_profile, look
 from hippozoo.models import build_model
 from hippozoo.systems import LegS, LegT
-from hippozoo.tasks.spoken_digits import load_spoken_digits
 from hippozoo.training import Epochs, Plan, report_to, seeded, train
 from hippozoo.zoo.multiscale import MultiscaleMemory
 from hippozoo_studies import Context
+from hippozoo_studies.data.spoken_digits import load_spoken_digits
 
 # -- closed forms ----------------------------------------------------------------------------------------------------
 

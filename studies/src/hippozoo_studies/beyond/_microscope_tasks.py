@@ -139,7 +139,7 @@ def character_unit(name: str, seed: int, protocol: Any, pieces: int, context: Co
 
 def character_look(model: Any, held_out: np.ndarray) -> dict[str, Any]:
     """Bits that can be read of the character k ago, and of the next one."""
-    view = look(model, held_out, 24, at=range(64, 191, 2), components=400)
+    view = look(model, held_out, 24, at=range(64, 191, 3), components=400)
     following = np.roll(held_out, -1, 1)  # the last moment has a next character
     return {
         "size": view.size,

@@ -20,12 +20,12 @@ from hippozoo.baselines import LSTM, S4D, Baseline, Mamba, parameter_count
 from hippozoo.memory import Memory
 from hippozoo.models import build_model
 from hippozoo.systems import LegT
-from hippozoo.tasks.mnist import PIXELS, Mnist, load_mnist
 from hippozoo.training import Epochs, Plan, report_to, seeded, train
 from hippozoo.zoo.multiscale import MultiscaleMemory
 from hippozoo.zoo.volterra import VolterraReadout
 from hippozoo_studies import Context
 from hippozoo_studies.beyond._state_size import numbers_of_state
+from hippozoo_studies.data.mnist import PIXELS, Mnist, load_mnist
 from hippozoo_studies.framework.door import Shape, entered, made_by
 
 #: Memories that are read once, and how many coefficients each has.

@@ -1,6 +1,6 @@
 """Anomalies injected into quiet streams: which detectors find them at equal alarm rates (beyond the paper).
 
-Ten kinds of anomalies at three sizes (`hippozoo.tasks.injected_anomalies`) go into quiet pieces of ETT, M4, an
+Ten kinds of anomalies at three sizes (`hippozoo_studies.data.injected_anomalies`) go into quiet pieces of ETT, M4, an
 electrocardiogram, illness counts and simulated sensors, each anomaly into a copy of its own. Each detector and stream
 has its own threshold: the one that gives one alarm per 1,000 readings where nothing is injected. Found means a score
 above it during the anomaly or within ten readings after. VUS-PR is of the scores themselves.
@@ -22,11 +22,17 @@ from typing import Any
 import numpy as np
 
 from hippozoo.ensemble import ForecastStream, forecaster_for
-from hippozoo.tasks.injected_anomalies import KINDS, Injection, inject, inject_table
-from hippozoo.tasks.quiet_streams import FAMILIES, QuietStream, load_quiet_streams, load_quiet_tables, simulate_sensor
-from hippozoo.tasks.range_scores import threshold_at_rate, vus_pr
-from hippozoo_studies import QUIET, Claim, Context, Finished, Result, markdown_table, save_figure
+from hippozoo_studies import QUIET, Claim, Context, Finished, Result, drawing, markdown_table
 from hippozoo_studies.beyond._alarm_peers import DETECTORS, Scorer
+from hippozoo_studies.data.injected_anomalies import KINDS, Injection, inject, inject_table
+from hippozoo_studies.data.quiet_streams import (
+    FAMILIES,
+    QuietStream,
+    load_quiet_streams,
+    load_quiet_tables,
+    simulate_sensor,
+)
+from hippozoo_studies.data.range_scores import threshold_at_rate, vus_pr
 
 PAPER: dict[str, Any] = {}
 SELECTS = ("detectors", "halves", "streams", "rates")
@@ -324,18 +330,13 @@ def _interval(one: dict[str, Any]) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """The table, and VUS-PR by kind."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     (folder / "table.md").write_text(table(result), encoding="utf-8")
     shown = next((one for name, one in result.metrics.items() if name == "check, streams"), None)
     if shown is None:
         return
     detectors = [name for name in shown if name != "ahead of"]
     kinds = list(shown[detectors[0]]["kinds"])
-    with style():
-        figure = Figure(figsize=(8.0, 3.4), layout="constrained")
+    with drawing(folder, "kinds", (8.0, 3.4)) as figure:
         axes = figure.subplots(1, 2, sharey=True)
         for ax, measure, title in zip(axes, ("found", "vus_pr"), ("share found", "VUS-PR"), strict=True):
             for name in detectors:
@@ -345,4 +346,3 @@ def report(result: Result, folder: Path) -> None:
             ax.set(xlabel=title, xlim=(0, 1))
         axes[0].invert_yaxis()
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
-        save_figure(figure, folder, "kinds")

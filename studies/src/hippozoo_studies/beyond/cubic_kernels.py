@@ -29,9 +29,9 @@ from hippozoo_studies import (
     Context,
     Finished,
     Result,
+    drawing,
     markdown_table,
     over_seeds,
-    save_figure,
     select,
     spread_text,
 )
@@ -279,14 +279,9 @@ def _percent(value: float | None) -> float | None:
 
 def report(result: Result, folder: Path) -> None:
     """Time and kernel error against the order, and one slice of the kernel, true and learnt."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     write_whole(folder / "table.md", table(result).encode())
     metrics = result.metrics
-    with style():
-        figure = Figure(figsize=(9, 3.6), layout="constrained")
+    with drawing(folder, "cost-and-kernel", (9, 3.6)) as figure:
         cost, error = figure.subplots(1, 2)
         for model, rows in metrics["seconds_per_million"].items():
             cost.loglog(list(rows), [one["mean"] for one in rows.values()], "o-", label=model)
@@ -303,12 +298,10 @@ def report(result: Result, folder: Path) -> None:
         error.set_ylim(bottom=1e-3)
         cost.legend(title="readout")
         error.legend()
-        save_figure(figure, folder, "cost-and-kernel")
-        _draw_slices(result, folder)
+    _draw_slices(result, folder)
 
 
 def _draw_slices(result: Result, folder: Path) -> None:
-    from matplotlib.figure import Figure
 
     length = result.arrays["length"]
     truth = kernel_of(filters(length))
@@ -319,12 +312,11 @@ def _draw_slices(result: Result, folder: Path) -> None:
             order = max(orders)
             shown[f"{model}, order {order}"] = np.array(orders[order]).reshape(length, length)
     limit = np.abs(truth[lag]).max()
-    figure = Figure(figsize=(2.5 * len(shown) + 0.6, 2.9), layout="constrained")
-    axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
-    for ax, (name, one) in zip(axes, shown.items(), strict=True):
-        ax.imshow(one[:SHOWN, :SHOWN], origin="lower", cmap="RdBu_r", vmin=-limit, vmax=limit)
-        ax.set(title=name, xlabel="lag 3 (samples)")
-        ax.grid(visible=False)
-    axes[0].set_ylabel("lag 2 (samples)")
-    figure.colorbar(axes[0].images[0], ax=axes, label=f"kernel at lag 1 = {lag}")
-    save_figure(figure, folder, "slices")
+    with drawing(folder, "slices", (2.5 * len(shown) + 0.6, 2.9)) as figure:
+        axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+        for ax, (name, one) in zip(axes, shown.items(), strict=True):
+            ax.imshow(one[:SHOWN, :SHOWN], origin="lower", cmap="RdBu_r", vmin=-limit, vmax=limit)
+            ax.set(title=name, xlabel="lag 3 (samples)")
+            ax.grid(visible=False)
+        axes[0].set_ylabel("lag 2 (samples)")
+        figure.colorbar(axes[0].images[0], ax=axes, label=f"kernel at lag 1 = {lag}")

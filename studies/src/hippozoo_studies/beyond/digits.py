@@ -33,11 +33,13 @@ from hippozoo_studies import (
     Finished,
     Result,
     Shape,
+    drawing,
     entered,
     made_by,
+    markdown_table,
     over_seeds,
-    save_figure,
     select,
+    spread_text,
 )
 from hippozoo_studies.paper._two_tasks import legend_below
 
@@ -266,14 +268,9 @@ def claims(metrics: dict[str, Any]) -> list[Claim]:
 
 def report(result: Result, folder: Path) -> None:
     """The table as text, and accuracy against time."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     config: Config = result.arrays["config"]
     write_whole(folder / "table.md", table(result).encode())
-    with style():
-        figure = Figure(figsize=(4.4 * len(config.views), 3.6), layout="constrained")
+    with drawing(folder, "accuracy", (4.4 * len(config.views), 3.6)) as figure:
         for ax, view in zip(figure.subplots(1, len(config.views), squeeze=False)[0], config.views, strict=True):
             for number, (model, found) in enumerate(result.metrics["accuracy"][view].items()):
                 seconds = result.metrics["seconds_per_epoch"][view][model]
@@ -284,17 +281,14 @@ def report(result: Result, folder: Path) -> None:
             ax.set(title=f"digits by {view}", xlabel="processor seconds per epoch", ylabel="test accuracy (%)")
             ax.set_xlim(left=0)
         legend_below(figure)
-        save_figure(figure, folder, "accuracy")
 
 
 def table(result: Result) -> str:
     """Accuracy and seconds, as Markdown."""
     config: Config = result.arrays["config"]
     metrics = result.metrics
-    lines = [
-        "| model |" + "".join(f" by {view} (%) | parameters | s per epoch |" for view in config.views),
-        "|---|" + "---|---|---|" * len(config.views),
-    ]
+    header = ["model", *(cell for view in config.views for cell in (f"by {view} (%)", "parameters", "s per epoch"))]
+    rows = []
     for model in config.models:
         cells = [titles()[model]]
         for view in config.views:
@@ -302,9 +296,8 @@ def table(result: Result) -> str:
             if found is None:
                 cells += ["", "", ""]
                 continue
-            spread = "" if len(found["seeds"]) < 2 else f" ± {found['sem']:.1f}"
-            cells.append(f"{found['mean']:.1f}{spread}")
+            cells.append(spread_text(found, ".1f"))
             cells.append(f"{metrics['parameters'][view][model]:,}")
             cells.append(f"{metrics['seconds_per_epoch'][view][model]:.2f}")
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        rows.append(cells)
+    return markdown_table(header, rows) + "\n"

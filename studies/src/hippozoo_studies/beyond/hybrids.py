@@ -32,14 +32,16 @@ from hippozoo_studies import (
     Context,
     Finished,
     Result,
+    drawing,
     markdown_table,
     over_seeds,
-    save_figure,
     select,
+    spread_text,
 )
+from hippozoo_studies.beyond._hybrid_claims import CLAIMS, MADE_OF, TITLE
 from hippozoo_studies.beyond._hybrid_layers import AttentiveMemory, SelectiveWindows
 from hippozoo_studies.beyond._state_size import numbers_of_state
-from hippozoo_studies.framework.claims import Asked, answers, listed
+from hippozoo_studies.framework.claims import answers
 from hippozoo_studies.paper._character_models import count, largest_within
 from hippozoo_studies.paper._mamba_parts import PARTS, without
 from hippozoo_studies.paper._two_tasks import (
@@ -52,7 +54,6 @@ from hippozoo_studies.paper._two_tasks import (
     learn,
     make_data,
 )
-from hippozoo_studies.paper.memory_tasks import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,28 +65,6 @@ ASSEMBLES_PARTS = True
 MORE_AT_ANY_TIME = True
 WORDS = {"task": {"copying": "sc", "recall": "ar"}}
 PARAMS = 25_000
-#: Models that hybrids are made of, and the hybrids.
-TITLE = {
-    "lstm": "LSTM",
-    "lstm_2": "LSTM, two layers",
-    "lstm_bank": "LSTM + bank",
-    "mamba": "Mamba",
-    "mamba_2": "Mamba, two layers",
-    "mamba_bank": "Mamba + bank",
-    "mamba_clock": "Mamba with one clock (salience)",
-    "memory": "Plain memory, two blocks",
-    "mamba_windows": "Mamba's gates around a bank of windows",
-    "memory_attention": "Memory + attention over its coefficients",
-}
-#: The models that a hybrid is compared with: those it is made of, also with as many layers as it has, since a second
-#: layer alone may be what helps.
-MADE_OF = {
-    "lstm_bank": ("lstm", "lstm_2"),
-    "mamba_bank": ("mamba", "mamba_2"),
-    "mamba_clock": ("mamba",),
-    "mamba_windows": ("mamba", "mamba_2", "memory"),
-    "memory_attention": ("memory",),
-}
 
 
 @dataclass(frozen=True)
@@ -246,99 +225,6 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     return Result(metrics, answers(CLAIMS, config, metrics), {"config": config, "pictures": pictures})
 
 
-#: A hybrid keeps what its expressive part can if it loses no more, in points.
-KEEPS = 1.0
-
-
-def gains(hybrid: str) -> Callable[[Config, dict[str, Any]], dict[str, Any] | None]:
-    """A hybrid beside what it is made of, task by task; whether it was run to the end."""
-
-    def numbers(config: Config, metrics: dict[str, Any]) -> dict[str, Any] | None:
-        bases = MADE_OF[hybrid]
-        rows = {task: row for task, row in metrics["accuracy"].items() if {hybrid, *bases} <= row.keys()}
-        if not rows:
-            return None
-        seeds = min(len(row[model]["seeds"]) for row in rows.values() for model in (hybrid, *bases))
-        each = []
-        for task, row in rows.items():
-            others = ", ".join(f"{TITLE[base]} {percent(row[base])}" for base in bases)
-            each.append(f"{TITLES[task]}: {percent(row[hybrid])} % ({others})")
-        return {
-            "title": TITLE[hybrid],
-            "each": "; ".join(each),
-            "margins": [row[hybrid]["mean"] - max(row[base]["mean"] for base in bases) for row in rows.values()],
-            "first_margins": [row[hybrid]["mean"] - row[bases[0]]["mean"] for row in rows.values()],
-            "done": len(rows) == len(config.tasks) and seeds == len(config.seeds),
-            "seeds": seeds,
-        }
-
-    return numbers
-
-
-def middle_ground(config: Config, metrics: dict[str, Any]) -> dict[str, Any] | None:
-    """All hybrids of an expressive model, each beside that model of one layer."""
-    found = {hybrid: gains(hybrid)(config, metrics) for hybrid in MADE_OF if hybrid != "memory_attention"}
-    there = {hybrid: one for hybrid, one in found.items() if one}
-    if not there:
-        return None
-    each = [
-        f"{one['title']} {', '.join(f'{margin:+.1f}' for margin in one['first_margins'])}" for one in there.values()
-    ]
-    return {
-        "kept": [margin >= -KEEPS for one in there.values() for margin in one["first_margins"]],
-        "each": "; ".join(each),
-        "tasks": listed(TITLES[task] for task in metrics["accuracy"]),
-        "done": len(there) == len(found) and all(one["done"] for one in there.values()),
-    }
-
-
-def lost_parts(task: str) -> Callable[[Config, dict[str, Any]], dict[str, Any] | None]:
-    """What Mamba loses with each of its parts, in points."""
-
-    def numbers(config: Config, metrics: dict[str, Any]) -> dict[str, Any] | None:
-        row = metrics["accuracy"].get(task, {})
-        if len(config.parts) < 2 or not {"mamba", *(f"without_{part}" for part in config.parts)} <= row.keys():
-            return None
-        lost = {part: row["mamba"]["mean"] - row[f"without_{part}"]["mean"] for part in config.parts}
-        most = max(lost, key=lost.__getitem__)
-        each = [f"without {PARTS[part]} {-loss:+.1f}" for part, loss in lost.items()]
-        return {"part": PARTS[most], "task": TITLES[task], "most": lost[most], "each": ", ".join(each)}
-
-    return numbers
-
-
-CLAIMS = (
-    Asked(
-        "LSTM and Mamba lose no more than a point by an explicit part, and something of their memory can be drawn",
-        "Hybrid architectures embedding interpretable components within expressive SSMs offer a middle ground",
-        middle_ground,
-        lambda n: n["kept"] if n["done"] else None,
-        "In points of accuracy, against the expressive model of one layer and equal size, on {tasks}: {each}. Pictures "
-        "show what each hybrid still shows: carriers of the bank, clocks, windows.",
-    ),
-    *(
-        Asked(
-            "ours: {title} is more accurate than what it is made of, at equal size, on both tasks",
-            "",
-            gains(hybrid),
-            lambda n: [margin > 0 for margin in n["margins"]] if n["done"] else None,
-            "{each}; seeds: {seeds}.",
-        )
-        for hybrid in MADE_OF
-    ),
-    *(
-        Asked(
-            "ours: Mamba lives by its {part} on {task} (the part whose loss costs most)",
-            "",
-            lost_parts(task),
-            lambda n: n["most"] > 5.0,
-            "Points of accuracy, {each}.",
-        )
-        for task in TITLES
-    ),
-)
-
-
 def label(model: str) -> str:
     """A row in words."""
     return TITLE.get(model) or f"Mamba without its {PARTS[model.removeprefix('without_')]}"
@@ -355,7 +241,7 @@ def table(result: Result) -> str:
             if one is None:
                 cells += ["not run yet", "", ""]
             else:
-                cells += [f"{percent(one)} ({len(one['seeds'])})", f"{metrics['params'][task][model]:,}"]
+                cells += [f"{spread_text(one, '.1f')} ({len(one['seeds'])})", f"{metrics['params'][task][model]:,}"]
                 cells += [f"{metrics['state'][task][model]:,}"]
         rows.append(cells)
     header = ["model"]
@@ -370,16 +256,11 @@ def table(result: Result) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """The table, accuracies, and what each model still shows."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     write_whole(folder / "table.md", table(result).encode())
     config: Config = result.arrays["config"]
     quick = " (a quick run, no result)" if config.is_short else ""
-    with style():
-        models = all_models(config)
-        figure = Figure(figsize=(9.0, 0.3 * len(models) + 1.4), layout="constrained")
+    models = all_models(config)
+    with drawing(folder, "accuracy", (9.0, 0.3 * len(models) + 1.4)) as figure:
         for ax, task in zip(
             figure.subplots(1, len(config.tasks), squeeze=False, sharey=True)[0], config.tasks, strict=True
         ):
@@ -391,18 +272,16 @@ def report(result: Result, folder: Path) -> None:
             ax.set_yticks(range(len(models)), [label(model) for model in models], fontsize=8)
             ax.set(title=f"{TITLES[task]}{quick}", xlabel="test accuracy (%)", xlim=(0, 104))
         figure.axes[0].invert_yaxis()
-        save_figure(figure, folder, "accuracy")
-        for task, pictures in result.arrays["pictures"].items():
-            drawn = {model: one for model, one in pictures.items() if model in MADE_OF}
-            if drawn:
-                figure = Figure(figsize=(3.2 * len(drawn), 3.0), layout="constrained")
+    for task, pictures in result.arrays["pictures"].items():
+        drawn = {model: one for model, one in pictures.items() if model in MADE_OF}
+        if drawn:
+            with drawing(folder, f"shown-{'copying' if task == 'sc' else 'recall'}", (3.2 * len(drawn), 3.0)) as figure:
                 for ax, (model, one) in zip(
                     figure.subplots(1, len(drawn), squeeze=False)[0], drawn.items(), strict=True
                 ):
                     draw_shown(figure, ax, one)
                     ax.set_title(f"{TITLE[model]}\n{one['title']}", fontsize=8)
                 figure.suptitle(f"{TITLES[task]}: what can still be drawn{quick}", fontsize=10)
-                save_figure(figure, folder, f"shown-{'copying' if task == 'sc' else 'recall'}")
 
 
 def draw_shown(figure: Figure, ax: Axes, one: dict[str, Any]) -> None:

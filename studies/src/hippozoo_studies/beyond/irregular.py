@@ -36,9 +36,9 @@ from hippozoo_studies import (
     Context,
     Finished,
     Result,
+    drawing,
     markdown_table,
     over_seeds,
-    save_figure,
     select,
     spread_text,
 )
@@ -358,14 +358,9 @@ def table(result: Result) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """The table, and errors against the gap."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     write_whole(folder / "table.md", table(result).encode())
     config: Config = result.arrays["config"]
-    with style():
-        figure = Figure(figsize=(4.6 * len(config.tasks), 3.8), layout="constrained")
+    with drawing(folder, "irregular", (4.6 * len(config.tasks), 3.8)) as figure:
         panels = figure.subplots(1, len(config.tasks), squeeze=False)[0]
         for ax, task in zip(panels, config.tasks, strict=True):
             for number, model in enumerate(config.models):
@@ -385,4 +380,3 @@ def report(result: Result, folder: Path) -> None:
             )
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
-        save_figure(figure, folder, "irregular")

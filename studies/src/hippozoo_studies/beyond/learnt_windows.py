@@ -29,9 +29,9 @@ from hippozoo_studies import (
     Context,
     Finished,
     Result,
+    drawing,
     markdown_table,
     over_seeds,
-    save_figure,
     select,
     spread_text,
 )
@@ -215,16 +215,14 @@ def table(result: Result) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """The table; windows while they are learnt, and errors by window."""
-    from matplotlib.figure import Figure
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    from hippozoo.plotting import ink, style
+    from hippozoo.plotting import ink
 
     write_whole(folder / "table.md", table(result).encode())
     config: Config = result.arrays["config"]
     quick = " (a quick run, no result)" if config.gradient_steps < Config.gradient_steps else ""
-    with style():
-        figure = Figure(figsize=(8.0, 3.4), layout="constrained")
+    with drawing(folder, "windows", (8.0, 3.4)) as figure:
         left, right = figure.subplots(1, 2)
         for number, (horizon, row) in enumerate(result.metrics.items()):
             for start, paths in result.arrays["paths"][horizon].items():
@@ -250,4 +248,3 @@ def report(result: Result, folder: Path) -> None:
         left.plot([], [], "--", color=ink(), label="from 128")
         left.legend(fontsize=8)
         right.legend(fontsize=8)
-        save_figure(figure, folder, "windows")

@@ -13,6 +13,7 @@ with other windows and without an anchor had been tried with their test errors i
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,15 @@ import numpy as np
 from hippozoo._internal.files import write_whole
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
-from hippozoo.tasks.long_term import PUBLISHED, LongTermData, Split, load_long_term
 from hippozoo.zoo.forecasting import ForecastMap, Moments, reduced_rank
-from hippozoo_studies import QUIET, Context, Finished, Result, save_figure
+from hippozoo_studies import QUIET, Context, Finished, Result, drawing, markdown_table
+from hippozoo_studies.data.long_term import PUBLISHED, LongTermData, Split, load_long_term
 from hippozoo_studies.framework.claims import Asked, answers
 
 PAPER = {"mse": {name: {model: dict(row) for model, row in table.items()} for name, table in PUBLISHED.items()}}
 SELECTS = ("datasets", "horizons")
 MODEL = "dataset"
+RIVALS = ("DLinear", "NLinear", "PatchTST/64")
 _BLOCK = 2048
 
 
@@ -256,18 +258,15 @@ CLAIMS = tuple(
 
 def report(result: Result, folder: Path) -> None:
     """The table as text, errors beside the published ones, and one forecast per data set."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import ink, style
+    from hippozoo.plotting import ink
 
     write_whole(folder / "table.md", table(result).encode())
     names = list(result.metrics["mse"])
-    with style():
-        figure = Figure(figsize=(3.6 * len(names), 3.2), layout="constrained")
+    with drawing(folder, "errors", (3.6 * len(names), 3.2)) as figure:
         for ax, name in zip(np.atleast_1d(figure.subplots(1, len(names))), names, strict=True):
             row = result.metrics["mse"][name]
             places = np.arange(len(row))
-            for number, model in enumerate(("DLinear", "NLinear", "PatchTST/64")):
+            for number, model in enumerate(RIVALS):
                 published = [PUBLISHED[name][model].get(int(h)) for h in row]
                 ax.plot(places, published, "o", color=f"C{number}", label=model)
             ax.plot(places, list(row.values()), "_", color=ink(), markersize=18, label="hippozoo, all windows")
@@ -275,12 +274,11 @@ def report(result: Result, folder: Path) -> None:
             ax.plot(places, dropped, "x", color=ink(), label="hippozoo, last batch dropped")
             ax.set(title=name, xlabel="horizon (rows)", ylabel="test MSE", xticks=places, xticklabels=list(row))
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
-        save_figure(figure, folder, "errors")
 
-        shown: dict[str, Any] = {}
-        for unit, one in result.arrays["examples"]:
-            shown.setdefault(unit["dataset"], (unit, one))
-        figure = Figure(figsize=(3.6 * len(shown), 2.8), layout="constrained")
+    shown: dict[str, Any] = {}
+    for unit, one in result.arrays["examples"]:
+        shown.setdefault(unit["dataset"], (unit, one))
+    with drawing(folder, "forecasts", (3.6 * len(shown), 2.8)) as figure:
         for ax, (name, (unit, one)) in zip(np.atleast_1d(figure.subplots(1, len(shown))), shown.items(), strict=True):
             past, ahead = np.asarray(one["past"]), np.arange(len(one["future"]))
             ax.plot(np.arange(-len(past), 0), past, color=ink(), linewidth=1)
@@ -288,20 +286,15 @@ def report(result: Result, folder: Path) -> None:
             ax.plot(ahead, one["forecast"], color="C0", label="forecast")
             ax.set(title=f"{name}, OT, {unit['horizon']} ahead", xlabel="rows from the origin", ylabel="standardised")
         figure.axes[0].legend()
-        save_figure(figure, folder, "forecasts")
 
 
 def table(result: Result) -> str:
     """Ours beside the published figures, as Markdown."""
-    lines = [
-        "| data | horizon | ours, all windows | ours, last batch dropped | learning on | fit (s) "
-        "| DLinear | NLinear | PatchTST/64 |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    metrics = result.metrics
+    header = ["data", "horizon", "ours, all windows", "ours, last batch dropped", "learning on", "fit (s)", *RIVALS]
+    metrics, rows = result.metrics, []
     for name, row in metrics["mse"].items():
         for horizon, value in row.items():
-            published = [PUBLISHED[name][model].get(int(horizon)) for model in ("DLinear", "NLinear", "PatchTST/64")]
+            published = [PUBLISHED[name][model].get(int(horizon)) for model in RIVALS]
             cells = [
                 name,
                 horizon,
@@ -311,5 +304,5 @@ def table(result: Result) -> str:
                 f"{metrics['fit_seconds'][name][horizon]:.2f}",
                 *(f"{one:.3f}" if one is not None else "" for one in published),
             ]
-            lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines) + "\n"
+            rows.append(cells)
+    return markdown_table(header, rows) + "\n"

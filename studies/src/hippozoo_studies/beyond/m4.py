@@ -19,7 +19,8 @@ from scipy.special import ndtri
 
 from hippozoo._internal.files import write_whole
 from hippozoo.ensemble import forecaster_for
-from hippozoo.tasks.m4 import (
+from hippozoo_studies import QUIET, Claim, Context, Finished, Result, drawing
+from hippozoo_studies.data.m4 import (
     FREQUENCIES,
     PUBLISHED,
     Frequency,
@@ -31,7 +32,6 @@ from hippozoo.tasks.m4 import (
     seasonal_index,
     smape,
 )
-from hippozoo_studies import QUIET, Claim, Context, Finished, Result, save_figure
 
 PAPER = {"owa": {name: {model: row["owa"] for model, row in table.items() if "owa" in row}
                  for name, table in PUBLISHED.items()}}  # fmt: skip
@@ -239,16 +239,13 @@ def claims(metrics: dict[str, Any]) -> list[Claim]:
 
 def report(result: Result, folder: Path) -> None:
     """The table as text, and each series' error beside that of Naive2."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import ink, style
+    from hippozoo.plotting import ink
 
     write_whole(folder / "table.md", table(result).encode())
     names = [name for name, found in result.arrays.items() if {"hippozoo", "naive2"} <= set(found)]
     if not names:
         return
-    with style():
-        figure = Figure(figsize=(4.4 * len(names), 4.2), layout="constrained")
+    with drawing(folder, "series", (4.4 * len(names), 4.2)) as figure:
         for ax, name in zip(np.atleast_1d(figure.subplots(1, len(names))), names, strict=True):
             ours, base = (np.maximum(result.arrays[name][one], 1e-3) for one in ("hippozoo", "naive2"))
             ax.loglog(base, ours, "o", color="C0", markersize=3, alpha=0.6)
@@ -260,7 +257,6 @@ def report(result: Result, folder: Path) -> None:
                 xlabel="MASE of Naive2",
                 ylabel="MASE of hippozoo",
             )
-        save_figure(figure, folder, "series")
 
 
 def table(result: Result) -> str:

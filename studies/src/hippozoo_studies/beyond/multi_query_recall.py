@@ -28,8 +28,7 @@ from torch.nn.functional import cross_entropy
 from hippozoo._internal.files import write_whole
 from hippozoo.baselines import LSTM, DeltaNet, GatedDeltaNet, Mamba
 from hippozoo.polynomials import Legendre
-from hippozoo.tasks.associative_recall import Recall, keyed_recall
-from hippozoo.tasks.zoology import zoology_recall
+from hippozoo.tasks.associative_recall import Recall
 from hippozoo.training import Plan, best_rate, report_to, seeded, train
 from hippozoo.zoo.associative import AssociativeMemory
 from hippozoo_studies import (
@@ -39,16 +38,17 @@ from hippozoo_studies import (
     Finished,
     Result,
     Shape,
+    drawing,
     entered,
     made_by,
     markdown_table,
     over_seeds,
-    save_figure,
     select,
     spread_text,
 )
 from hippozoo_studies.beyond._multi_query_claims import CLAIMS, TITLE
 from hippozoo_studies.beyond._state_size import numbers_of_state
+from hippozoo_studies.data.zoology import keyed_recall, zoology_recall
 from hippozoo_studies.framework.claims import answers
 
 if TYPE_CHECKING:
@@ -332,16 +332,11 @@ def _one_table(metrics: Mapping[str, Any], state: Mapping[str, int | None]) -> s
 
 def report(result: Result, folder: Path) -> None:
     """The table, and a bar for each model and size."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     write_whole(folder / "table.md", table(result).encode())
     config: Config = result.arrays["config"]
     found = {task: (result.metrics if task == "keyed" else result.metrics[task])["accuracy"] for task in config.tasks}
     shown = {task: accuracy for task, accuracy in found.items() if accuracy}
-    with style():
-        figure = Figure(figsize=(8.0, 3.0 * max(1, len(shown)) + 0.8), layout="constrained")
+    with drawing(folder, "accuracy", (8.0, 3.0 * max(1, len(shown)) + 0.8)) as figure:
         for ax, (task, accuracy) in zip(
             figure.subplots(max(1, len(shown)), 1, squeeze=False)[:, 0], shown.items(), strict=True
         ):
@@ -349,7 +344,6 @@ def report(result: Result, folder: Path) -> None:
             ax.set(title={"keyed": "keys asked for anywhere (ours)", "zoology": "zoology's definition"}[task])
         if shown:
             figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
-        save_figure(figure, folder, "accuracy")
 
 
 def _draw_bars(ax: Axes, accuracy: dict[str, Any]) -> None:

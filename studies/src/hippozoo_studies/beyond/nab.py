@@ -24,8 +24,8 @@ import numpy as np
 from hippozoo.ensemble import Detector, ForecastStream, forecaster_for
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
-from hippozoo.tasks.nab import PROFILES, PUBLISHED, load_stream, outcome, total_score
-from hippozoo_studies import QUIET, Claim, Context, Finished, Result, save_figure
+from hippozoo_studies import QUIET, Claim, Context, Finished, Result, drawing
+from hippozoo_studies.data.nab import PROFILES, PUBLISHED, load_stream, outcome, total_score
 
 PAPER = {"score": {"standard": PUBLISHED}}
 SELECTS = ("streams", "looks")
@@ -282,13 +282,10 @@ def _claims(metrics: dict[str, Any]) -> list[Claim]:
 
 def report(result: Result, folder: Path) -> None:
     """Where the alarms are, stream by stream, and the score beside those of others."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import ink, style
+    from hippozoo.plotting import ink
 
     found, shipped = result.arrays["found"], result.arrays["shipped"]
-    with style():
-        figure = Figure(figsize=(7.2, 0.24 * len(found) + 1.2), layout="constrained")
+    with drawing(folder, "alarms", (7.2, 0.24 * len(found) + 1.2)) as figure:
         ax = figure.subplots()
         for place, one in enumerate(found.values()):
             ax.plot([0, 1], [place, place], color=ink(), linewidth=0.4)
@@ -301,18 +298,16 @@ def report(result: Result, folder: Path) -> None:
         ax.set_yticks(range(len(found)), [name.split("/")[1].removesuffix(".csv") for name in found], fontsize=6)
         ax.set(xlabel="part of the stream", ylim=(len(found) - 0.5, -0.5))
         figure.legend(loc="outside upper right", ncols=2, fontsize=7)
-        save_figure(figure, folder, "alarms")
 
-        halves = {name: one["halves"] for name, one in list(result.metrics["looks"].values())[-1].items()}
-        if halves["hippozoo"] is None:
-            return
-        rows = dict(PUBLISHED) | {name: one["mean"] for name, one in halves.items()}
-        order = sorted(rows, key=lambda name: rows[name])
-        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    halves = {name: one["halves"] for name, one in list(result.metrics["looks"].values())[-1].items()}
+    if halves["hippozoo"] is None:
+        return
+    rows = dict(PUBLISHED) | {name: one["mean"] for name, one in halves.items()}
+    order = sorted(rows, key=lambda name: rows[name])
+    with drawing(folder, "scores", (6.4, 3.6)) as figure:
         ax = figure.subplots()
         colours = {"hippozoo": "C1"} | {name: "C2" for name in halves if name != "hippozoo"}
         ax.barh(order, [rows[name] for name in order], color=[colours.get(name, "C0") for name in order])
         for name, one in halves.items():
             ax.plot([one["mean"] - one["deviation"], one["mean"] + one["deviation"]], [name, name], color=ink())
         ax.set(xlabel="score, standard profile; ours and simple rules: on the half that chose nothing")
-        save_figure(figure, folder, "scores")

@@ -34,9 +34,9 @@ from hippozoo_studies import (
     Context,
     Finished,
     Result,
+    drawing,
     markdown_table,
     over_seeds,
-    save_figure,
     select,
     spread_text,
 )
@@ -285,16 +285,13 @@ def table(result: Result) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """The table, and accuracy against the order beside published levels."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import ink, style
+    from hippozoo.plotting import ink
 
     write_whole(folder / "table.md", table(result).encode())
     config: Config = result.arrays["config"]
     rows, orders = result.metrics["accuracy"].get("permuted", {}), result.metrics["orders"]
     quick = " (a quick run, no result)" if config.images is not None else ""
-    with style():
-        figure = Figure(figsize=(9.0, 3.8), layout="constrained")
+    with drawing(folder, "accuracy", (9.0, 3.8)) as figure:
         left, right = figure.subplots(1, 2)
         ours = {title_of(model): one["mean"] for model, one in rows.items()}
         others = {name: value for name, (value, _, _) in PUBLISHED.items()}
@@ -317,4 +314,3 @@ def report(result: Result, folder: Path) -> None:
             right.set_xticks(list(orders), [str(order) for order in orders])
             right.legend(fontsize=8, loc="lower right")
         right.set(xlabel="order of the memory", ylabel="test accuracy (%)", title="coefficients buy accuracy")
-        save_figure(figure, folder, "accuracy")

@@ -25,9 +25,9 @@ from hippozoo_studies import (
     Context,
     Finished,
     Result,
+    drawing,
     markdown_table,
     over_seeds,
-    save_figure,
     select,
     spread_text,
 )
@@ -177,13 +177,8 @@ def _missing(result: Result) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """The table, and every run as a dot: accuracy against the ratio of saliences."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     (folder / "table.md").write_text(table(result), encoding="utf-8")
-    with style():
-        figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    with drawing(folder, "clock-or-comb", (6.4, 4.2)) as figure:
         ax = figure.subplots()
         for number, start in enumerate(STARTS):
             for kind, marker in (("input", "o"), ("state", "s")):
@@ -196,4 +191,3 @@ def report(result: Result, folder: Path) -> None:
         ax.axvline(CLOCK, color="0.5", linestyle=":", linewidth=1)
         ax.set(xscale="log", xlabel="g(idle) / g(wanted): clock left, comb right", ylabel="test accuracy (%)")
         ax.legend(fontsize=8)
-        save_figure(figure, folder, "clock-or-comb")

@@ -30,7 +30,7 @@ from hippozoo.zoo.volterra import (
     identify,
     leading_directions,
 )
-from hippozoo_studies import QUIET, Claim, Context, Finished, Result, markdown_table, save_figure, select
+from hippozoo_studies import QUIET, Claim, Context, Finished, Result, drawing, markdown_table, select
 
 # Not an experiment of the paper's: the published figures beside ours are those of arXiv 2405.10779.
 PAPER: dict[str, Any] = {}
@@ -187,16 +187,12 @@ def table(result: Result) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """Errors of all models, and what the best one has learnt: filters, curve, kernels."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
     from hippozoo.zoo.volterra.plots import plot_kernel, plot_nonlinearity
 
     write_whole(folder / "table.md", table(result).encode())
-    with style():
-        _draw_errors(result, folder)
-        for name, shown in result.arrays.items():
-            figure = Figure(figsize=(10.5, 3.1), layout="constrained")
+    _draw_errors(result, folder)
+    for name, shown in result.arrays.items():
+        with drawing(folder, name, (10.5, 3.1)) as figure:
             axes = figure.subplots(1, 3)
             for label, response in shown["filters"].items():
                 plot_kernel(np.array(response), shown["ms_per_sample"], unit="ms", label=label, ax=axes[0])
@@ -208,31 +204,28 @@ def report(result: Result, folder: Path) -> None:
             plot_kernel(kernel, shown["ms_per_sample"], unit="ms", label=shown["kernel_label"], ax=axes[2])
             figure.colorbar(axes[2].images[0], ax=axes[2], shrink=0.85)
             figure.suptitle(f"{name}: what the {BEST[name]} has learnt", x=0.01, ha="left")
-            save_figure(figure, folder, name)
 
 
 def _draw_errors(result: Result, folder: Path) -> None:
-    from matplotlib.figure import Figure
 
     errors, published = result.metrics["rmse_mv"], result.metrics["published_mv"]
     tests = [(name, test) for name in errors for test in errors[name]]
-    figure = Figure(figsize=(2.8 * len(tests) + 0.6, 3.2), layout="constrained")
-    for ax, (name, test) in zip(figure.subplots(1, len(tests), squeeze=False)[0], tests, strict=True):
-        bars = [(model, value, "C0") for model, value in errors[name][test].items() if value is not None]
-        bars += [(rival, value, "0.65") for rival, value in published[name][test].items()]
-        labels, values, colours = zip(*sorted(bars, key=lambda bar: -bar[1]), strict=True)
-        ax.barh(labels, values, color=colours)
-        # What ran away has no error to draw; it is named all the same.
-        lost = [f"{model}: simulation ran away" for model, value in errors[name][test].items() if value is None]
-        for place, words in enumerate(lost):
-            ax.barh(words, 0.0)
-            ax.text(min(values), len(values) + place, " no finite error", va="center", fontsize=8, style="italic")
-        ax.set(xscale="log", xlabel="RMSE (mV)", title=f"{name},\n{test.replace('_', ' ')}")
-        ax.grid(False, axis="y")
-        for place, value in enumerate(values):
-            ax.text(value, place, f" {value:.3g}", va="center", fontsize=8)
-        ax.set_xlim(min(values) / 2, max(values) * 4)
-    save_figure(figure, folder, "errors")
+    with drawing(folder, "errors", (2.8 * len(tests) + 0.6, 3.2)) as figure:
+        for ax, (name, test) in zip(figure.subplots(1, len(tests), squeeze=False)[0], tests, strict=True):
+            bars = [(model, value, "C0") for model, value in errors[name][test].items() if value is not None]
+            bars += [(rival, value, "0.65") for rival, value in published[name][test].items()]
+            labels, values, colours = zip(*sorted(bars, key=lambda bar: -bar[1]), strict=True)
+            ax.barh(labels, values, color=colours)
+            # What ran away has no error to draw; it is named all the same.
+            lost = [f"{model}: simulation ran away" for model, value in errors[name][test].items() if value is None]
+            for place, words in enumerate(lost):
+                ax.barh(words, 0.0)
+                ax.text(min(values), len(values) + place, " no finite error", va="center", fontsize=8, style="italic")
+            ax.set(xscale="log", xlabel="RMSE (mV)", title=f"{name},\n{test.replace('_', ' ')}")
+            ax.grid(False, axis="y")
+            for place, value in enumerate(values):
+                ax.text(value, place, f" {value:.3g}", va="center", fontsize=8)
+            ax.set_xlim(min(values) / 2, max(values) * 4)
 
 
 # -- the models -----------------------------------------------------------------------------------------------------

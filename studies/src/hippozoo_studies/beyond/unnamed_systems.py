@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo.tasks.plants import converter, position_drive
 from hippozoo.tasks.system_identification import load_benchmark
 from hippozoo.tasks.two_tanks import two_tanks
 from hippozoo.zoo.volterra import fit_system
-from hippozoo_studies import QUIET, Claim, Context, Finished, Result, markdown_table, save_figure
+from hippozoo_studies import QUIET, Claim, Context, Finished, Result, drawing, markdown_table
+from hippozoo_studies.data.plants import converter, position_drive
 
 # The paper has no such study.
 PAPER: dict[str, Any] = {}
@@ -150,14 +150,11 @@ def table(result: Result) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """The table, and a held-out block of each system."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import ink, style
+    from hippozoo.plotting import ink
 
     (folder / "table.md").write_text(table(result), encoding="utf-8")
     shown = result.arrays["shown"]
-    with style():
-        figure = Figure(figsize=(8.0, 1.9 * len(shown) + 0.4), layout="constrained")
+    with drawing(folder, "held-out", (8.0, 1.9 * len(shown) + 0.4)) as figure:
         axes = figure.subplots(len(shown), 1, squeeze=False)[:, 0]
         for ax, (name, (measured, simulated)) in zip(axes, shown.items(), strict=True):
             ax.plot(measured, color=ink(), linewidth=0.9, label="measured")
@@ -165,4 +162,3 @@ def report(result: Result, folder: Path) -> None:
             ax.set(ylabel="output", title=f"{name}: {result.metrics[name]['form']}")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=8)
         axes[-1].set_xlabel("sample")
-        save_figure(figure, folder, "held-out")

@@ -320,7 +320,8 @@ def check_study(
     """
     from tempfile import TemporaryDirectory
 
-    from hippozoo_studies.framework.run import assembled_with, reproduce
+    from hippozoo_studies.framework.run import reproduce
+    from hippozoo_studies.framework.units import assembled_with
 
     experiment = load(name)
     path = Path(out) / name / "metrics.json"

@@ -70,3 +70,16 @@ def save_figure(figure: Figure, folder: Path, name: str) -> None:
             content = io.BytesIO()
             figure.savefig(content, format=ending, dpi=150, bbox_inches="tight", metadata=metadata)
             write_whole(folder / f"{name}.{ending}", content.getvalue())
+
+
+@contextmanager
+def drawing(folder: Path, name: str, size: tuple[float, float]) -> Iterator[Figure]:
+    """Draw an empty figure of this size, in inches and in the project's look; it is saved at the end of the block."""
+    from matplotlib.figure import Figure
+
+    from hippozoo.plotting import style
+
+    with style():
+        figure = Figure(figsize=size, layout="constrained")
+        yield figure
+        save_figure(figure, folder, name)

@@ -13,8 +13,8 @@ from torch import nn
 
 from hippozoo._internal.files import make_folder
 from hippozoo.layers import SequenceModel
-from hippozoo.tasks.text import ALPHABET, encode
 from hippozoo.zoo.associative import Recall
+from hippozoo_studies.data.text import ALPHABET, encode
 
 __all__ = ["Carriers", "draw_carriers", "what_carried"]
 

@@ -14,7 +14,7 @@ from hippozoo import checkpoint
 from hippozoo._internal.arguments import positive_number, shorten, whole_number
 from hippozoo.checkpoint import CheckpointError
 from hippozoo.layers import SequenceModel
-from hippozoo.tasks.text import ALPHABET, encode, outside_alphabet
+from hippozoo_studies.data.text import ALPHABET, encode, outside_alphabet
 from hippozoo_studies.generate.fast import FastSteps
 
 __all__ = ["demand_characters", "load_characters", "write_text"]

@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float
 
 from hippozoo import checkpoint
-from hippozoo.tasks.text import encode
 from hippozoo.zoo.associative import Recall
-from hippozoo_studies import save_figure
+from hippozoo_studies import drawing
+from hippozoo_studies.data.text import encode
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,26 +48,25 @@ def carriers_of(model: Any, text: str) -> Float[np.ndarray, "characters characte
 
 def draw_bank(file: Path, folder: Path) -> None:
     """The whole text as a matrix, and some moments with the characters that carry most."""
-    from matplotlib.figure import Figure
-
     carriers = carriers_of(checkpoint.load(file), TEXT)
-    figure = Figure(figsize=(11.5, 5.6), layout="constrained")
-    whole, right = figure.subfigures(1, 2, width_ratios=[1.2, 1], squeeze=False)[0]
-    ax = whole.subplots()
-    size = len(TEXT)
-    picture = ax.imshow(np.abs(carriers), cmap="Blues", vmax=0.2, interpolation="nearest", extent=(0, size, size, 0))
-    whole.colorbar(picture, ax=ax, shrink=0.6, location="bottom", label="share of what is recalled")
-    ax.set(xlabel="character that was stored", ylabel="moment that asks", title="the whole text")
-    ax.grid(visible=False)
-    for place, (asked, ax) in enumerate(zip(ASKED, right.subplots(len(ASKED), 1, sharex=True), strict=True)):
-        now = TEXT.rfind(asked) + len(asked) - 1
-        ax_of_whole = whole.axes[0]
-        ax_of_whole.axhline(now + 0.5, color="C1", linewidth=0.5, alpha=0.5)
-        ax_of_whole.annotate(str(place + 1), (size, now), color="C1", fontsize=8, annotation_clip=False)
-        _draw_moment(ax, carriers[now], now)
-        ax.set_title(f"{place + 1}: after “…{_shown(now)}” comes “{TEXT[now + 1]}”; what is recalled:", fontsize=9)
-    right.axes[-1].set_xlabel("share of what is recalled")
-    save_figure(figure, folder, "bank")
+    with drawing(folder, "bank", (11.5, 5.6)) as figure:
+        whole, right = figure.subfigures(1, 2, width_ratios=[1.2, 1], squeeze=False)[0]
+        ax = whole.subplots()
+        size = len(TEXT)
+        picture = ax.imshow(
+            np.abs(carriers), cmap="Blues", vmax=0.2, interpolation="nearest", extent=(0, size, size, 0)
+        )
+        whole.colorbar(picture, ax=ax, shrink=0.6, location="bottom", label="share of what is recalled")
+        ax.set(xlabel="character that was stored", ylabel="moment that asks", title="the whole text")
+        ax.grid(visible=False)
+        for place, (asked, ax) in enumerate(zip(ASKED, right.subplots(len(ASKED), 1, sharex=True), strict=True)):
+            now = TEXT.rfind(asked) + len(asked) - 1
+            ax_of_whole = whole.axes[0]
+            ax_of_whole.axhline(now + 0.5, color="C1", linewidth=0.5, alpha=0.5)
+            ax_of_whole.annotate(str(place + 1), (size, now), color="C1", fontsize=8, annotation_clip=False)
+            _draw_moment(ax, carriers[now], now)
+            ax.set_title(f"{place + 1}: after “…{_shown(now)}” comes “{TEXT[now + 1]}”; what is recalled:", fontsize=9)
+        right.axes[-1].set_xlabel("share of what is recalled")
 
 
 def _draw_moment(ax: Axes, weights: np.ndarray, now: int, shown: int = 4) -> None:

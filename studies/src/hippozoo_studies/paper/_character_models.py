@@ -25,9 +25,9 @@ from hippozoo.baselines.gru_scan import CompiledGRU
 from hippozoo.layers import SequenceModel
 from hippozoo.models import explicit_characters
 from hippozoo.systems import LegT
-from hippozoo.tasks.text import ALPHABET
 from hippozoo.zoo.associative import AssociativeMemory
 from hippozoo.zoo.salience.layer import Readout, SalienceLayer
+from hippozoo_studies.data.text import ALPHABET
 from hippozoo_studies.paper._characters import CharacterModel, Emptied
 
 OURS = "explicit"

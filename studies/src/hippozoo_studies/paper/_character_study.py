@@ -58,8 +58,8 @@ def more_units(config: Config, finished: list[Finished]) -> list[Unit]:
         return []
     following: list[Unit] = []
     entries = 0
-    for entry in agenda(config):
-        open_units = [unit for unit in entry(config, done) if done.result(unit) is None]
+    for entry in agenda(config, done):
+        open_units = [unit for unit in entry if done.result(unit) is None]
         following += [unit for unit in open_units if unit not in following]
         entries += bool(open_units)
         if entries == SIDE_BY_SIDE:
@@ -85,23 +85,62 @@ class Done:
             return None
         return found["validation_perplexity"] if found["validation_perplexity"] is not None else float("inf")
 
+    def best(self, trials: Sequence[Unit]) -> int | None:
+        """Which of these trials is best on validation; None before all of them have been run."""
+        found = [self.perplexity(trial) for trial in trials]
+        known = [value for value in found if value is not None]
+        return found.index(min(known)) if len(known) == len(found) else None
 
-def agenda(config: Config) -> Iterator[Any]:
-    """Functions of configuration and finished units that list the units of one row as far as they are known."""
+
+def agenda(config: Config, done: Done) -> Iterator[list[Unit]]:
+    """The units of one row, stack or ablation after the other, as far as they are known."""
     first, *others = config.seeds
+
+    def entrants(size: int, families: Sequence[str]) -> Iterator[list[Unit]]:
+        for seed in config.seeds:
+            for family in families:
+                yield _then(search(config, done, family, size), "contest", seed)
+
+    def rows(seed: int) -> Iterator[list[Unit]]:
+        return (_then(row_of(config, done, name), "row", seed) for name in config.rows)
+
+    def hybrids(seed: int) -> Iterator[list[Unit]]:
+        return (_then(hybrid_of(config, done, name), "hybrid", seed) for name in config.hybrids)
+
+    def ablations(*, decisive: bool) -> Iterator[list[Unit]]:
+        for name in config.ablations:
+            # As it is, the stack has been trained for the contest, in the same way.
+            if ABLATIONS[name] and (name in DECISIVE) == decisive:
+                yield _then(search(config, done, OURS, config.sizes[0]), "ablation", first, ablation=name)
+
     for size in config.sizes[:1]:
-        yield from (_entrant(family, size, seed) for seed in config.seeds for family in config.families)
-    yield from (_ablation(name) for name in config.ablations if name in DECISIVE)
-    yield from (_row(name, first) for name in config.rows)
-    yield from (_hybrid(name, first) for name in config.hybrids)
+        yield from entrants(size, config.families)
+    yield from ablations(decisive=True)
+    yield from rows(first)
+    yield from hybrids(first)
     if config.reset:
-        yield from (_reset, _span)
-    yield from (_hybrid(name, seed) for seed in others for name in config.hybrids)
-    yield from (_row(name, seed) for seed in others for name in config.rows)
+        # Associative Memory as its row is trained, with a bank that is emptied again and again; then our own stack
+        # once more, to be scored with memories that are emptied.
+        yield _then(row_of(config, done, "assoc"), "reset", first, model="assoc_reset")
+        yield _then(search(config, done, OURS, config.sizes[0]), "span", first)
+    for seed in others:
+        yield from hybrids(seed)
+    for seed in others:
+        yield from rows(seed)
     for size in config.sizes[1:]:
-        yield from (_entrant(family, size, seed) for seed in config.seeds for family in config.families_of(size))
-    yield from (_ablation(name) for name in config.ablations if name not in DECISIVE)
-    yield from (_as_paper(name) for name in config.as_paper)
+        yield from entrants(size, config.families_of(size))
+    yield from ablations(decisive=False)
+    paper = {"rate": config.paper_rate, "passes": config.paper_passes}
+    for name in config.as_paper:
+        trials, form = form_of(config, done, name)
+        chosen = None if form is None else {"model": form, "tied": tied(done), **paper}
+        yield _then((trials, chosen), "as paper", first)
+
+
+def _then(found: tuple[list[Unit], Unit | None], stage: str, seed: int, **more: Any) -> list[Unit]:
+    """Trials, and what they choose once that is known, trained to its end."""
+    trials, chosen = found
+    return trials if chosen is None else [*trials, {**chosen, **more, "stage": stage, "seed": seed}]
 
 
 def recipe(family: str) -> int:
@@ -111,14 +150,12 @@ def recipe(family: str) -> int:
 
 def tied(done: Done) -> bool:
     """Whether embeddings are tied: the smaller geometric mean of the deciders' validation perplexities."""
-    means = {}
-    for choice in (True, False):
-        found = [done.perplexity(one.unit) for one in select(done.finished, stage="tying", tied=choice)]
-        product = 1.0
-        for value in found:
-            product *= value if value is not None else float("inf")
-        means[choice] = product
-    return means[True] <= means[False]
+
+    def product(choice: bool) -> float:
+        found = (done.perplexity(one.unit) for one in select(done.finished, stage="tying", tied=choice))
+        return math.prod(math.inf if value is None else value for value in found)
+
+    return product(True) <= product(False)
 
 
 def walk(values: Sequence[Any], first: Any, found: Callable[[Any], float | None]) -> tuple[list[Any], Any]:
@@ -173,14 +210,6 @@ def _trials(config: Config, done: Done, key: Unit, first: float) -> tuple[list[U
     return [trial(rate) for rate in rates], best
 
 
-def _row(name: str, seed: int) -> Any:
-    def entry(config: Config, done: Done) -> list[Unit]:
-        trials, chosen = row_of(config, done, name)
-        return trials if chosen is None else [*trials, {**chosen, "stage": "row", "seed": seed}]
-
-    return entry
-
-
 def row_of(config: Config, done: Done, name: str) -> tuple[list[Unit], Unit | None]:
     """Trials of a row, and the form and the rate that they choose."""
     first, form = form_of(config, done, name)
@@ -189,39 +218,6 @@ def row_of(config: Config, done: Done, name: str) -> tuple[list[Unit], Unit | No
     key = {"model": form, "tied": tied(done)}
     trials, rate = _trials(config, done, key, config.first_rate)
     return first + [unit for unit in trials if unit not in first], None if rate is None else {**key, "rate": rate}
-
-
-def _reset(config: Config, done: Done) -> list[Unit]:
-    """Associative Memory as its row is trained, with a bank that is emptied again and again."""
-    trials, chosen = row_of(config, done, "assoc")
-    if chosen is None:
-        return trials
-    return [*trials, {**chosen, "model": "assoc_reset", "stage": "reset", "seed": config.seeds[0]}]
-
-
-def _span(config: Config, done: Done) -> list[Unit]:
-    """Our own stack once more, to be scored with memories that are emptied."""
-    trials, chosen = search(config, done, OURS, config.sizes[0])
-    return trials if chosen is None else [*trials, {**chosen, "stage": "span", "seed": config.seeds[0]}]
-
-
-def _as_paper(name: str) -> Any:
-    def entry(config: Config, done: Done) -> list[Unit]:
-        trials, form = form_of(config, done, name)
-        if form is None:
-            return trials
-        key = {"model": form, "tied": tied(done), "rate": config.paper_rate, "passes": config.paper_passes}
-        return [*trials, {**key, "stage": "as paper", "seed": config.seeds[0]}]
-
-    return entry
-
-
-def _hybrid(name: str, seed: int) -> Any:
-    def entry(config: Config, done: Done) -> list[Unit]:
-        trials, chosen = hybrid_of(config, done, name)
-        return trials if chosen is None else [*trials, {**chosen, "stage": "hybrid", "seed": seed}]
-
-    return entry
 
 
 def hybrid_of(config: Config, done: Done, name: str) -> tuple[list[Unit], Unit | None]:
@@ -235,12 +231,10 @@ def hybrid_of(config: Config, done: Done, name: str) -> tuple[list[Unit], Unit |
     if rate is None:
         return trials + more, None
     depths = [own["layers"], max(1, own["layers"] - 1)]
-    tried = [{**key, "layers": layers, "rate": rate} for layers in dict.fromkeys(depths)]
-    more += [unit for one in tried if (unit := {**one, "stage": "trial", "seed": config.seeds[0]}) not in more]
-    found = [done.perplexity({**one, "stage": "trial", "seed": config.seeds[0]}) for one in tried]
-    known = [value for value in found if value is not None]
-    chosen = tried[found.index(min(known))] if len(known) == len(tried) else None
-    return trials + more, chosen
+    stacks = [{**key, "layers": layers, "rate": rate} for layers in dict.fromkeys(depths)]
+    tried = [{**one, "stage": "trial", "seed": config.seeds[0]} for one in stacks]
+    best = done.best(tried)
+    return trials + more + [one for one in tried if one not in more], None if best is None else stacks[best]
 
 
 def form_of(config: Config, done: Done, name: str) -> tuple[list[Unit], str | None]:
@@ -252,17 +246,8 @@ def form_of(config: Config, done: Done, name: str) -> tuple[list[Unit], str | No
         {"model": form, "tied": tied(done), "stage": "trial", "rate": config.first_rate, "seed": config.seeds[0]}
         for form in forms
     ]
-    found = [done.perplexity(trial) for trial in trials]
-    known = [value for value in found if value is not None]
-    return trials, forms[found.index(min(known))] if len(known) == len(forms) else None
-
-
-def _entrant(family: str, size: int, seed: int) -> Any:
-    def entry(config: Config, done: Done) -> list[Unit]:
-        trials, chosen = search(config, done, family, size)
-        return trials if chosen is None else [*trials, {**chosen, "stage": "contest", "seed": seed}]
-
-    return entry
+    best = done.best(trials)
+    return trials, None if best is None else forms[best]
 
 
 def search(config: Config, done: Done, family: str, size: int) -> tuple[list[Unit], Unit | None]:
@@ -301,18 +286,5 @@ def search(config: Config, done: Done, family: str, size: int) -> tuple[list[Uni
         return trials, None
     trials += [trial(layers, other) for other in other_forms]
     forms = [form, *other_forms]
-    found = [done.perplexity(trial(layers, one)) for one in forms]
-    known = [value for value in found if value is not None]
-    return trials, stack(layers, forms[found.index(min(known))]) if len(known) == len(forms) else None
-
-
-def _ablation(name: str) -> Any:
-    def entry(config: Config, done: Done) -> list[Unit]:
-        if not ABLATIONS[name]:
-            return []  # as it is, the stack has been trained for the contest, in the same way
-        trials, own = search(config, done, OURS, config.sizes[0])
-        if own is None:
-            return trials
-        return [*trials, {**own, "ablation": name, "stage": "ablation", "seed": config.seeds[0]}]
-
-    return entry
+    best = done.best([trial(layers, one) for one in forms])
+    return trials, None if best is None else stack(layers, forms[best])

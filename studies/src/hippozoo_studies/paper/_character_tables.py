@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from hippozoo import checkpoint
 from hippozoo.memory import LagLayer
-from hippozoo_studies import Departure, Result, save_figure
+from hippozoo_studies import Departure, Result, drawing, markdown_table, spread_text
 from hippozoo_studies.paper._character_bank import draw_bank
 from hippozoo_studies.paper._character_hybrids import HYBRIDS
 from hippozoo_studies.paper._character_models import CACHED, OTHER_FORMS, OURS, ROWS
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SINGLE = ("test_perplexity", "validation_perplexity", "test_perplexity_outside_unknown")
+#: In the order of the columns.
+SHOWN = (SINGLE[0], SINGLE[2], SINGLE[1])
 STACK_TITLES = {
     "lstm": "LSTM stack",
     "gru": "GRU stack",
@@ -85,17 +87,12 @@ DEPARTURES = (
 
 def draw(result: Result, folder: Path, paper_ratios: Mapping[str, float]) -> None:
     """The rows beside the paper's, what the trained stack reads of the past, and how each model learnt."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     config: Config = result.arrays["config"]
     ratios = result.metrics["ratio_to_lstm"]
     names = [name for name in ROWS if name in ratios]
     quick = " (a quick run, no result)" if config.characters is not None else ""
-    with style():
-        if names:
-            figure = Figure(figsize=(6, 0.34 * len(names) + 1.2), layout="constrained")
+    if names:
+        with drawing(folder, "rows", (6, 0.34 * len(names) + 1.2)) as figure:
             ax = figure.subplots()
             ax.plot([ratios[name] for name in names], range(len(names)), "o", color="C0", label="ours")
             paper = [paper_ratios[name] for name in names]
@@ -107,19 +104,16 @@ def draw(result: Result, folder: Path, paper_ratios: Mapping[str, float]) -> Non
             ax.minorticks_off()
             ax.invert_yaxis()
             ax.legend()
-            save_figure(figure, folder, "rows")
-        for size in config.sizes:
-            draw_kernels(folder, size)
-        trained = folder / f"{OURS}-{config.sizes[0]}.safetensors" if config.sizes else None
-        if trained is not None and trained.exists():
-            draw_bank(trained, folder)
-        draw_learning(config, result.arrays["looks"], folder, quick)
+    for size in config.sizes:
+        draw_kernels(folder, size)
+    trained = folder / f"{OURS}-{config.sizes[0]}.safetensors" if config.sizes else None
+    if trained is not None and trained.exists():
+        draw_bank(trained, folder)
+    draw_learning(config, result.arrays["looks"], folder, quick)
 
 
 def draw_learning(config: Config, looks: Mapping[str, Any], folder: Path, quick: str) -> None:
     """Validation perplexity as training goes on: rows of one layer, of two layers, and each contest apart."""
-    from matplotlib.figure import Figure
-
     one_layer = {ROWS[name].title for name in ROWS if not name.endswith("_2")}
     two_layers = {row.title for row in ROWS.values()} - one_layer
     panels = {
@@ -132,20 +126,19 @@ def draw_learning(config: Config, looks: Mapping[str, Any], folder: Path, quick:
         return
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(5.6 * columns, 3.6 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for ax, (title, names) in zip(axes, panels.items(), strict=False):
-        for name in names:
-            _draw_learning(ax, config, name, looks[name]["looks"])
-        ax.set(xlabel="million characters read", ylabel="validation perplexity", title=title + quick, yscale="log")
-        low, high = ax.get_ylim()
-        ticks = [tick for tick in (3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 10, 12, 15, 20, 40) if low <= tick <= high]
-        ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-        ax.minorticks_off()
-        _label_ends(ax)
-    for ax in axes[len(panels) :]:
-        ax.remove()
-    save_figure(figure, folder, "learning")
+    with drawing(folder, "learning", (5.6 * columns, 3.6 * rows)) as figure:
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+        for ax, (title, names) in zip(axes, panels.items(), strict=False):
+            for name in names:
+                _draw_learning(ax, config, name, looks[name]["looks"])
+            ax.set(xlabel="million characters read", ylabel="validation perplexity", title=title + quick, yscale="log")
+            low, high = ax.get_ylim()
+            ticks = [tick for tick in (3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 10, 12, 15, 20, 40) if low <= tick <= high]
+            ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+            ax.minorticks_off()
+            _label_ends(ax)
+        for ax in axes[len(panels) :]:
+            ax.remove()
 
 
 def _label_ends(ax: Axes, apart: float = 0.06) -> None:
@@ -171,108 +164,111 @@ def _draw_learning(ax: Axes, config: Config, name: str, looks: Mapping[str, Any]
 
 def draw_kernels(folder: Path, size: int, shown: int = 6) -> None:
     """What some channels of each block of the trained stack read of the past, if it has been trained."""
-    from matplotlib.figure import Figure
-
     file = folder / f"{OURS}-{size}.safetensors"
     if not file.exists():
         return
     layers = [block.layer for block in checkpoint.load(file).layers if isinstance(block.layer, LagLayer)]
-    figure = Figure(figsize=(3.2 * len(layers), 4.6), layout="constrained")
-    # Recent samples are read a hundred times as strongly as the windows behind them: each has a scale of its own.
-    parts = {"weight of recent ones": slice(0, 9), "weight of older ones": slice(8, 160)}
-    rows = figure.subplots(len(parts), len(layers), squeeze=False)
-    for number, layer in enumerate(layers):
-        kernels = layer.kernels(160)[0].numpy()
-        for axes, (name, lags) in zip(rows, parts.items(), strict=True):
-            ax, part = axes[number], kernels[:, lags]
-            loudest = np.abs(part).max(1).argsort()[::-1][:shown]
-            ax.plot(range(*lags.indices(160)), part[loudest].T, linewidth=1)
-            ax.set(xlabel="lag (characters)", ylabel=name if number == 0 else "")
-        rows[0, number].set_title(f"block {number + 1}")
-    save_figure(figure, folder, f"kernels-{size}")
+    with drawing(folder, f"kernels-{size}", (3.2 * len(layers), 4.6)) as figure:
+        # Recent samples are read a hundred times as strongly as the windows behind them: each has a scale of its own.
+        parts = {"weight of recent ones": slice(0, 9), "weight of older ones": slice(8, 160)}
+        rows = figure.subplots(len(parts), len(layers), squeeze=False)
+        for number, layer in enumerate(layers):
+            kernels = layer.kernels(160)[0].numpy()
+            for axes, (name, lags) in zip(rows, parts.items(), strict=True):
+                ax, part = axes[number], kernels[:, lags]
+                loudest = np.abs(part).max(1).argsort()[::-1][:shown]
+                ax.plot(range(*lags.indices(160)), part[loudest].T, linewidth=1)
+                ax.set(xlabel="lag (characters)", ylabel=name if number == 0 else "")
+            rows[0, number].set_title(f"block {number + 1}")
 
 
 def tables(result: Result, paper_numbers: Mapping[str, Any]) -> str:
     """The ten rows, the contest, the ablations and the choices, as Markdown."""
-    metrics = result.metrics
-    lines = []
+    metrics, trials = result.metrics, result.arrays["trials"]
+    parts: list[str] = []
     if metrics["test_perplexity"]:
-        header = ["model", "parameters", "test", "outside `<unk>`", "validation", "seeds", "of the LSTM", "paper"]
-        lines += heading([*header, "of its LSTM", "rate"])
-    for name in (name for name in ROWS if name in metrics["test_perplexity"]):
-        cells = [ROWS[name].title, f"{metrics['params'][name]:,}"]
-        cells += [spread(metrics[key][name]) for key in (SINGLE[0], SINGLE[2], SINGLE[1])]
-        cells.append(str(len(metrics[SINGLE[0]][name]["seeds"])))
-        ratio = metrics["ratio_to_lstm"].get(name)
-        cells += ["" if ratio is None else f"{ratio:.3f}", f"{paper_numbers['test_perplexity'][name]:.2f}"]
-        cells += [f"{paper_numbers['ratio_to_lstm'][name]:.3f}", f"{metrics['rate'][name]:g}"]
-        lines.append(f"| {' | '.join(cells)} |")
+        parts.append(_rows(metrics, paper_numbers))
     if metrics["form"]:
         forms = [(ROWS | OTHER_FORMS)[form].label for form in metrics["form"].values()]
-        lines += ["", f"Chosen on validation: {'; '.join(forms)}."]
+        parts.append(f"Chosen on validation: {'; '.join(forms)}.")
     if metrics["other_forms"]:
-        lines += ["", "Trained in the same way, though validation chose another form:", ""]
-        lines += ["| model | parameters | test | outside `<unk>` | validation | rate |", "|---|---|---|---|---|---|"]
-        for name, one in metrics["other_forms"].items():
-            cells = [(ROWS | OTHER_FORMS)[name].label, f"{one['params']:,}"]
-            cells += [f"{one[key]:.3f}" for key in (SINGLE[0], SINGLE[2], SINGLE[1])]
-            lines.append(f"| {' | '.join([*cells, format(one['rate'], 'g')])} |")
+        header = ["model", "parameters", "test", "outside `<unk>`", "validation", "rate"]
+        rows = [
+            [(ROWS | OTHER_FORMS)[name].label, f"{one['params']:,}", *(f"{one[key]:.3f}" for key in SHOWN), _rate(one)]
+            for name, one in metrics["other_forms"].items()
+        ]
+        parts += ["Trained in the same way, though validation chose another form:", markdown_table(header, rows)]
     for size, entrants in metrics["contest"].items():
         if entrants:
-            lines += ["", f"Stacks of at most {size:,} parameters, mean ± standard error over seeds:", ""]
-            lines += stack_rows({STACK_TITLES[family]: one for family, one in entrants.items()})
+            parts.append(f"Stacks of at most {size:,} parameters, mean ± standard error over seeds:")
+            parts.append(_stacks({STACK_TITLES[family]: one for family, one in entrants.items()}))
     if metrics["hybrids"]:
-        lines += [
-            "",
-            f"Hybrids of at most {next(iter(metrics['contest'])):,} parameters, chosen and trained likewise:",
-            "",
-        ]
-        lines += stack_rows({HYBRIDS[name].title: one for name, one in metrics["hybrids"].items()})
-    lines += emptied_rows(metrics) + raw_rows(metrics) + papers_rows(metrics, paper_numbers)
+        size = next(iter(metrics["contest"]))
+        parts.append(f"Hybrids of at most {size:,} parameters, chosen and trained likewise:")
+        parts.append(_stacks({HYBRIDS[name].title: one for name, one in metrics["hybrids"].items()}))
+    parts += [*_emptied(metrics), *_raw(metrics), *_as_the_paper(metrics, paper_numbers)]
     if metrics["ablations"]:
-        lines += ["", "One mechanism changed, trained as in the contest, one seed:", ""]
-        lines += ["| explicit stack | parameters | validation |", "|---|---|---|"]
-        for name, one in metrics["ablations"].items():
-            lines.append(f"| {name} | {one['params']:,} | {one['validation_perplexity']:.3f} |")
-    trials = result.arrays["trials"]
+        rows = [
+            [name, f"{one['params']:,}", f"{one['validation_perplexity']:.3f}"]
+            for name, one in metrics["ablations"].items()
+        ]
+        parts.append("One mechanism changed, trained as in the contest, one seed:")
+        parts.append(markdown_table(["explicit stack", "parameters", "validation"], rows))
     if trials:
-        lines += ["", "Trials of one pass, one seed, by which rates and depths are chosen:", ""]
-        lines += ["| stack | layers | parameters | rate | validation |", "|---|---|---|---|---|"]
+        rows = []
         for one in trials:
-            cells = [one["model"], layers_of(one), f"{one['params']:,}", f"{one['rate']:g}"]
             found = one["validation_perplexity"]
-            lines.append(f"| {' | '.join([*cells, 'diverged' if found is None else f'{found:.3f}'])} |")
+            cells = [one["model"], layers_of(one), f"{one['params']:,}", _rate(one)]
+            rows.append([*cells, "diverged" if found is None else f"{found:.3f}"])
+        parts.append("Trials of one pass, one seed, by which rates and depths are chosen:")
+        parts.append(markdown_table(["stack", "layers", "parameters", "rate", "validation"], rows))
     said = {True: "tied", False: "not tied", None: "still undecided"}[metrics["tied"]]
     told = "; ".join(
         f"{ROWS[name].title} {one.get('tied', float('nan')):.3f} tied, {one.get('untied', float('nan')):.3f} untied"
         for name, one in metrics["tying"].items()
     )
-    lines += ["", f"Embeddings are {said}, by validation perplexity after one pass: {told}."]
-    lines += ["", "| | paper | here |", "|---|---|---|"]
-    lines += [f"| {one.what} | {one.paper} | {one.here} |" for one in DEPARTURES]
+    parts.append(f"Embeddings are {said}, by validation perplexity after one pass: {told}.")
+    parts.append(markdown_table(["", "paper", "here"], [[one.what, one.paper, one.here] for one in DEPARTURES]))
     if metrics["not_yet"]:
-        lines += ["", f"Not run yet: {', '.join(metrics['not_yet'])}."]
-    return "\n".join(lines) + "\n"
+        parts.append(f"Not run yet: {', '.join(metrics['not_yet'])}.")
+    return "\n\n".join(parts) + "\n"
 
 
-def heading(cells: Sequence[str]) -> list[str]:
-    """The first two lines of a table."""
-    return [f"| {' | '.join(cells)} |", "|" + "---|" * len(cells)]
+def _rate(one: Mapping[str, Any]) -> str:
+    return f"{one['rate']:g}"
 
 
-def stack_rows(stacks: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _spreads(one: Mapping[str, Any]) -> list[str]:
+    """Perplexities on the test split, outside unknown words and on validation, and of how many seeds."""
+    return [*(spread_text(one[key], ".3f") for key in SHOWN), str(len(one[SHOWN[0]]["seeds"]))]
+
+
+def _rows(metrics: Mapping[str, Any], paper: Mapping[str, Any]) -> str:
+    rows = []
+    for name in (name for name in ROWS if name in metrics["test_perplexity"]):
+        ratio = metrics["ratio_to_lstm"].get(name)
+        cells = [
+            ROWS[name].title,
+            f"{metrics['params'][name]:,}",
+            *_spreads({key: metrics[key][name] for key in SHOWN}),
+        ]
+        cells += ["" if ratio is None else f"{ratio:.3f}", f"{paper['test_perplexity'][name]:.2f}"]
+        rows.append([*cells, f"{paper['ratio_to_lstm'][name]:.3f}", f"{metrics['rate'][name]:g}"])
+    header = ["model", "parameters", "test", "outside `<unk>`", "validation", "seeds", "of the LSTM", "paper"]
+    return markdown_table([*header, "of its LSTM", "rate"], rows)
+
+
+def _stacks(stacks: Mapping[str, Mapping[str, Any]]) -> str:
     """Stacks from the best to the worst."""
-    first = ["stack", "layers", "parameters", "numbers of state"]
-    lines = heading([*first, "test", "outside `<unk>`", "validation", "seeds", "rate", "minutes"])
+    rows = []
     for title, one in sorted(stacks.items(), key=lambda item: item[1]["test_perplexity"]["mean"]):
-        cells = [title, layers_of(one), f"{one['params']:,}", f"{one['state']:,}"]
-        cells += [spread(one[key]) for key in (SINGLE[0], SINGLE[2], SINGLE[1])]
-        cells += [str(len(one[SINGLE[0]]["seeds"])), f"{one['rate']:g}", f"{one['seconds'] / 60:.0f}"]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+        cells = [title, layers_of(one), f"{one['params']:,}", f"{one['state']:,}", *_spreads(one)]
+        rows.append([*cells, _rate(one), f"{one['seconds'] / 60:.0f}"])
+    header = ["stack", "layers", "parameters", "numbers of state", "test", "outside `<unk>`", "validation", "seeds"]
+    return markdown_table([*header, "rate", "minutes"], rows)
 
 
-def emptied_rows(metrics: Mapping[str, Any]) -> list[str]:
+def _emptied(metrics: Mapping[str, Any]) -> list[str]:
     """Validation perplexities of models that are made to forget."""
     span = metrics["span"]
     rows = {"explicit stack": (span["validation_perplexity"], span["emptied"])} if span else {}
@@ -282,16 +278,18 @@ def emptied_rows(metrics: Mapping[str, Any]) -> list[str]:
     rows = {title: row for title, row in rows.items() if row[1]}
     if not rows:
         return []
-    lengths = list(next(iter(rows.values()))[1])
-    lines = ["", "Validation perplexity of trained models that forget everything after so many characters:", ""]
-    lines += heading(["model", "never", *(f"{int(every):,}" for every in reversed(lengths))])
-    for title, (never, emptied) in rows.items():
-        cells = [title, f"{never:.3f}", *(f"{emptied[every]:.3f}" for every in reversed(lengths))]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+    lengths = list(next(iter(rows.values()))[1])[::-1]
+    cells = [
+        [title, f"{never:.3f}", *(f"{emptied[every]:.3f}" for every in lengths)]
+        for title, (never, emptied) in rows.items()
+    ]
+    return [
+        "Validation perplexity of trained models that forget everything after so many characters:",
+        markdown_table(["model", "never", *(f"{int(every):,}" for every in lengths)], cells),
+    ]
 
 
-def raw_rows(metrics: Mapping[str, Any]) -> list[str]:
+def _raw(metrics: Mapping[str, Any]) -> list[str]:
     """The raw text, read by models of the tokenised one."""
     size, entrants = next(iter(metrics["contest"].items()), (0, {}))
     found = {ROWS[name].title: one for name, one in metrics["raw"].items()}
@@ -299,40 +297,35 @@ def raw_rows(metrics: Mapping[str, Any]) -> list[str]:
     found |= {f"{HYBRIDS[name].title}, {size:,}": one["raw"] for name, one in metrics["hybrids"].items() if one["raw"]}
     if not found:
         return []
-    lines = ["", "The raw text, whose rare words are spelled out, read by models of the tokenised text:", ""]
-    lines += heading(["model", "raw test", "raw validation", "seeds"])
-    for title, one in found.items():
-        cells = [title, spread(one["test_perplexity"]), spread(one["validation_perplexity"])]
-        lines.append(f"| {' | '.join(cells)} | {len(one['test_perplexity']['seeds'])} |")
-    return lines
+    keys = ("test_perplexity", "validation_perplexity")
+    rows = [
+        [title, *(spread_text(one[key], ".3f") for key in keys), len(one[keys[0]]["seeds"])]
+        for title, one in found.items()
+    ]
+    return [
+        "The raw text, whose rare words are spelled out, read by models of the tokenised text:",
+        markdown_table(["model", "raw test", "raw validation", "seeds"], rows),
+    ]
 
 
-def papers_rows(metrics: Mapping[str, Any], paper_numbers: Mapping[str, Any]) -> list[str]:
+def _as_the_paper(metrics: Mapping[str, Any], paper: Mapping[str, Any]) -> list[str]:
     """Rows trained as the paper says, and the bank that is emptied."""
-    lines = []
-    if metrics["as_paper"]:
-        lines += [
-            "",
-            "Trained as the paper says (rate 1e-3, patience of five passes; at most 15 passes), one seed:",
-            "",
-        ]
-        lines += heading(["model", "passes", "ended by", "test", "validation", "of the LSTM", "paper", "of its LSTM"])
-        for name, one in metrics["as_paper"].items():
-            ratio = one.get("ratio_to_lstm")
-            cells = [
-                ROWS[name].title,
-                str(one["passes"]),
-                one["ending"],
-                f"{one[SINGLE[0]]:.3f}",
-                f"{one[SINGLE[1]]:.3f}",
-            ]
-            cells += ["" if ratio is None else f"{ratio:.3f}", f"{paper_numbers['test_perplexity'][name]:.2f}"]
-            lines.append(f"| {' | '.join([*cells, format(paper_numbers['ratio_to_lstm'][name], '.3f')])} |")
-    if metrics["reset"]:
-        one = metrics["reset"]
-        lines += ["", f"{OTHER_FORMS['assoc_reset'].label}: test {one[SINGLE[0]]:.3f}, validation {one[SINGLE[1]]:.3f}"]
-        lines[-1] += f", rate {one['rate']:g}, one seed."
-    return lines
+    parts, rows = [], []
+    for name, one in metrics["as_paper"].items():
+        ratio = one.get("ratio_to_lstm")
+        cells = [ROWS[name].title, one["passes"], one["ending"], *(f"{one[key]:.3f}" for key in SINGLE[:2])]
+        cells += ["" if ratio is None else f"{ratio:.3f}", f"{paper['test_perplexity'][name]:.2f}"]
+        rows.append([*cells, f"{paper['ratio_to_lstm'][name]:.3f}"])
+    if rows:
+        parts.append("Trained as the paper says (rate 1e-3, patience of five passes; at most 15 passes), one seed:")
+        header = ["model", "passes", "ended by", "test", "validation", "of the LSTM", "paper", "of its LSTM"]
+        parts.append(markdown_table(header, rows))
+    if one := metrics["reset"]:
+        parts.append(
+            f"{OTHER_FORMS['assoc_reset'].label}: test {one[SINGLE[0]]:.3f}, validation {one[SINGLE[1]]:.3f}, "
+            f"rate {one['rate']:g}, one seed."
+        )
+    return parts
 
 
 def layers_of(one: Mapping[str, Any]) -> str:
@@ -349,8 +342,3 @@ def form_text(unit: Mapping[str, Any]) -> str:
         "" if emptied is None else f"emptied every {emptied:,}",
     ]
     return ", ".join(filter(None, parts))
-
-
-def spread(found: dict[str, Any]) -> str:
-    """Mean and standard error."""
-    return f"{found['mean']:.3f}" + ("" if found["sem"] is None else f" ± {found['sem']:.3f}")

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hippozoo.tasks.text import ALPHABET, Split, WikiText, in_unknown, load_wikitext, streams
 from hippozoo.training import Plan, report_to, train_online
 from hippozoo_studies import Context
+from hippozoo_studies.data.text import ALPHABET, Split, WikiText, in_unknown, load_wikitext, streams
 
 # Characters that a score takes in one call, and side by side where speed matters more than one unbroken state.
 CHUNK, SIDE_BY_SIDE = 256, 32

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch.nn import functional
 
-from hippozoo.tasks.text import ALPHABET, WikiText, in_unknown
+from hippozoo_studies.data.text import ALPHABET, WikiText, in_unknown
 
 __all__ = ["CACHE_NUMBERS", "Cached", "cache_guesses", "choose_cache", "character_losses", "mixed_loss", "with_cache"]
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hippozoo_studies import Finished, over_seeds, select
+from hippozoo_studies import Finished, over_seeds, select, spread_text
 from hippozoo_studies.paper._recall_rows import FACTORS, POSITIONS, ROWS
 from hippozoo_studies.paper._two_tasks import Protocol, draw_levels, draw_row
-from hippozoo_studies.paper.memory_tasks import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_factors", "evidence_of", "further_lines", "summarise"]
+__all__ = ["draw_factors", "evidence_of", "further_rows", "summarise"]
 
 #: From none of the three factors to all of them, with the row of each for one layer.
 STEPS_UP = ("", "_capacity", "_data", "_steps", "_capacity_data", "_capacity_steps", "_data_steps", "_all")
@@ -57,7 +56,7 @@ def evidence_of(further: Mapping[str, Any], names: Sequence[str], lead: str) -> 
     seeds = min(len(further[name]["accuracy"]["seeds"]) for name in (best, *others))
     found = (
         f"; {lead} ({'one seed' if seeds == 1 else f'{seeds} seeds'}) {rows[best].setting} "
-        f"({further[best]['parameters']:,} parameters) {percent(further[best]['accuracy'])} %"
+        f"({further[best]['parameters']:,} parameters) {spread_text(further[best]['accuracy'], '.1f')} %"
     )
     if others:
         low, high = (further[name]["accuracy"]["mean"] for name in (others[-1], others[0]))
@@ -65,16 +64,16 @@ def evidence_of(further: Mapping[str, Any], names: Sequence[str], lead: str) -> 
     return found
 
 
-def further_lines(further: Mapping[str, Any]) -> list[str]:
-    """Lines of the table, in the columns of the paper's rows."""
-    lines = []
+def further_rows(further: Mapping[str, Any]) -> list[list[str]]:
+    """Rows of the table, in the columns of the paper's."""
+    rows = []
     for name, found in further.items():
         row = (FACTORS | POSITIONS)[name]
         seeds = len(found["accuracy"]["seeds"])
         cells = [f"*{row.setting}*", row.title, str(row.layers), f"{found['parameters']:,}", f"{found['rate']:g}"]
-        cells += [percent(found["train_accuracy"]), percent(found["accuracy"]), ""]
-        lines.append(f"| {' | '.join([*cells, f'not in the paper, seeds: {seeds}'])} |")
-    return lines
+        cells += [spread_text(found["train_accuracy"], ".1f"), spread_text(found["accuracy"], ".1f"), ""]
+        rows.append([*cells, f"not in the paper, seeds: {seeds}"])
+    return rows
 
 
 def draw_factors(ax: Axes, model: str, accuracy: Mapping[str, Any], further: Mapping[str, Any]) -> None:

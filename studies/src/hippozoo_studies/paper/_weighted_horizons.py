@@ -18,7 +18,7 @@ from hippozoo.systems import LegT
 from hippozoo.tasks.gp_mixture import GaussianMixture
 from hippozoo.zoo.forecasting import Forecaster
 from hippozoo.zoo.forecasting.regression import future_metric, reduced_rank
-from hippozoo_studies import Claim, save_figure
+from hippozoo_studies import Claim, drawing
 from hippozoo_studies.framework.claims import Asked, answers
 from hippozoo_studies.paper._history_geometry import expected_moments
 from hippozoo_studies.paper._predictive_memory import by_place, expected_errors
@@ -108,29 +108,27 @@ def draw(
 ) -> None:
     """The weights over the future beside what each makes the memory keep of the past."""
     import matplotlib as mpl
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 3.8), layout="constrained")
-    ahead, *backs = figure.subplots(1, 1 + len(errors))
-    names = list(next(iter(errors.values())))
-    colours = mpl.colormaps["viridis"](np.linspace(0.0, 0.9, len(names)))
-    lead = np.linspace(0.0, horizon, 600)
-    for name, colour in zip(names, colours, strict=True):
-        decay = None if name == UNIFORM else float(name)
-        words = UNIFORM if decay is None else f"falls off after {name}"
-        ahead.plot(lead, weight(decay, lead), color=colour, label=words)
-    ahead.set(xlabel="lead (samples)", ylabel="weight of an error", title="what counts of the future")
-    lags = np.arange(len(whole)) + 0.5
-    for ax, (rank, curves) in zip(backs, errors.items(), strict=True):
-        for curve, colour in zip(curves.values(), colours, strict=True):
-            ax.loglog(lags, curve, color=colour)
-        ax.loglog(lags, whole, color="0.5", linestyle=":", label="all that the memory holds")
-        ax.set_xticks([0.5, 1, 2, 4, 8, 16, 32], ["0.5", "1", "2", "4", "8", "16", "32"])
-        ax.minorticks_off()
-        ax.set(xlabel="lag (samples)", title=f"what is kept of the past, in {rank} numbers")
-        ax.sharey(backs[0])
-    backs[0].set_ylabel("expected squared error")
-    handles, words = ahead.get_legend_handles_labels()
-    more, extra = backs[0].get_legend_handles_labels()
-    figure.legend([*handles, *more], [*words, *extra], loc="outside lower center", ncols=len(names) + 1, fontsize=8)
-    save_figure(figure, folder, "d-weighted-horizons")
+    with drawing(folder, "d-weighted-horizons", (11, 3.8)) as figure:
+        ahead, *backs = figure.subplots(1, 1 + len(errors))
+        names = list(next(iter(errors.values())))
+        colours = mpl.colormaps["viridis"](np.linspace(0.0, 0.9, len(names)))
+        lead = np.linspace(0.0, horizon, 600)
+        for name, colour in zip(names, colours, strict=True):
+            decay = None if name == UNIFORM else float(name)
+            words = UNIFORM if decay is None else f"falls off after {name}"
+            ahead.plot(lead, weight(decay, lead), color=colour, label=words)
+        ahead.set(xlabel="lead (samples)", ylabel="weight of an error", title="what counts of the future")
+        lags = np.arange(len(whole)) + 0.5
+        for ax, (rank, curves) in zip(backs, errors.items(), strict=True):
+            for curve, colour in zip(curves.values(), colours, strict=True):
+                ax.loglog(lags, curve, color=colour)
+            ax.loglog(lags, whole, color="0.5", linestyle=":", label="all that the memory holds")
+            ax.set_xticks([0.5, 1, 2, 4, 8, 16, 32], ["0.5", "1", "2", "4", "8", "16", "32"])
+            ax.minorticks_off()
+            ax.set(xlabel="lag (samples)", title=f"what is kept of the past, in {rank} numbers")
+            ax.sharey(backs[0])
+        backs[0].set_ylabel("expected squared error")
+        handles, words = ahead.get_legend_handles_labels()
+        more, extra = backs[0].get_legend_handles_labels()
+        figure.legend([*handles, *more], [*words, *extra], loc="outside lower center", ncols=len(names) + 1, fontsize=8)

@@ -384,19 +384,17 @@ def table(result: Result) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """Figure A (schematic), B (predictive memories and forecasts) and C (geometry)."""
-    from hippozoo.plotting import style
     from hippozoo_studies.paper import _forecasting_figures as figures
     from hippozoo_studies.paper import _weighted_horizons as weighted_horizons
 
     config: Config = result.arrays["config"]
     write_whole(folder / "table.md", table(result).encode())
     opened, signal, process = (result.arrays[key] for key in ("opened", "signal", "process"))
-    with style():
-        figures.draw_schematic(config.horizons, config.timescale, folder)
-        for delay in DELAYS:
-            forecasters = {h: forecaster_of(config, h, delay=delay) for h in config.horizons}
-            figures.draw_predictive_memory(forecasters, delay, signal, process, folder)
-            figures.draw_geometry(opened[delay], delay, config.ridge, folder)
-        figures.draw_history_kernels(opened, folder)
-        whole = expected_errors(process, config.history, np.eye(config.order))
-        weighted_horizons.draw(result.arrays["weighted"], whole, float(max(config.horizons)), folder)
+    figures.draw_schematic(config.horizons, config.timescale, folder)
+    for delay in DELAYS:
+        forecasters = {h: forecaster_of(config, h, delay=delay) for h in config.horizons}
+        figures.draw_predictive_memory(forecasters, delay, signal, process, folder)
+        figures.draw_geometry(opened[delay], delay, config.ridge, folder)
+    figures.draw_history_kernels(opened, folder)
+    whole = expected_errors(process, config.history, np.eye(config.order))
+    weighted_horizons.draw(result.arrays["weighted"], whole, float(max(config.horizons)), folder)

@@ -16,31 +16,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-from hippozoo._internal.files import write_whole
 from hippozoo.baselines import LSTM, S4D, DeltaNet, Mamba, Transformer, VanillaHippo, VanillaMLP
 from hippozoo.systems import LegT
 from hippozoo.training import best_rate, seeded
-from hippozoo_studies import (
-    QUIET,
-    Context,
-    Departure,
-    Door,
-    Finished,
-    Result,
-    Shape,
-    entered,
-    made_by,
-    over_seeds,
-    save_figure,
-    select,
-)
+from hippozoo_studies import QUIET, Context, Door, Finished, Result, Shape, entered, made_by, over_seeds, select
 from hippozoo_studies.framework.claims import answers
 from hippozoo_studies.paper._table_one_claims import CLAIMS, SOLVED
+from hippozoo_studies.paper._table_one_rows import DEPARTURES as DEPARTURES
+from hippozoo_studies.paper._table_one_rows import PAPER, UNCLEAR, titles
+from hippozoo_studies.paper._table_one_rows import TITLE as TITLE
+from hippozoo_studies.paper._table_one_tables import report as report
+from hippozoo_studies.paper._table_one_tables import table as table
 from hippozoo_studies.paper._two_tasks import (
     LENGTHS,
     LEVELS,
@@ -50,123 +40,14 @@ from hippozoo_studies.paper._two_tasks import (
     Protocol,
     check_names,
     count_verdicts,
-    draw_levels,
-    draw_row,
     judge,
     learn,
-    legend_below,
     make_data,
 )
 from hippozoo_studies.paper._variants import VARIANTS, Variant, build_variant, count_all
 
-PAPER: dict[str, Any] = {
-    "accuracy": {
-        "vanilla": {"sc": 27.6, "ar": 22.8},
-        "vanilla_mlp": {"sc": 27.7, "ar": 20.4},
-        "salience": {"sc": 100.0, "ar": 27.1},
-        "assoc": {"sc": 65.7, "ar": 100.0},
-        "s4d": {"sc": 81.0, "ar": 33.2},
-        "lstm": {"sc": 60.8, "ar": 32.7},
-        "transformer": {"sc": 22.1, "ar": 33.9},
-        "lstm_2": {"sc": 78.8, "ar": 32.0},
-        "s4d_2": {"sc": 96.9, "ar": 33.2},
-        "transformer_2": {"sc": 57.5, "ar": 32.4},
-    },
-    "params": {
-        "vanilla": 25_000,
-        "vanilla_mlp": 25_000,
-        "salience": 25_000,
-        "assoc": 25_000,
-        "s4d": 26_000,
-        "lstm": 25_000,
-        "transformer": 27_000,
-        "lstm_2": 48_000,
-        "s4d_2": 47_000,
-        "transformer_2": 51_000,
-    },
-}
-DEPARTURES = (
-    Departure(
-        "loss",
-        "not given",
-        "squared error; on the answers in copying, on all outputs in recall",
-        "the LSTM on copying hangs on it: 75 % with the answers alone, 59 % with all outputs (seed 0)",
-    ),
-    Departure(
-        "batch",
-        "not given",
-        "64",
-        "LSTM on copying with 32: 65 % in place of 75 %; S4D with 128: 77 % in place of 74 %",
-    ),
-    Departure("clipping, schedule", "not given", "gradients clipped at 1; constant rate", "not tried otherwise"),
-    Departure("weights tested", "not given", "the best on validation", "lessens overfitting on recall"),
-    Departure(
-        "seeds",
-        "not given; one figure a row",
-        "three, and five where three cannot tell; rates compared with the first",
-        "the paper's spread is not known",
-    ),
-    Departure(
-        "size of the members for the other task",
-        "not given",
-        "as for their own; window of Vanilla and Salience is the episode, of Associative Memory two samples",
-        "decides Vanilla + MLP (84 % with 30 samples, 40 % with 300) and Associative Memory on copying (20 to 100 %)",
-    ),
-    Departure(
-        "start",
-        "not given",
-        "as in the members' own experiments",
-        "Associative Memory on copying: with a random start and a window of 20, 100 % is possible",
-    ),
-    Departure(
-        "budget",
-        "4,000 steps",
-        "the same; three times as many as variants",
-        "most rows of copying are still learning at 4,000",
-    ),
-    Departure(
-        "gates of Associative Memory",
-        "256 hidden numbers",
-        "300 for recall, 290 for copying",
-        "so that it has the 25,000 parameters of the table; not tried otherwise",
-    ),
-    Departure(
-        "stopping",
-        "4,000 steps",
-        "the same, ended before at a validation error of 1e-7",
-        "none: the task is solved by then",
-    ),
-    Departure(
-        "rates",
-        "three",
-        "the same; further ones where the best is at the edge, as rows beside the table",
-        "see the table of wider rates",
-    ),
-)
 SELECTS = ("seeds", "models", "tasks", "rates", "variants", "more_seeds", "wider_rates")
-TITLE = {
-    "vanilla": "Vanilla HiPPO",
-    "vanilla_mlp": "Vanilla + MLP",
-    "salience": "Salience",
-    "assoc": "Assoc. Memory",
-    "s4d": "S4D",
-    "lstm": "LSTM",
-    "transformer": "Transformer",
-    "lstm_2": "LSTM, two layers",
-    "s4d_2": "S4D, two layers",
-    "transformer_2": "Transformer, two layers",
-    "mamba": "Mamba",
-    "deltanet": "DeltaNet",
-}
 ASSEMBLES_PARTS = True
-# Where the paper leaves open, or contradicts itself about, what was done.
-UNCLEAR = {
-    ("vanilla_mlp", "sc"): "timescale, width and order of the memory are not given",
-    ("vanilla_mlp", "ar"): "timescale, width and order of the memory are not given",
-    ("vanilla", "ar"): "timescale, width and order of the memory are not given",
-    ("salience", "ar"): "how the member was sized for this task is not given",
-    ("assoc", "sc"): "how the member was sized for this task is not given; here window 2, as for recall",
-}
 
 
 @dataclass(frozen=True)
@@ -216,11 +97,6 @@ def shape_of(task: str) -> Shape:
 
 DOOR = Door("model", "models", lambda config: [shape_of(task) for task in config.tasks])
 WORDS = {"task": {"copying": "sc", "recall": "ar"}}
-
-
-def titles() -> dict[str, str]:
-    """The names of all rows, those of models of the user's own too."""
-    return TITLE | {name: name for name in entered()}
 
 
 def build(model: str, task: str) -> nn.Module:
@@ -437,104 +313,3 @@ def _variant_rows(config: Config, finished: list[Finished], metrics: dict[str, A
             "params": found[0]["parameters"],
         }
     return rows
-
-
-def report(result: Result, folder: Path) -> None:
-    """The table as text, and as a picture with the levels that need no memory."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
-    config: Config = result.arrays["config"]
-    write_whole(folder / "table.md", table(result).encode())
-    names = [model for model in titles() if model in result.metrics["accuracy"]]
-    too_few = " (a quick run, no result)" if config.is_short else ""
-    with style():
-        figure = Figure(figsize=(4.2 * len(config.tasks), 0.34 * len(names) + 1.2), layout="constrained")
-        panels = figure.subplots(1, len(config.tasks), sharey=True, squeeze=False)[0]
-        for ax, task in zip(panels, config.tasks, strict=True):
-            for place, model in enumerate(names):
-                paper = PAPER["accuracy"].get(model, {}).get(task)
-                if task in result.metrics["accuracy"][model]:
-                    draw_row(ax, place, result.metrics["accuracy"][model][task], paper)
-                wider = result.metrics["wider_rates"].get(model, {}).get(task)
-                if wider and wider["rate"] not in config.rates:
-                    ring = {"marker": "o", "linestyle": "none", "markerfacecolor": "none", "color": "C0"}
-                    ax.plot(wider["accuracy"]["mean"], place, **ring, label="ours, at a larger rate")
-            draw_levels(ax, task)
-            ax.set(title=TITLES[task] + too_few)
-            ax.set_yticks(range(len(names)), [titles()[name] for name in names])
-        panels[0].invert_yaxis()
-        legend_below(figure)
-        save_figure(figure, folder, "accuracy")
-
-
-def table(result: Result) -> str:
-    """Ours beside the paper's, as Markdown; quick runs show the form and no result."""
-    config: Config = result.arrays["config"]
-    metrics = result.metrics
-    head = "| model | parameters |" + "".join(f" {TITLES[task]} | paper | verdict |" for task in config.tasks)
-    lines = [head, "|---|---|" + "---|---|---|" * len(config.tasks)]
-    for model in (name for name in titles() if name in metrics["accuracy"]):
-        cells = [titles()[model], " / ".join(f"{n:,}" for n in metrics["params_by_task"][model].values())]
-        for task in config.tasks:
-            if task not in metrics["accuracy"][model]:
-                cells += ["not run yet", "", ""]
-                continue
-            cells.append(percent(metrics["accuracy"][model][task]))
-            paper = PAPER["accuracy"].get(model, {}).get(task)
-            cells += ["" if paper is None else f"{paper:.1f}", metrics["verdict"][model][task]]
-        lines.append(f"| {' | '.join(cells)} |")
-    for level, words in (("copy_last", "says the last B"), ("chance", "chance")):
-        cells = [f"*{words}*", ""]
-        for task in config.tasks:
-            cells += [f"*{LEVELS[task][level]:.2f}*" if level in LEVELS[task] else "", "", ""]
-        lines.append(f"| {' | '.join(cells)} |")
-    seeds = ", ".join(map(str, config.seeds))
-    extra = f"; {', '.join(map(str, config.more_seeds))} too where these cannot tell" if config.more_seeds else ""
-    counts = metrics["verdicts"]
-    lines += [
-        "",
-        f"Test accuracy in per cent, mean ± standard error over seeds ({seeds}{extra}); {config.steps:,} steps, "
-        f"{config.sequences:,} sequences; parameters for {' / '.join(TITLES[task] for task in config.tasks)}.",
-        "",
-        f"Of the paper's {counts['figures']} figures {counts['at_the_floor']} are at the floor that any model reaches; "
-        f"of the others {counts['agree']} agree, {counts['differ']} differ, {counts['cannot_be_told']} cannot be told.",
-    ]
-    missing = [TITLE[model] for model in TITLE if model not in metrics["accuracy"]]
-    if missing:
-        lines.append(f"Rows not run here: {', '.join(missing)}.")
-    if metrics["wider_rates"]:
-        lines += ["", "Rows whose best rate was the smallest or the largest of the three, with further rates:", ""]
-        lines += ["| model | task | rates tried | best | accuracy there | in the table |", "|---|---|---|---|---|---|"]
-    for model, by_task in metrics["wider_rates"].items():
-        for task, one in by_task.items():
-            edge = "" if one["inside"] else " (at the edge)"
-            seeds = len(one["accuracy"]["seeds"])
-            cells = [titles()[model], TITLES[task], ", ".join(one["validation_loss"]), f"{one['rate']:g}{edge}"]
-            cells += [f"{percent(one['accuracy'])} ({seeds} seed{'s' * (seeds > 1)})"]
-            lines.append(f"| {' | '.join([*cells, percent(metrics['accuracy'][model][task])])} |")
-    if metrics["variants"]:
-        lines += [
-            "",
-            f"What a change does, at the row's rate unless another is named, seed {config.seeds[0]} (or all in turn):",
-            "",
-        ]
-        lines += [
-            "| model | task | change | parameters | as in the table | changed | paper |",
-            "|---|---|---|---|---|---|---|",
-        ]
-    for one in metrics["variants"].values():
-        model, task = one["model"], one["task"]
-        paper = PAPER["accuracy"].get(model, {}).get(task)
-        cells = [TITLE[model], TITLES[task], one["change"], f"{one['params']:,}"]
-        cells += [f"{one['unchanged']:.1f}", ", ".join(f"{value:.1f}" for value in one["seeds"])]
-        lines.append(f"| {' | '.join([*cells, '' if paper is None else f'{paper:.1f}'])} |")
-    if config.is_short:
-        lines.append("\nFewer steps than in the paper: this table shows the form, not a result.")
-    return "\n".join(lines) + "\n"
-
-
-def percent(found: dict[str, Any]) -> str:
-    """Mean and standard error."""
-    return f"{found['mean']:.1f}" + ("" if found["sem"] is None else f" ± {found['sem']:.1f}")

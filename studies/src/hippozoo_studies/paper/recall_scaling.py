@@ -29,15 +29,17 @@ from hippozoo_studies import (
     Door,
     Finished,
     Result,
+    drawing,
     entered,
     made_by,
+    markdown_table,
     over_seeds,
-    save_figure,
     select,
+    spread_text,
 )
 from hippozoo_studies.framework.claims import answers
 from hippozoo_studies.paper._recall_claims import CLAIMS
-from hippozoo_studies.paper._recall_further import draw_factors, further_lines, summarise
+from hippozoo_studies.paper._recall_further import draw_factors, further_rows, summarise
 from hippozoo_studies.paper._recall_rows import BEYOND, FACTORS, POSITIONS, ROWS, Row
 from hippozoo_studies.paper._two_tasks import (
     LENGTHS,
@@ -53,7 +55,7 @@ from hippozoo_studies.paper._two_tasks import (
     legend_below,
     make_data,
 )
-from hippozoo_studies.paper.memory_tasks import build, percent, shape_of
+from hippozoo_studies.paper.memory_tasks import build, shape_of
 
 BEYOND_RATE = 1e-3
 PAPER: dict[str, Any] = {
@@ -219,10 +221,6 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
 
 def report(result: Result, folder: Path) -> None:
     """The table as text, and as a picture."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
     write_whole(folder / "table.md", table(result).encode())
     found = {
         **result.metrics["accuracy"],
@@ -233,8 +231,7 @@ def report(result: Result, folder: Path) -> None:
     }
     names = list(found)
     too_few = " (a quick run, no result)" if result.arrays["config"].is_short else ""
-    with style():
-        figure = Figure(figsize=(7.0, 0.32 * len(names) + 1.2), layout="constrained")
+    with drawing(folder, "accuracy", (7.0, 0.32 * len(names) + 1.2)) as figure:
         ax = figure.subplots()
         for place, name in enumerate(names):
             draw_row(ax, place, found[name], PAPER["accuracy"].get(name))
@@ -247,41 +244,38 @@ def report(result: Result, folder: Path) -> None:
         ax.invert_yaxis()
         ax.set(title=f"associative recall{too_few}")
         legend_below(figure)
-        save_figure(figure, folder, "accuracy")
-        if any(name in result.metrics["further"] for name in FACTORS):
-            figure = Figure(figsize=(8.5, 3.4), layout="constrained")
+    if any(name in result.metrics["further"] for name in FACTORS):
+        with drawing(folder, "factors", (8.5, 3.4)) as figure:
             for ax, model in zip(figure.subplots(1, 2, sharey=True), ("lstm", "s4d"), strict=True):
                 draw_factors(ax, model, result.metrics["accuracy"], result.metrics["further"])
             figure.axes[0].invert_yaxis()  # shared: turned by each of the two
             figure.suptitle(f"one layer, which factors does it take?{too_few}")
             legend_below(figure)
-            save_figure(figure, folder, "factors")
 
 
 def table(result: Result) -> str:
     """Ours beside the paper's, as Markdown."""
     config: Config = result.arrays["config"]
     metrics = result.metrics
-    lines = [
-        "| setting | model | layers | parameters | rate | train | ours | paper | verdict |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    header = ["setting", "model", "layers", "parameters", "rate", "train", "ours", "paper", "verdict"]
+    rows: list[list[str]] = []
     for name in metrics["accuracy"]:
         row = all_rows()[name]
         cells = [row.setting, row.title, str(row.layers), f"{metrics['params'][name]:,}", f"{metrics['rate'][name]:g}"]
-        cells += [percent(metrics["train_accuracy"][name]), percent(metrics["accuracy"][name])]
+        cells += [spread_text(metrics["train_accuracy"][name], ".1f"), spread_text(metrics["accuracy"][name], ".1f")]
         cells.append("" if math.isnan(row.paper) else f"{row.paper:.1f}")
-        lines.append(f"| {' | '.join([*cells, metrics['verdict'][name]])} |")
+        rows.append([*cells, metrics["verdict"][name]])
     for name, found in metrics["beyond"].items():
         row = BEYOND[name]
         cells = [f"*{row.setting}*", row.title, str(row.layers), f"{found['parameters']:,}", f"{BEYOND_RATE:g}"]
         cells += [f"{found['train_accuracy']:.1f}", f"{found['accuracy']:.1f}", "", "not in the paper, one seed"]
-        lines.append(f"| {' | '.join(cells)} |")
-    lines += further_lines(metrics["further"])
+        rows.append(cells)
+    rows += further_rows(metrics["further"])
     for level, words in (("copy_last", "says the last B"), ("chance", "chance")):
-        lines.append(f"| *{words}* |  |  |  |  |  | *{LEVELS['ar'][level]:.2f}* |  |  |")
+        rows.append([f"*{words}*", *[""] * 5, f"*{LEVELS['ar'][level]:.2f}*", "", ""])
     seeds, counts = ", ".join(map(str, config.seeds)), metrics["verdicts"]
-    lines += [
+    lines = [
+        markdown_table(header, rows),
         "",
         f"Of the paper's {counts['figures']} figures {counts['at_the_floor']} are at the floor that any model reaches; "
         f"of the others {counts['agree']} agree, {counts['differ']} differ, {counts['cannot_be_told']} cannot be told.",

@@ -21,10 +21,10 @@ from torch import nn
 from hippozoo._internal.files import write_whole
 from hippozoo.baselines import Mamba
 from hippozoo.systems import LegT
-from hippozoo.tasks.text import ALPHABET, WikiText, decode
 from hippozoo.training import seeded
 from hippozoo.zoo.salience import SalienceLayer
-from hippozoo_studies import QUIET, Context, Departure, Finished, Result, save_figure, select
+from hippozoo_studies import QUIET, Context, Departure, Finished, Result, select
+from hippozoo_studies.data.text import ALPHABET, WikiText, decode
 from hippozoo_studies.paper._character_models import (
     OTHER_FORMS,
     RECENT,
@@ -36,6 +36,7 @@ from hippozoo_studies.paper._character_models import (
 )
 from hippozoo_studies.paper._characters import CHUNK, CharacterModel, Protocol, learn
 from hippozoo_studies.paper._clock_claims import clock_claims
+from hippozoo_studies.paper._clock_figures import KINDS, draw_clocks
 from hippozoo_studies.paper._mamba_parts import PARTS, without
 from hippozoo_studies.paper._two_tasks import check_names
 
@@ -125,10 +126,6 @@ VARIANTS |= {
     f"mamba_without_{part}": (f"Mamba without its {words}", partial(_mamba_without, part))
     for part, words in PARTS.items()
 }
-# Characters that can be told apart below an axis.
-LEGIBLE = 110
-#: Kinds of character that a reader knows, by what stands at a place of a text and before it.
-KINDS = ("space", "newline", "first letter of a word", "letter inside a word", "digit", "punctuation")
 
 
 @dataclass(frozen=True)
@@ -343,64 +340,9 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
 
 
 def report(result: Result, folder: Path) -> None:
-    """Which characters take much time, a stretch of text with both clocks, and a table of the variants."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-
+    """The numbers as text, and which characters take time."""
     write_whole(folder / "table.md", table(result).encode())
-    if "excerpt" not in result.arrays:
-        return
-    titles = {"mamba": "Mamba, mean time step", "salience": "Salience"}
-    with style():
-        figure = Figure(figsize=(9, 3.6), layout="constrained")
-        for ax, (name, means) in zip(figure.subplots(1, 2), result.arrays["by_character"].items(), strict=True):
-            order = sorted(means, key=means.__getitem__)
-            shown = order if len(order) <= 24 else order[:12] + order[-12:]
-            ax.bar(range(len(shown)), [means[symbol] for symbol in shown])
-            ax.set_xticks(range(len(shown)), [visible(symbol) for symbol in shown], fontsize=7)
-            few = "" if len(shown) == len(order) else ": least and most time"
-            ax.set(title=titles[name], ylabel="standard deviations from the mean", xlabel=f"character{few}")
-            ax.grid(visible=False, axis="x")
-        save_figure(figure, folder, "characters")
-        save_figure(_kinds_drawn(result.metrics["by_kind"], titles), folder, "kinds")
-        excerpt = result.arrays["excerpt"]
-        figure = Figure(figsize=(12, 3.2), layout="constrained")
-        axes = figure.subplots(2, 1, sharex=True)
-        for ax, name in zip(axes, titles, strict=True):
-            text = excerpt["text"][:LEGIBLE]
-            places = range(len(text))
-            ax.bar(places, excerpt[name][:LEGIBLE])
-            ax.set_ylabel(titles[name], fontsize=8)
-            ax.set_xticks(places, [visible(symbol) for symbol in text], fontsize=7)
-            ax.grid(visible=False, axis="x")
-            ax.margins(x=0.005)
-        axes[-1].set_xlabel("characters of the test text, in order")
-        save_figure(figure, folder, "excerpt")
-
-
-def _kinds_drawn(by_kind: dict[str, dict[str, float]], titles: dict[str, str]) -> Any:
-    """What kinds of character take more time than others, both models side by side."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 3.2), layout="constrained")
-    ax = figure.subplots()
-    kinds = [kind for kind in KINDS if kind in by_kind["mamba"]]
-    places, height = np.arange(len(kinds)), 0.38
-    for number, (name, title) in enumerate(titles.items()):
-        means = [by_kind[name][kind] for kind in kinds]
-        ax.barh(places + (number - 0.5) * height, means, height, label=title)
-    ax.axvline(0.0, color="0.3", linewidth=0.8)
-    ax.set_yticks(places, kinds)
-    ax.invert_yaxis()
-    ax.set_xlabel("time taken: standard deviations from the mean of all characters")
-    ax.legend()
-    return figure
-
-
-def visible(symbol: str) -> str:
-    """A character that can be seen on an axis."""
-    return {" ": "␣", "\n": "↵", "$": r"\$"}.get(symbol, symbol)
+    draw_clocks(result, folder)
 
 
 def table(result: Result) -> str:

@@ -14,7 +14,6 @@ Beyond the paper: the trained models meet ten times the distractors, and delays,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,28 +21,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from hippozoo._internal.files import write_whole
-from hippozoo.systems import LegS, LegT
+from hippozoo.systems import LegT
 from hippozoo.tasks.selective_copying import Episodes, SelectiveCopying
 from hippozoo.training import Plan, Trained, report_to, seeded, train, train_online
-from hippozoo.zoo.salience import SalienceModel, SalienceTrace
-from hippozoo_studies import (
-    QUIET,
-    Claim,
-    Context,
-    Departure,
-    Finished,
-    Result,
-    markdown_table,
-    over_seeds,
-    save_figure,
-    select,
-    spread_text,
-)
-from hippozoo_studies.framework.claims import Asked, answers
+from hippozoo.zoo.salience import SalienceModel
+from hippozoo_studies import QUIET, Context, Departure, Finished, Result, over_seeds, select
+from hippozoo_studies.paper._copying_claims import copying_claims
+from hippozoo_studies.paper._copying_figures import PAPER as PAPER
+from hippozoo_studies.paper._copying_figures import PROTOCOLS, example_trace
+from hippozoo_studies.paper._copying_figures import report as report
+from hippozoo_studies.paper._copying_figures import table as table
 
-# Table 1 (the protocol there is minibatches with validation) and the text of the section (online).
-PAPER = {"minibatch": {"test_accuracy": 1.0}, "online": {"test_accuracy": 1.0}}
 DEPARTURES = (
     Departure(
         "loss",
@@ -80,7 +68,6 @@ DEPARTURES = (
 )
 SELECTS = ("seeds", "protocols", "summary_seeds")
 MODEL = "salience"
-PROTOCOLS = ("minibatch", "online")
 
 
 @dataclass(frozen=True)
@@ -200,66 +187,7 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
         "looks": [(one.unit, one.result["looks"]) for one in finished],
         "config": config,
     }
-    return Result(metrics=metrics, claims=_claims(config, metrics), arrays=arrays)
-
-
-def table(result: Result) -> str:
-    """Accuracy, salience and cost by protocol and kind of salience."""
-    rows = []
-    for kind, part in (("token alone", result.metrics), ("token and memory", result.metrics.get("with_summary", {}))):
-        for protocol in PROTOCOLS:
-            if protocol in part:
-                one = part[protocol]
-                solved = one["steps_to_solve"]
-                rows.append(
-                    [
-                        protocol,
-                        kind,
-                        f"{one['parameters']:,}",
-                        spread_text(one["test_accuracy"], ".2f", 100),
-                        f"{100 * PAPER[protocol]['test_accuracy']:.1f}",
-                        spread_text(one["salience_ratio"], ".4f"),
-                        "not by all seeds" if solved is None else spread_text(solved, ".0f"),
-                    ]
-                )
-    header = ["protocol", "salience from", "parameters", "accuracy (%)", "paper (%)", "g(idle) / g(wanted)", "steps"]
-    return (
-        f"{markdown_table(header, rows)}\n\n"
-        "Accuracy on fresh episodes, mean ± standard error over seeds; steps until the "
-        "validation episodes were solved.\n"
-    )
-
-
-def report(result: Result, folder: Path) -> None:
-    """The paper's four panels for each protocol, and what happens beyond the trained length."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
-    from hippozoo.zoo.salience.plots import plot_episode, plot_warp
-
-    config = result.arrays["config"]
-    write_whole(folder / "table.md", table(result).encode())
-    with style():
-        traces = {name: example_trace(config, example) for name, example in result.arrays["examples"].items()}
-        for protocol, example in result.arrays["examples"].items():
-            seen = traces[protocol]
-            figure = Figure(figsize=(7.2, 7.0), layout="constrained")
-            axes = figure.subplots(4, sharex=True, height_ratios=[0.5, 1, 1, 1])
-            answers = np.arange(len(example["tokens"]) - config.wanted, len(example["tokens"]))
-            plot_episode(seen, np.array(example["tokens"]), answers, axes=axes)
-            figure.suptitle(f"One test episode\n{result.arrays['titles'][protocol]}", x=0.02, ha="left")
-            save_figure(figure, folder, f"episode-{protocol}")
-        figure = Figure(figsize=(6.4, 4.8), layout="constrained")
-        # The schematic: a weight that has a shape, on the clock that was learnt.
-        clock = next(iter(traces.values()))
-        seen = SalienceTrace(LegS(8, timescale=clock.times[-1] / 5), clock.salience, clock.dt)
-        marks = [float(seen.times[int(part * len(seen.salience))]) for part in (0.4, 0.7, 1.0)]
-        panels = plot_warp(seen, marks, axes=figure.subplots(2, 2, sharex="col", sharey="row"))
-        panels[1, 1].set_xlabel("real time (samples)")
-        named = next(iter(result.arrays["titles"].values()))
-        figure.suptitle(f"Exponential weights (Leg-S) on the learnt clock\n{named}", fontsize=10.5)
-        save_figure(figure, folder, "time-warp")
-        _draw_generalisation(result, folder)
+    return Result(metrics=metrics, claims=copying_claims(config, metrics), arrays=arrays)
 
 
 def make_model(config: Config, task: SelectiveCopying, summary: int) -> SalienceModel:
@@ -268,13 +196,6 @@ def make_model(config: Config, task: SelectiveCopying, summary: int) -> Salience
     return SalienceModel(
         task.size, task.size, system, width=config.width, summary=summary, hidden=config.hidden, largest=config.largest
     )
-
-
-def example_trace(config: Config, example: dict[str, Any]) -> SalienceTrace:
-    """The clock and the lag functional of a stored example."""
-    salience = np.array(example["salience"])
-    system = LegT(config.order, timescale=float(len(salience)))
-    return SalienceTrace(system, salience, np.ones(len(salience)), np.array(example["functional"]))
 
 
 # -- the pieces -----------------------------------------------------------------------------------------------------
@@ -406,72 +327,6 @@ def _summary(runs: list[Finished]) -> dict[str, Any]:
     }
 
 
-# What the claims below hang on, which the paper does not say: where the readout begins.
-CONDITION = (
-    "; from a random start 10 of 30 runs learn a clock, and at this rate copy 87 to 92 % in the mean (salience-start)."
-)
-CLAIMS = (
-    Asked(
-        "Salience HiPPO solves selective copying ({how})",
-        "the model produces a faithful copy of the informative subsequence",
-        lambda n: n,
-        lambda n: n["worst_accuracy"] >= (1.0 if n["protocol"] == "minibatch" else 0.999),
-        "The worst of {seeds} seeds has {worst_percent:.2f} % of the answers right ({how})" + CONDITION,
-    ),
-    Asked(
-        "salience stays low at uninformative tokens ({how})",
-        "salience remains low during uninformative inputs and increases sharply for informative tokens",
-        lambda n: n,
-        lambda n: n["largest_ratio"] < 0.1,
-        "The salience of uninformative tokens is at most {largest_ratio:.4f} times that of informative ones, over "
-        "{seeds} seeds ({how})" + CONDITION,
-    ),
-    Asked(
-        "history measures leave uninformative tokens out ({how})",
-        "The measures allocate substantial weight to informative segments of the past while sharply down-weighting "
-        "intervals corresponding to uninformative inputs",
-        lambda n: n,
-        lambda n: n["largest_weight"] < 0.1,
-        "At the end of the input an uninformative token has at most {largest_weight:.4f} times the weight of an "
-        "informative one, in an episode of each of {seeds} seeds ({how})" + CONDITION,
-    ),
-    Asked(
-        "output functionals peak at the tokens required ({how})",
-        "pronounced peaks precisely at the locations of the required input tokens",
-        lambda n: n,
-        lambda n: n["fewest_peaks"] == 1.0,
-        "In an episode of each of {seeds} seeds, {fewest_percent:.0f} % of the answers (in the worst) read most from "
-        "the very token that is wanted ({how})" + CONDITION,
-    ),
-)
-
-
-def _claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
-    kinds = {
-        "salience from the token, begun from a bump": metrics,
-        "salience from token and memory, begun from a bump": metrics.get("with_summary", {}),
-    }
-    found = []
-    for protocol in config.protocols:
-        for kind, part in kinds.items():
-            if protocol in part:
-                one = part[protocol]
-                accuracies, peaks = one["test_accuracy"]["seeds"], one["peaks_at_wanted"]["seeds"]
-                numbers = {
-                    "how": f"{protocol}, {kind}",
-                    "protocol": protocol,
-                    "seeds": len(accuracies),
-                    "worst_accuracy": min(accuracies),
-                    "worst_percent": 100 * min(accuracies),
-                    "largest_ratio": max(one["salience_ratio"]["seeds"]),
-                    "largest_weight": max(one["weight_of_idle"]["seeds"]),
-                    "fewest_peaks": min(peaks),
-                    "fewest_percent": 100 * min(peaks),
-                }
-                found += answers(CLAIMS, numbers)
-    return found
-
-
 def weight_of_idle(config: Config, example: dict[str, Any]) -> float:
     """What an uninformative token weighs at the end of a stored episode's input, over what an informative one does."""
     seen, tokens = example_trace(config, example), np.array(example["tokens"])
@@ -487,24 +342,6 @@ def peaks_at_wanted(config: Config, example: dict[str, Any]) -> float:
     wanted, length = np.flatnonzero(tokens >= 2), len(tokens)
     weights = [np.abs(seen.sample_weights(step)) for step in range(length - config.wanted, length)]
     return float(np.mean([np.argmax(one) == place for one, place in zip(weights, wanted, strict=True)]))
-
-
-def _draw_generalisation(result: Result, folder: Path) -> None:
-    from matplotlib.figure import Figure
-
-    from hippozoo.zoo.salience.plots import plot_generalisation
-
-    found = {
-        (f"{protocol}, {'token alone' if part is result.metrics else 'token and memory'}"): part[protocol]
-        for part in (result.metrics, result.metrics.get("with_summary", {}))
-        for protocol in PROTOCOLS
-        if protocol in part
-    }
-    figure = Figure(figsize=(6.8, 3.6), layout="constrained")
-    trained = {name: one["test_accuracy"] for name, one in found.items()}
-    conditions = {name: one["generalisation"] for name, one in found.items()}
-    plot_generalisation(trained, conditions, ax=figure.subplots())
-    save_figure(figure, folder, "generalisation")
 
 
 def _rng(seed: int, *purpose: int) -> np.random.Generator:

@@ -41,9 +41,9 @@ from hippozoo_studies import (
     Departure,
     Finished,
     Result,
+    drawing,
     markdown_table,
     over_seeds,
-    save_figure,
     select,
     spread_text,
 )
@@ -234,28 +234,22 @@ def table(result: Result) -> str:
 
 def report(result: Result, folder: Path) -> None:
     """The learning curves, and the true kernel beside the inferred ones."""
-    from matplotlib.figure import Figure
-
-    from hippozoo.plotting import style
     from hippozoo.zoo.volterra.plots import plot_kernels, plot_learning
 
     write_whole(folder / "table.md", table(result).encode())
-    with style():
-        figure = Figure(figsize=(6.4, 5.0), layout="constrained")
+    with drawing(folder, "cumulative-error", (6.4, 5.0)) as figure:
         ax = figure.subplots()
         plot_learning(result.arrays["curves"], ax=ax)
         ax.set_title("Wray-Green: mean over seeds, band ± SEM")
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize=8)
-        save_figure(figure, folder, "cumulative-error")
 
-        kernels = _titled_kernels(result)
-        columns = -(-len(kernels) // 2)
-        figure = Figure(figsize=(2.7 * columns + 0.8, 6.0), layout="constrained")
+    kernels = _titled_kernels(result)
+    columns = -(-len(kernels) // 2)
+    with drawing(folder, "kernels", (2.7 * columns + 0.8, 6.0)) as figure:
         axes = figure.subplots(2, columns, squeeze=False).ravel()
         plot_kernels(kernels, result.arrays["dt"], unit="s", axes=axes[: len(kernels)])
         for ax in axes[len(kernels) :]:
             ax.remove()
-        save_figure(figure, folder, "kernels")
 
 
 def _titled_kernels(result: Result) -> dict[str, np.ndarray]:

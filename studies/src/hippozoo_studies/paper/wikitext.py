@@ -16,9 +16,9 @@ from typing import Any
 from hippozoo import checkpoint
 from hippozoo._internal.files import write_whole
 from hippozoo.tasks.data_files import MissingDataError
-from hippozoo.tasks.text import WikiText, load_split
 from hippozoo.training import seeded
 from hippozoo_studies import QUIET, Context, Finished, Result
+from hippozoo_studies.data.text import WikiText, load_split
 from hippozoo_studies.paper._character_claims import PAPER, claims, seeds_text
 from hippozoo_studies.paper._character_hybrids import build_unit
 from hippozoo_studies.paper._character_models import CACHED, OURS

@@ -8,96 +8,65 @@ from typing import Any
 import numpy as np
 import panel as pn
 from bokeh.events import Pan, PanEnd, PanStart, Tap
-from bokeh.models import ColumnDataSource, Range1d
+from bokeh.models import Range1d
 
 from hippozoo.apps.explore.signals import Loaded, built_in
-from hippozoo.apps.explore.tabs.parts import (
-    OUTLINED,
-    CodeBox,
-    Session,
-    choice,
-    controls,
-    picture,
-    sentence,
-    shown_figures,
-    small,
-    tell,
-    y_range,
-)
+from hippozoo.apps.explore.tabs import parts
 from hippozoo.apps.explore.views.memory import ORDERS, timescales
 from hippozoo.apps.explore.views.salience import HIGHEST, SalienceView
-from hippozoo.apps.pages import colour
-
-__all__ = ["SalienceTab"]
 
 _BURSTS, _ABOVE = "three bursts", "the signal above"
 
 
-class SalienceTab:
-    """The clock above, then warped time, the history measure, and what is remembered.
+class SalienceTab(parts.Tab):
+    """The clock above, then warped time, the history measure, and what is remembered."""
 
-    Parameters
-    ----------
-    session
-        Of the window it stands in.
-    """
-
-    title = "Salience"
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, session: parts.Session) -> None:
+        super().__init__(session)
         self.view = view = SalienceView(built_in(_BURSTS)).quiet_means_slow()
         self.which = pn.widgets.Select(label="Signal", options=[_BURSTS, _ABOVE], value=_BURSTS, width=170)
-        self.order = choice("Order", list(ORDERS), view.order)
-        self.timescale = choice("Window on the warped clock", *self._windows(view.loaded, view.timescale))
-        self.even = pn.widgets.Button(label="Even clock", width=120, stylesheets=OUTLINED)
-        self.waiting = pn.widgets.Button(label="Wait while it is quiet", width=190, stylesheets=OUTLINED)
+        self.order = parts.choice("Order", list(ORDERS), view.order)
+        self.timescale = parts.choice("Window on the warped clock", *self._windows(view.loaded, view.timescale))
+        self.even = parts.button("Even clock", 120, self._reset)
+        self.waiting = parts.button("Wait while it is quiet", 190, lambda: self._put(self.view.quiet_means_slow()))
 
-        self.knots = ColumnDataSource({"time": [], "salience": []})
-        self.clock = ColumnDataSource({"time": [], "warped": []})
-        self.curves = ColumnDataSource({"time": [], "true": [], "remembered": [], "measure": []})
+        self.knots = parts.columns("time", "salience")
+        self.clock = parts.columns("time", "warped")
+        self.curves = parts.columns("time", "true", "remembered", "measure")
         span = Range1d(start=0, end=view.loaded.duration)
-        self.paper = picture(
-            session, "time: paint here", "salience g(t)", 180, x_range=span, y_range=Range1d(start=0, end=HIGHEST)
-        )
-        self.paper.varea("time", 0, "salience", source=self.knots, fill_color=colour("C1"), fill_alpha=0.3)
-        self.paper.line("time", "salience", source=self.knots, line_color=colour("C1"), line_width=2.5)
+        heights = Range1d(start=0, end=HIGHEST)
+        self.paper = parts.picture("time: paint here", "salience g(t)", 180, x_range=span, y_range=heights)
+        parts.draw_area(self.paper, self.knots, "time", "salience", "C1")
+        self.paper.renderers[-1].glyph.line_width = 2.5
         self.paper.min_border_left = 60
-        self.warp = picture(session, "time", "warped time φ(t)", 170, x_range=span)
-        self.warp.line("time", "warped", source=self.clock, line_color=colour("ink"), line_width=2)
-        self.measure = picture(session, "time", "history measure", 170, x_range=span)
-        self.measure.varea("time", 0, "measure", source=self.curves, fill_color=colour("C2"), fill_alpha=0.3)
-        self.measure.line("time", "measure", source=self.curves, line_color=colour("C2"), line_width=2)
-        self.kept = picture(session, "time; the present is on the right", "signal", 220, x_range=span)
-        self.kept.y_range = y_range(view.loaded.values)
-        self.kept.line("time", "true", source=self.curves, line_color=colour("ink"), line_width=2.5, line_alpha=0.5)
-        self.kept.line("time", "remembered", source=self.curves, line_color=colour("C0"), line_width=2)
-        session.painter.add(self.paper, self.warp, self.measure, self.kept)
+        warp = parts.picture("time", "warped time φ(t)", 170, x_range=span)
+        parts.draw_line(warp, self.clock, "time", "warped", line_width=2, line_alpha=1.0)
+        measure = parts.picture("time", "history measure", 170, x_range=span)
+        parts.draw_area(measure, self.curves, "time", "measure", "C2")
+        self.kept = parts.picture("time; the present is on the right", "signal", 220, x_range=span, y_range=Range1d())
+        parts.set_around(self.kept.y_range, view.loaded.values)
+        parts.draw_line(self.kept, self.curves, "time", "true")
+        parts.draw_line(self.kept, self.curves, "time", "remembered", "C0")
 
         self._last: tuple[float, float] | None = None
         for event in (PanStart, Pan, Tap):
             self.paper.on_event(event, self._brush)
         self.paper.on_event(PanEnd, self._lift)
-        self.even.on_click(lambda _event: self._put(self._plain()))
-        self.waiting.on_click(lambda _event: self._put(self.view.quiet_means_slow()))
         self.which.param.watch(lambda event: self._choose(event.new), "value")
         for widget in (self.order, self.timescale):
             widget.param.watch(lambda _event: self._rebuild(), "value_throttled")
         session.listen(lambda _loaded: self._choose(self.which.value) if self.which.value == _ABOVE else None)
-        self.said = sentence()
-        self.code = CodeBox(lambda: self.view.code())
         self._busy = False
         self._put(view)
-        self.layout = pn.Column(
-            sentence(
-                "Paint the salience with the mouse or a finger: where it is high the memory's clock runs fast, and the "
-                "signal there takes up more of the memory. Blue is what is remembered at the end."
-            ),
-            controls(self.which, self.order, self.timescale, self.even, self.waiting),
+        self.layout = self.arrange(
+            "Paint the salience with the mouse or a finger: where it is high the memory's clock runs fast, and the "
+            "signal there takes up more of the memory. Blue is what is remembered at the end.",
+            [self.which, self.order, self.timescale, self.even, self.waiting],
             self.said,
-            *shown_figures(self.paper, self.warp, self.measure, self.kept),
-            self.code.layout,
-            sizing_mode="stretch_width",
+            self.paper,
+            warp,
+            measure,
+            self.kept,
         )
 
     @staticmethod
@@ -105,8 +74,8 @@ class SalienceTab:
         found = sorted({*timescales(loaded), wanted})
         return {f"{one:g} {loaded.unit}".strip(): one for one in found}, wanted
 
-    def _plain(self) -> SalienceView:
-        return SalienceView(self.view.loaded, self.view.order, self.view.timescale)
+    def _reset(self) -> None:
+        self._put(SalienceView(self.view.loaded, self.view.order, self.view.timescale))
 
     def _choose(self, which: str) -> None:
         loaded = built_in(_BURSTS) if which == _BURSTS else self.session.loaded
@@ -116,8 +85,7 @@ class SalienceTab:
         self.timescale.param.update(options=options, value=value)
         self._busy = False
         self.paper.x_range.end = loaded.duration
-        around = y_range(loaded.values)
-        self.kept.y_range.update(start=around.start, end=around.end)
+        parts.set_around(self.kept.y_range, loaded.values)
         self._put(SalienceView(loaded, self.order.value, value))
 
     def _rebuild(self) -> None:
@@ -139,21 +107,13 @@ class SalienceTab:
     def _put(self, view: SalienceView, *, finished: bool = True) -> None:
         """Show a view; words and code follow when the brush is lifted."""
         self.view = view
-        self.knots.data = {"time": small(view.knots), "salience": small(view.salience)}
-        shown = np.linspace(0, len(view.seen.times) - 1, 300).astype(int)
-        self.clock.data = {"time": small(view.seen.times[shown]), "warped": small(view.seen.warped_time[shown])}
-        self.curves.data = {
-            "time": small(view.moments),
-            "true": small(view.truth),
-            "remembered": small(view.remembered),
-            "measure": small(view.measure),
-        }
+        parts.put(self.knots, time=view.knots, salience=view.salience)
+        drawn = np.linspace(0, len(view.seen.times) - 1, 300).astype(int)
+        parts.put(self.clock, time=view.seen.times[drawn], warped=view.seen.warped_time[drawn])
+        parts.put(self.curves, time=view.moments, true=view.truth, remembered=view.remembered, measure=view.measure)
         if finished:
-            unit = view.loaded.unit
-            tell(
-                self.said,
-                f"The memory reaches {view.reach:.3g} {unit} back, by a window of {view.timescale:g} on its own clock. "
-                f"Rms error over the whole signal, what is forgotten counted as zero: {view.error:.3g}, where the "
-                f"signal varies by {float(view.loaded.values.std()):.3g}.",
+            self.tell(
+                f"The memory reaches {view.reach:.3g} {view.loaded.unit} back, by a window of {view.timescale:g} on "
+                f"its own clock. Rms error over the whole signal, what is forgotten counted as zero: {view.error:.3g}, "
+                f"where the signal varies by {float(view.loaded.values.std()):.3g}.",
             )
-            self.code.refresh()

@@ -30,13 +30,6 @@ class Write(NamedTuple):
 class AssociativeView:
     """A bank of one channel and the writes made to it, in order.
 
-    Parameters
-    ----------
-    order
-        Coefficients of the bank.
-    writes
-        What was written.
-
     Examples
     --------
     The last write is read back in full.
@@ -67,10 +60,6 @@ class AssociativeView:
     def _addresses(self) -> np.ndarray:
         return np.array([one.address for one in self.writes])
 
-    @property
-    def _values(self) -> np.ndarray:
-        return np.array([one.value for one in self.writes])
-
     @cached_property
     def places(self) -> Float[np.ndarray, " places"]:
         """Addresses at which the bank is drawn."""
@@ -79,8 +68,8 @@ class AssociativeView:
     def _read(self, places: np.ndarray) -> np.ndarray:
         if not self.writes:
             return np.zeros(len(places))
-        gates = np.array([one.gate for one in self.writes])
-        return recall_matrix(self.family, self._addresses, gates, places) @ self._values
+        addresses, values, gates = np.array(self.writes).T
+        return recall_matrix(self.family, addresses, gates, places) @ values
 
     @cached_property
     def bank(self) -> Float[np.ndarray, " places"]:

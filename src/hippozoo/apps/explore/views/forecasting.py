@@ -23,19 +23,7 @@ _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 class Seen(NamedTuple):
-    """A forecast made at one moment, and what it was made from.
-
-    Parameters
-    ----------
-    now
-        Samples seen.
-    leads, mean, lower, upper
-        The forecast, in the middle of each coming sample, and its band.
-    came
-        What came; NaN beyond the end of the signal.
-    lags, past, memory, predictive
-        The past: as it was, as the memory holds it, and what the forecast uses of it.
-    """
+    """A forecast after `now` samples with its band, what came (NaN beyond the end), and what it uses of the past."""
 
     now: int
     leads: Float[np.ndarray, " leads"]
@@ -45,7 +33,6 @@ class Seen(NamedTuple):
     came: Float[np.ndarray, " leads"]
     lags: Float[np.ndarray, " lags"]
     past: Float[np.ndarray, " lags"]
-    memory: Float[np.ndarray, " lags"]
     predictive: Float[np.ndarray, " lags"]
 
 
@@ -54,18 +41,7 @@ class ForecastView:
     """A forecaster learns a signal in one pass; its forecasts can be looked at wherever the stream stood.
 
     The forecast is that of ``hippozoo forecast``. What of the past it is about is shown by the paper's member, a single
-    map of the given rank.
-
-    Parameters
-    ----------
-    loaded
-        The signal.
-    horizon
-        Steps to forecast.
-    rank
-        Through how many numbers the past may speak.
-    order
-        Coefficients of the past.
+    map of the given rank, from so many coefficients of the past (`order`).
 
     Examples
     --------
@@ -120,10 +96,6 @@ class ForecastView:
             seen = now
         return states
 
-    def nearest(self, now: int) -> int:
-        """The moment that can be looked at nearest to this one."""
-        return min(self.moments, key=lambda one: abs(one - now))
-
     def at(self, now: int) -> Seen:
         """The forecast made after `now` samples, one of `moments`."""
         forecaster, dt = self.forecaster, self.loaded.dt
@@ -138,8 +110,8 @@ class ForecastView:
         count = min(now, round(opened.system.timescale / dt))
         lags = (np.arange(count) + 0.5) * dt
         past = self.loaded.values[now - count : now][::-1]
-        memory, predictive = opened.memory(lags), opened.predictive_memory(lags)
-        return Seen(now, leads * dt, forecast.mean(leads), lower, upper, came, lags, past, memory, predictive)
+        predictive = opened.predictive_memory(lags)
+        return Seen(now, leads * dt, forecast.mean(leads), lower, upper, came, lags, past, predictive)
 
     def code(self, now: int) -> str:
         """Python that gives the same pictures."""

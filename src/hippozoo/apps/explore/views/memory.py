@@ -82,13 +82,6 @@ def rms(errors: np.ndarray) -> float:
 class MemoryView:
     """A memory runs over a signal; `frame` gives any moment in a fraction of a millisecond, from tables made once.
 
-    Parameters
-    ----------
-    loaded
-        The signal.
-    system, order, timescale
-        Of the memory; `system` as in `SYSTEMS`.
-
     Examples
     --------
     >>> from hippozoo.apps.explore import built_in

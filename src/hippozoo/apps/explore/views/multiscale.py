@@ -30,13 +30,6 @@ class Asked(NamedTuple):
 class MultiscaleView:
     """A multiscale memory runs over a signal; any horizon is asked for afterwards.
 
-    Parameters
-    ----------
-    loaded
-        The signal.
-    order
-        Coefficients for each window.
-
     Examples
     --------
     >>> from hippozoo.apps.explore import built_in

@@ -26,14 +26,8 @@ MOMENTS = 600
 class SalienceView:
     """A signal remembered on a painted clock.
 
-    Parameters
-    ----------
-    loaded
-        The signal.
-    order, timescale
-        Of the Leg-T memory on the warped clock.
-    salience
-        At `KNOTS` moments, evenly spread over the signal; straight lines between them.
+    Order and timescale are those of the Leg-T memory on the warped clock; the salience is given at `KNOTS` moments,
+    evenly spread over the signal, with straight lines between them.
 
     Examples
     --------

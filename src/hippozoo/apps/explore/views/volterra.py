@@ -64,20 +64,8 @@ target = 2 * np.roll(signal, 4) * np.roll(signal, 12)""",
 class VolterraView:
     """How far learning has come.
 
-    Parameters
-    ----------
-    task
-        One of `TASKS`.
-    order
-        Of the memory.
-    seen
-        Samples learnt from.
-    state
-        What has been learnt; None at the start.
-    errors
-        After each chunk: samples seen, and the mean squared error in it, in units of the target's variance.
-    shown
-        Target and prediction of the last chunk.
+    `errors` holds, after each chunk, samples seen and the mean squared error in it, in units of the target's variance;
+    `shown` holds target and prediction of the last chunk.
 
     Examples
     --------

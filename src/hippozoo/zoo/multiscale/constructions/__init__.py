@@ -1,10 +1,8 @@
 """Where the windows stand and how to read between them: three constructions of the paper and one beyond it."""
 
 from hippozoo.zoo.multiscale.constructions.base import Construction, ScaleExpansion
-from hippozoo.zoo.multiscale.constructions.basic_rate import BasicRate
+from hippozoo.zoo.multiscale.constructions.expansions import BasicRate, JeffreysRate, LogTimescale
 from hippozoo.zoo.multiscale.constructions.geometric_bank import GeometricBank
-from hippozoo.zoo.multiscale.constructions.jeffreys_rate import JeffreysRate
-from hippozoo.zoo.multiscale.constructions.log_timescale import LogTimescale
 
 __all__ = [
     "CONSTRUCTIONS",

@@ -14,7 +14,11 @@ from hippozoo._internal.immutable import Immutable, read_only
 from hippozoo.polynomials import OrthonormalFamily
 from hippozoo.systems import HippoSystem
 
-__all__ = ["Construction", "ScaleExpansion"]
+__all__ = ["Bank", "Coefficients", "Construction", "ScaleExpansion"]
+
+#: States of all windows, and the coefficients of one horizon.
+Bank = Float[np.ndarray, "*batch order scales"]
+Coefficients = Float[np.ndarray, "*batch order"]
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,7 @@ class Construction(Immutable, ABC):
         """The timescale of each window, in the user's unit, short to long (read-only)."""
 
     @abstractmethod
-    def read(
-        self, state: Float[np.ndarray, "*batch order scales"], horizon: float
-    ) -> Float[np.ndarray, "*batch order"]:
+    def read(self, state: Bank, horizon: float) -> Coefficients:
         """The coefficients of the plain memory of `horizon`, which has been checked to lie in the range."""
 
     def plain_system(self, horizon: float) -> HippoSystem:
@@ -112,12 +114,6 @@ class ScaleExpansion(Construction):
         return read_only((weights[:, None] * self.family.values(nodes))[::-1])
 
     @cached_property
-    def inverse_scale_transform(self) -> Float[np.ndarray, "degrees scales"]:
-        """Back again: the scale basis at the nodes."""
-        nodes, _ = self.family.gauss_rule()
-        return read_only(np.ascontiguousarray(self.family.values(nodes)[::-1].T))
-
-    @cached_property
     def rate_matrix(self) -> Float[np.ndarray, "degrees degrees"]:
         """Multiplication by the rate in the scale basis, G in the paper."""
         nodes, weights = self.family.gauss_rule()
@@ -128,8 +124,6 @@ class ScaleExpansion(Construction):
         """How much each window speaks at a horizon; at a window's own horizon, that one alone."""
         return self.scale_transform @ self.family.values(self.coordinate(self.system.timescale / horizon))
 
-    def read(
-        self, state: Float[np.ndarray, "*batch order scales"], horizon: float
-    ) -> Float[np.ndarray, "*batch order"]:
+    def read(self, state: Bank, horizon: float) -> Coefficients:
         """Interpolation over scale, coefficient by coefficient."""
         return state @ self.interpolation(horizon)

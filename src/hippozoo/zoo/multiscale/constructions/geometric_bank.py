@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from hippozoo._internal.immutable import read_only
 from hippozoo.systems import HippoSystem
-from hippozoo.zoo.multiscale.constructions.base import Construction
+from hippozoo.zoo.multiscale.constructions.base import Bank, Coefficients, Construction
 
 __all__ = ["GeometricBank"]
 
@@ -47,9 +47,7 @@ class GeometricBank(Construction):
         """Geometric, both ends included."""
         return read_only(np.geomspace(self.system.timescale, self.longest, self.scales))
 
-    def read(
-        self, state: Float[np.ndarray, "*batch order scales"], horizon: float
-    ) -> Float[np.ndarray, "*batch order"]:
+    def read(self, state: Bank, horizon: float) -> Coefficients:
         """Each window's piece of the past, projected on the basis of the horizon."""
         pieces = self.re_expansion(horizon)
         used = len(pieces)

@@ -1,0 +1,220 @@
+"""What maps are learnt from: moments of pairs of a past and its future, read off the log.
+
+Moments of a kind of map are the weight of its pairs, the means of past and future, and their centred products. They add
+up, so that learning takes one pass, and channels can share them or lend each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, no_type_check
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from hippozoo._internal.compiled import compiled
+from hippozoo.ensemble.cleaner import settled_value
+from hippozoo.ensemble.experts.ridge_map import HIGH_LEVERAGE, LAST, MEAN, SEASON, reset_memories, step_memories
+from hippozoo.ensemble.records import Plan
+
+__all__ = ["FEWEST_PAIRS", "Moments", "lend", "merge_moments", "moments_of_pairs"]
+
+# A pair counts less if a value of its future was a surprise of more than so many expected errors.
+_SURPRISE = 20.0
+# Pairs before there is a map.
+FEWEST_PAIRS = 4
+# What a panel lends to each of its series counts as so many pairs.
+_PANEL_PAIRS = 500.0
+
+
+class Moments(NamedTuple):
+    """Of every channel and kind of map: pasts, and the futures relative to what the map corrects."""
+
+    weight: Float[np.ndarray, "channels kinds"]
+    mean_x: Float[np.ndarray, "channels kinds width"]
+    mean_y: Float[np.ndarray, "channels kinds leads"]
+    xx: Float[np.ndarray, "channels kinds width width"]
+    yx: Float[np.ndarray, "channels kinds leads width"]
+
+
+class Pairs(NamedTuple):
+    """Pairs of a channel, one per cell."""
+
+    values: Any  # of all cells of the log, outliers replaced
+    room: Any  # to work in
+    states: Any  # of the memories after the cell
+    age: Any  # of the channel
+    futures: Any  # the cells that follow
+    observed: Any  # the share of them that was measured
+    surprise: Any  # the largest among them
+
+
+@compiled(tuples={"plan": Plan, "pairs": Pairs}, _nrt=False, error_model="numpy")
+@no_type_check
+def _read_pairs(log, now, begin, memories, ages, reference, plan, pairs):
+    """Pairs of one channel from cell `begin` of its log on; memories and ages move on."""
+    room = pairs.room
+    for place in range(now):
+        pairs.values[place] = settled_value(log, place, now - 1)
+    for t in range(len(pairs.age)):
+        here = begin + t
+        level, is_observed = log[here].learnt - reference, log[here].observed > 0
+        if is_observed and ages[1] > plan.silence:
+            ages[0] = 0.0
+            reset_memories(memories, level, plan.inputs)
+        ages[1] = 0.0 if is_observed else ages[1] + 1.0
+        if ages[0] > 0 or is_observed:
+            ages[0] += 1.0
+            step_memories(memories, level, log, here, ages[0], plan, room)
+        pairs.age[t] = ages[0]
+        for m in range(memories.shape[0]):
+            for i in range(memories.shape[1]):
+                pairs.states[t, m, i] = memories[m, i]
+        _read_future(log, here, pairs, t)
+
+
+@compiled(inner=True)
+@no_type_check
+def _read_future(log, here, pairs, t):
+    """The cells after `here`, into pair t."""
+    horizon = pairs.futures.shape[1]
+    observed, surprise = 0.0, -np.inf
+    for k in range(horizon):
+        pairs.futures[t, k] = pairs.values[here + 1 + k]
+        observed += log[here + 1 + k].observed
+        surprise = max(surprise, log[here + 1 + k].surprise)
+    pairs.observed[t], pairs.surprise[t] = observed / horizon, surprise
+
+
+def moments_of_pairs(
+    plan: Plan,
+    logs: Shaped[np.ndarray, "channels cells"],
+    leverages: Float[np.ndarray, "channels cells kinds"],
+    now: int,
+    begin: int,
+    memories: Float[np.ndarray, "channels memories width"],
+    ages: Float[np.ndarray, "channels two"],
+    reference: Float[np.ndarray, " channels"],
+    count: int,
+    features: Float[np.ndarray, "cells views numbers"],
+) -> Moments:
+    """Moments of the pairs of `count` cells of the logs, from `begin` on; memories and ages move on with them."""
+    C, H, M, q = len(logs), plan.horizon, *plan.b.shape
+    pairs = Pairs(
+        np.zeros(leverages.shape[:2]),
+        np.empty((C, q)),
+        np.zeros((C, count, M, q)),
+        np.zeros((C, count)),
+        np.empty((C, count, H)),
+        *np.zeros((2, C, count)),
+    )
+    for c in range(C):
+        of_channel = Pairs(*(one[c] for one in pairs))
+        _read_pairs(logs[c], now, begin, memories[c], ages[c], reference[c], plan, of_channel)
+    weights = pairs.observed * (pairs.age > 0)
+    if plan.guard:
+        weights = weights * np.minimum(1.0, _SURPRISE / np.maximum(pairs.surprise, _SURPRISE))
+    return _moments(plan, pairs, leverages, begin, reference, weights, features[begin : begin + count])
+
+
+def _moments(
+    plan: Plan,
+    pairs: Pairs,
+    leverages: np.ndarray,
+    begin: int,
+    reference: np.ndarray,
+    weights: np.ndarray,
+    features: np.ndarray,
+) -> Moments:
+    """Weighted moments of every kind of map."""
+    C, count, H = pairs.futures.shape
+    K, q = len(plan.anchors), plan.b.shape[1] + plan.extra
+    present = pairs.values[:, begin : begin + count]
+    found = Moments(
+        np.zeros((C, K)), np.zeros((C, K, q)), np.zeros((C, K, H)), np.zeros((C, K, q, q)), np.zeros((C, K, H, q))
+    )
+    centred: dict[int, tuple[np.ndarray, ...]] = {}
+    for n, (memory, anchor) in enumerate(zip(plan.memory_of.tolist(), plan.anchors.tolist(), strict=True)):
+        order = int(plan.orders[memory])
+        x = pairs.states[:, :, memory, :order].copy()
+        if plan.views[n] >= 0:
+            beside = features[:, plan.views[n]]
+            x, order = np.concatenate([x, np.broadcast_to(beside, (C, *beside.shape))], axis=2), order + plan.extra
+        leverage = leverages[:, begin : begin + count, n]
+        is_near = not plan.guard or bool((leverage <= HIGH_LEVERAGE).all())
+        w = weights if is_near else weights * np.minimum(1.0, HIGH_LEVERAGE / np.maximum(leverage, HIGH_LEVERAGE))
+        if anchor == LAST:
+            x[:, :, 0] -= present - reference[:, None]
+        if is_near and anchor in centred:  # memories differ, futures and their weights do not
+            w, total, part, mean_y, y = centred[anchor]
+        else:
+            y, w = _relative(plan, pairs, begin, reference, anchor, w)
+            total = w.sum(axis=1)
+            part = w / np.where(total > 0, total, 1.0)[:, None]
+            mean_y = np.einsum("cb,cbk->ck", part, y)
+            y -= mean_y[:, None]
+            if is_near:
+                centred[anchor] = w, total, part, mean_y, y
+        mean_x = np.einsum("cb,cbi->ci", part, x)
+        x -= mean_x[:, None]
+        xw = (x * w[:, :, None]).transpose(0, 2, 1)
+        found.weight[:, n], found.mean_x[:, n, :order], found.mean_y[:, n] = total, mean_x, mean_y
+        found.xx[:, n, :order, :order] = xw @ x
+        found.yx[:, n, :, :order] = (xw @ y).transpose(0, 2, 1)
+    return found
+
+
+def _relative(
+    plan: Plan, pairs: Pairs, begin: int, reference: np.ndarray, anchor: int, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Futures relative to what a map corrects, and their weights."""
+    count, H = pairs.futures.shape[1:]
+    if anchor == LAST:
+        return pairs.futures - pairs.values[:, begin : begin + count, None], weights
+    if anchor == MEAN:
+        return pairs.futures - reference[:, None, None], weights
+    m, k = int(plan.seasons[anchor - SEASON]), np.arange(H)
+    place = begin + np.arange(count)[:, None] + k + 1 - m * (k // m + 1)
+    return pairs.futures - pairs.values[:, place], weights * (pairs.age > m)
+
+
+def merge_moments(left: Moments, right: Moments) -> Moments:
+    """Moments of both sets of pairs together."""
+    weight = left.weight + right.weight
+    share = right.weight / np.where(weight > 0, weight, 1.0)
+    dx, dy = right.mean_x - left.mean_x, right.mean_y - left.mean_y
+    between = (left.weight * share)[..., None, None]
+    return Moments(
+        weight,
+        left.mean_x + share[..., None] * dx,
+        left.mean_y + share[..., None] * dy,
+        left.xx + right.xx + between * (dx[..., :, None] * dx[..., None, :]),
+        left.yx + right.yx + between * (dy[..., :, None] * dx[..., None, :]),
+    )
+
+
+def lend(moments: Moments, together: str) -> Moments:
+    """The moments of every channel, with what the others lend: all of it if shared, a part of it in a panel.
+
+    In a panel each series is divided by its size (the root of the mean variance of a coefficient); then every series
+    gets the mean of all, counted as so many pairs, so that its own say more the longer it is.
+    """
+    if together == "independent":
+        return moments
+    weight, mean_x, mean_y, xx, yx = moments
+    if together == "shared":
+        total = Moments(*(one[:1] for one in moments))
+        for c in range(1, len(weight)):
+            total = merge_moments(total, Moments(*(one[c : c + 1] for one in moments)))
+        return Moments(*(np.broadcast_to(one, (len(weight), *one.shape[1:])).copy() for one in total))
+    size = np.sqrt(np.einsum("ckii->ck", xx) / np.maximum(weight, 1e-300))
+    known = (size > 0) & (weight >= FEWEST_PAIRS)
+    unit = np.where(known, size, 1.0)[..., None, None]
+    # Series count alike, whatever their length: none is to speak for all.
+    part = np.where(known, 1.0 / np.maximum(weight, 1e-300), 0.0)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean_xx = ((xx / unit**2) * part[..., None, None]).sum(axis=0) / count[:, None, None]
+    mean_yx = ((yx / unit**2) * part[..., None, None]).sum(axis=0) / count[:, None, None]
+    # A series without pairs of its own has no size to give the others' back in.
+    lent = np.where(known, _PANEL_PAIRS, 0.0)
+    scaled = lent[..., None, None] * unit**2
+    return Moments(weight + lent, mean_x, mean_y, xx + scaled * mean_xx, yx + scaled * mean_yx)

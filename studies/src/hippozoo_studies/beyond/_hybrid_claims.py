@@ -1,0 +1,137 @@
+"""What hybrids gain, keep and lose, as rows: words, numbers, predicate, sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from hippozoo_studies import (
+    spread_text,
+)
+from hippozoo_studies.framework.claims import Asked, listed
+from hippozoo_studies.paper._mamba_parts import PARTS
+from hippozoo_studies.paper._two_tasks import (
+    TITLES,
+)
+
+if TYPE_CHECKING:
+    from hippozoo_studies.beyond.hybrids import Config
+
+
+#: Models that hybrids are made of, and the hybrids.
+TITLE = {
+    "lstm": "LSTM",
+    "lstm_2": "LSTM, two layers",
+    "lstm_bank": "LSTM + bank",
+    "mamba": "Mamba",
+    "mamba_2": "Mamba, two layers",
+    "mamba_bank": "Mamba + bank",
+    "mamba_clock": "Mamba with one clock (salience)",
+    "memory": "Plain memory, two blocks",
+    "mamba_windows": "Mamba's gates around a bank of windows",
+    "memory_attention": "Memory + attention over its coefficients",
+}
+
+
+#: The models that a hybrid is compared with: those it is made of, also with as many layers as it has, since a second
+#: layer alone may be what helps.
+MADE_OF = {
+    "lstm_bank": ("lstm", "lstm_2"),
+    "mamba_bank": ("mamba", "mamba_2"),
+    "mamba_clock": ("mamba",),
+    "mamba_windows": ("mamba", "mamba_2", "memory"),
+    "memory_attention": ("memory",),
+}
+
+
+#: A hybrid keeps what its expressive part can if it loses no more, in points.
+KEEPS = 1.0
+
+
+def gains(hybrid: str) -> Callable[[Config, dict[str, Any]], dict[str, Any] | None]:
+    """A hybrid beside what it is made of, task by task; whether it was run to the end."""
+
+    def numbers(config: Config, metrics: dict[str, Any]) -> dict[str, Any] | None:
+        bases = MADE_OF[hybrid]
+        rows = {task: row for task, row in metrics["accuracy"].items() if {hybrid, *bases} <= row.keys()}
+        if not rows:
+            return None
+        seeds = min(len(row[model]["seeds"]) for row in rows.values() for model in (hybrid, *bases))
+        each = []
+        for task, row in rows.items():
+            others = ", ".join(f"{TITLE[base]} {spread_text(row[base], '.1f')}" for base in bases)
+            each.append(f"{TITLES[task]}: {spread_text(row[hybrid], '.1f')} % ({others})")
+        return {
+            "title": TITLE[hybrid],
+            "each": "; ".join(each),
+            "margins": [row[hybrid]["mean"] - max(row[base]["mean"] for base in bases) for row in rows.values()],
+            "first_margins": [row[hybrid]["mean"] - row[bases[0]]["mean"] for row in rows.values()],
+            "done": len(rows) == len(config.tasks) and seeds == len(config.seeds),
+            "seeds": seeds,
+        }
+
+    return numbers
+
+
+def middle_ground(config: Config, metrics: dict[str, Any]) -> dict[str, Any] | None:
+    """All hybrids of an expressive model, each beside that model of one layer."""
+    found = {hybrid: gains(hybrid)(config, metrics) for hybrid in MADE_OF if hybrid != "memory_attention"}
+    there = {hybrid: one for hybrid, one in found.items() if one}
+    if not there:
+        return None
+    each = [
+        f"{one['title']} {', '.join(f'{margin:+.1f}' for margin in one['first_margins'])}" for one in there.values()
+    ]
+    return {
+        "kept": [margin >= -KEEPS for one in there.values() for margin in one["first_margins"]],
+        "each": "; ".join(each),
+        "tasks": listed(TITLES[task] for task in metrics["accuracy"]),
+        "done": len(there) == len(found) and all(one["done"] for one in there.values()),
+    }
+
+
+def lost_parts(task: str) -> Callable[[Config, dict[str, Any]], dict[str, Any] | None]:
+    """What Mamba loses with each of its parts, in points."""
+
+    def numbers(config: Config, metrics: dict[str, Any]) -> dict[str, Any] | None:
+        row = metrics["accuracy"].get(task, {})
+        if len(config.parts) < 2 or not {"mamba", *(f"without_{part}" for part in config.parts)} <= row.keys():
+            return None
+        lost = {part: row["mamba"]["mean"] - row[f"without_{part}"]["mean"] for part in config.parts}
+        most = max(lost, key=lost.__getitem__)
+        each = [f"without {PARTS[part]} {-loss:+.1f}" for part, loss in lost.items()]
+        return {"part": PARTS[most], "task": TITLES[task], "most": lost[most], "each": ", ".join(each)}
+
+    return numbers
+
+
+CLAIMS = (
+    Asked(
+        "LSTM and Mamba lose no more than a point by an explicit part, and something of their memory can be drawn",
+        "Hybrid architectures embedding interpretable components within expressive SSMs offer a middle ground",
+        middle_ground,
+        lambda n: n["kept"] if n["done"] else None,
+        "In points of accuracy, against the expressive model of one layer and equal size, on {tasks}: {each}. Pictures "
+        "show what each hybrid still shows: carriers of the bank, clocks, windows.",
+    ),
+    *(
+        Asked(
+            "ours: {title} is more accurate than what it is made of, at equal size, on both tasks",
+            "",
+            gains(hybrid),
+            lambda n: [margin > 0 for margin in n["margins"]] if n["done"] else None,
+            "{each}; seeds: {seeds}.",
+        )
+        for hybrid in MADE_OF
+    ),
+    *(
+        Asked(
+            "ours: Mamba lives by its {part} on {task} (the part whose loss costs most)",
+            "",
+            lost_parts(task),
+            lambda n: n["most"] > 5.0,
+            "Points of accuracy, {each}.",
+        )
+        for task in TITLES
+    ),
+)

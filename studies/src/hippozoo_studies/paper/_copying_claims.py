@@ -1,0 +1,79 @@
+"""The paper's sentences about selective copying, as rows: words, numbers, predicate, sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hippozoo_studies import Claim
+from hippozoo_studies.framework.claims import Asked, answers
+
+if TYPE_CHECKING:
+    from hippozoo_studies.paper.selective_copying import Config
+
+
+# What the claims below hang on, which the paper does not say: where the readout begins.
+CONDITION = (
+    "; from a random start 10 of 30 runs learn a clock, and at this rate copy 87 to 92 % in the mean (salience-start)."
+)
+
+
+CLAIMS = (
+    Asked(
+        "Salience HiPPO solves selective copying ({how})",
+        "the model produces a faithful copy of the informative subsequence",
+        lambda n: n,
+        lambda n: n["worst_accuracy"] >= (1.0 if n["protocol"] == "minibatch" else 0.999),
+        "The worst of {seeds} seeds has {worst_percent:.2f} % of the answers right ({how})" + CONDITION,
+    ),
+    Asked(
+        "salience stays low at uninformative tokens ({how})",
+        "salience remains low during uninformative inputs and increases sharply for informative tokens",
+        lambda n: n,
+        lambda n: n["largest_ratio"] < 0.1,
+        "The salience of uninformative tokens is at most {largest_ratio:.4f} times that of informative ones, over "
+        "{seeds} seeds ({how})" + CONDITION,
+    ),
+    Asked(
+        "history measures leave uninformative tokens out ({how})",
+        "The measures allocate substantial weight to informative segments of the past while sharply down-weighting "
+        "intervals corresponding to uninformative inputs",
+        lambda n: n,
+        lambda n: n["largest_weight"] < 0.1,
+        "At the end of the input an uninformative token has at most {largest_weight:.4f} times the weight of an "
+        "informative one, in an episode of each of {seeds} seeds ({how})" + CONDITION,
+    ),
+    Asked(
+        "output functionals peak at the tokens required ({how})",
+        "pronounced peaks precisely at the locations of the required input tokens",
+        lambda n: n,
+        lambda n: n["fewest_peaks"] == 1.0,
+        "In an episode of each of {seeds} seeds, {fewest_percent:.0f} % of the answers (in the worst) read most from "
+        "the very token that is wanted ({how})" + CONDITION,
+    ),
+)
+
+
+def copying_claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
+    kinds = {
+        "salience from the token, begun from a bump": metrics,
+        "salience from token and memory, begun from a bump": metrics.get("with_summary", {}),
+    }
+    found = []
+    for protocol in config.protocols:
+        for kind, part in kinds.items():
+            if protocol in part:
+                one = part[protocol]
+                accuracies, peaks = one["test_accuracy"]["seeds"], one["peaks_at_wanted"]["seeds"]
+                numbers = {
+                    "how": f"{protocol}, {kind}",
+                    "protocol": protocol,
+                    "seeds": len(accuracies),
+                    "worst_accuracy": min(accuracies),
+                    "worst_percent": 100 * min(accuracies),
+                    "largest_ratio": max(one["salience_ratio"]["seeds"]),
+                    "largest_weight": max(one["weight_of_idle"]["seeds"]),
+                    "fewest_peaks": min(peaks),
+                    "fewest_percent": 100 * min(peaks),
+                }
+                found += answers(CLAIMS, numbers)
+    return found
