@@ -109,7 +109,11 @@ _EDITS: tuple[tuple[str, str], ...] = (
     ("quiet (readings|families)", r"anomaly-free \1"),
     ("intervals hold 95 % where streams are drawn anew", "intervals have 95 % coverage when streams are resampled"),
     (r"\| learning on \|", "| with online updates |"),
+    ("Salience beside lags", "Salience with lags"),
     # Protocols.
+    ("and the plain one beside it", "and unnormalised as well"),
+    ("as rows beside the table", "in a separate table"),
+    ("0, 1e-4 and 1e-2 beside it", "0, 1e-4 and 1e-2 as well"),
     ("not tried otherwise", "no alternative tried"),
     ("in place of", "instead of"),
     ("What a change does, at the row's rate unless another is named",
