@@ -1,7 +1,5 @@
 """The selective scan and the GRU of one sequence after the other, in single precision; sums may be reordered."""
 
-from typing import no_type_check
-
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
@@ -10,7 +8,6 @@ _SUMS = {"reassoc", "contract", "nsz"}
 
 
 @compiled(fastmath=_SUMS, inline="always")
-@no_type_check
 def _exponential(x):
     """The exponential of a number below 88, to 2 units in the last place; by arithmetic alone, which vectorises."""
     x = np.float32(-87.0) if x < np.float32(-87.0) else x  # so that what is no number stays none
@@ -28,7 +25,6 @@ def _exponential(x):
 
 
 @compiled(fastmath=_SUMS, error_model="numpy")
-@no_type_check
 def scan(steps, pushes, A, B, C, state, y):
     """Outputs into `y`; `state` becomes the one after the last sample."""
     batch, n_steps, channels = steps.shape
@@ -47,7 +43,6 @@ def scan(steps, pushes, A, B, C, state, y):
 
 
 @compiled(fastmath=_SUMS, error_model="numpy")
-@no_type_check
 def scan_back(steps, pushes, A, B, C, state, of_y, carried, of_steps, of_pushes, of_A, of_B, of_C):
     """Gradients, into the last arrays; in `carried` that of the last state goes in, that of the first comes out."""
     batch, n_steps, channels = steps.shape
@@ -90,7 +85,6 @@ def scan_back(steps, pushes, A, B, C, state, of_y, carried, of_steps, of_pushes,
 
 
 @compiled(fastmath=_SUMS, inline="always")
-@no_type_check
 def _sigmoid(x):
     # What is cut off is below the last place.
     x = np.float32(30.0) if x > np.float32(30.0) else x
@@ -99,7 +93,6 @@ def _sigmoid(x):
 
 
 @compiled(fastmath=_SUMS, error_model="numpy")
-@no_type_check
 def gru(entered, by_hidden, bias, fading, state, gates, old, y):
     """A GRU from what the samples bring to its gates, (batch, time, 3 width): hidden states into `y`.
 
@@ -132,7 +125,6 @@ def gru(entered, by_hidden, bias, fading, state, gates, old, y):
 
 
 @compiled(fastmath=_SUMS, error_model="numpy")
-@no_type_check
 def gru_back(by_gate, fading, state, gates, old, y, of_y, carried, of_entered, of_brought, of_fading):
     """Gradients of what entered, of what the hidden state brought, and of its fading.
 

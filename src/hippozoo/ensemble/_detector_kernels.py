@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from typing import no_type_check
 
 import numpy as np
 
@@ -59,7 +58,6 @@ _FARTHEST, _RIDGE = 8.0, 1e-3  # levels of columns count for so much at the most
 
 
 @compiled(inner=True)
-@no_type_check
 def _is_power_of_four(number):
     while number >= 4.0:
         number /= 4.0
@@ -77,13 +75,11 @@ Said = namedtuple("Said", "p alarm kind size direction neighbour")
 
 
 @compiled(inner=True)
-@no_type_check
 def _scaled(own, value):
     return math.asinh((value - own.centre) / own.spread)
 
 
 @compiled(inner=True)
-@no_type_check
 def _scale_anew(own, ring, states, stores, settings, work):
     """Centre and spread of the readings that are kept, if they were off; then the memories of values begin anew."""
     count = int(min(own.seen, LONGEST))
@@ -114,7 +110,6 @@ def _scale_anew(own, ring, states, stores, settings, work):
 
 
 @compiled(inner=True)
-@no_type_check
 def _compare_lags(own, ring, lags, value):
     """Mean difference from the reading before by every lag; a cycle is a lag at which it is small."""
     at = int(own.clock) % LONGEST
@@ -125,7 +120,6 @@ def _compare_lags(own, ring, lags, value):
 
 
 @compiled(inner=True)
-@no_type_check
 def _find_season(own, lags):
     """The lag with the deepest dip beyond a rise to the mean; 0 if it is not below three quarters of the mean."""
     most = int(min(own.seen / 2, LONGEST - 2))
@@ -144,7 +138,6 @@ def _find_season(own, lags):
 
 
 @compiled(inner=True)
-@no_type_check
 def _renew_season(own, ring, lags, profile, states, stores):
     """Look for a cycle; one that is clearly better than the present one begins with the readings that are kept."""
     found, season = _find_season(own, lags), int(own.season)
@@ -159,7 +152,6 @@ def _renew_season(own, ring, lags, profile, states, stores):
 
 
 @compiled(inner=True)
-@no_type_check
 def _cycle(own, lags, profile, value):
     """Distance from the profile of the cycle, in mean differences from cycle to cycle; the profile then follows."""
     season = int(own.season)
@@ -170,7 +162,6 @@ def _cycle(own, lags, profile, value):
 
 
 @compiled(inner=True)
-@no_type_check
 def _p_value(counts, own, settings, combined):
     """Alarms per reading that a threshold at `combined` would have given; beyond the highest one, by a slope."""
     edge = LEVELS - 1
@@ -187,7 +178,6 @@ def _p_value(counts, own, settings, combined):
 
 
 @compiled(inner=True)
-@no_type_check
 def _inputs(own, lags, profile, value, error, given):
     """What each memory takes in; NaN where it has nothing to take in."""
     given[ERRORS] = math.asinh(error) if own.seen >= _FIRST else math.nan  # forecasts begin badly
@@ -200,7 +190,6 @@ def _inputs(own, lags, profile, value, error, given):
 
 
 @compiled(inner=True)
-@no_type_check
 def _add(c, t, j, own, channels, settings, said):
     """How far memory j is from its nearest past state; strangeness is summed in `said.p`, and the strangest is told."""
     state, store, histogram = channels.states[c, j], channels.stores[c, j], channels.histograms[c, j]
@@ -218,7 +207,6 @@ def _add(c, t, j, own, channels, settings, said):
 
 
 @compiled(inner=True)
-@no_type_check
 def _take_in(c, t, own, value, error, channels, settings, given, said):
     """One reading of one channel: move its memories, judge them, and follow the stream."""
     ring, lags, profile, states = channels.ring[c], channels.lags[c], channels.profile[c], channels.states[c]
@@ -238,7 +226,6 @@ def _take_in(c, t, own, value, error, channels, settings, given, said):
 
 
 @compiled(inner=True)
-@no_type_check
 def _compare_columns(t, values, channels, settings, work, said):
     """How far each column's level is from what the levels of the others let expect; see `DetectorState`."""
     mean, precision, count = channels.mean, channels.precision, len(channels.mean)
@@ -279,7 +266,6 @@ def _compare_columns(t, values, channels, settings, work, said):
 
 
 @compiled(inner=True)
-@no_type_check
 def _conclude(c, t, own, channels, settings, said):
     """From strangeness to p, and whether to give an alarm; then what was seen is counted."""
     histograms, counts, last = channels.histograms[c], channels.counts[c], channels.last[c]
@@ -308,7 +294,6 @@ def _conclude(c, t, own, channels, settings, said):
 
 
 @compiled(_nrt=False, error_model="numpy")
-@no_type_check
 def watch(values, errors, channels, settings, given, work, said):
     """Take in readings, (time, channels), and say what each means; `given` and `work` are room to work in."""
     for t in range(values.shape[0]):

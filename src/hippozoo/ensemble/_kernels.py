@@ -6,7 +6,7 @@ scored, the brake is set, and the experts move on. Then every expert forecasts, 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, no_type_check
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,14 +82,12 @@ _TUPLES = {"state": Arrays, "clock": Clock, "maps": Solved, "plan": Plan, "work"
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _place(pending, origin, plan):
     """Where the ring of `UNDER_WAY` holds what has come of a forecast."""
     return origin // plan.stride % len(pending.under_way)
 
 
 @compiled(inner=True)
-@no_type_check
 def _find_due(pending, log, clock, plan, due):
     """List the pending forecasts of the present cell, the newest first; returns how many there are.
 
@@ -110,7 +108,6 @@ def _find_due(pending, log, clock, plan, due):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _observe(channel, log, pending, clock, value, plan, work):
     """A value has come: score what was forecast of it; returns suspicion, surprise and the value that is learnt."""
     now, own, brake = clock.now, channel.cleaner[0], channel.brake[0]
@@ -144,7 +141,6 @@ def _observe(channel, log, pending, clock, value, plan, work):
 
 
 @compiled(inner=True)
-@no_type_check
 def _take_cell(channel, log, pending, clock, value, is_observed, plan, work):
     """One channel takes in one cell."""
     now, own, cell = clock.now, channel.cleaner[0], log[clock.now]
@@ -178,7 +174,6 @@ def _take_cell(channel, log, pending, clock, value, is_observed, plan, work):
 
 
 @compiled(inner=True)
-@no_type_check
 def _issue(channel, log, pending, clock, maps, plan, work):
     """Forecast from the present into the next row of the pending ones."""
     own, brake, row, held = channel.cleaner[0], channel.brake[0], clock.used, log[clock.now].value
@@ -216,7 +211,6 @@ def _issue(channel, log, pending, clock, maps, plan, work):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _issue_leads(channel, origin, leads, cell, held, plan, work):
     """The braked mean and its expected error at every lead."""
     brake, ways, H = channel.brake[0], work.ways, plan.horizon
@@ -238,7 +232,6 @@ def _issue_leads(channel, origin, leads, cell, held, plan, work):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _of_channel(state, c, plan):
     """Channel, log and pending forecasts by names."""
     channel = open_channel(state.live[c], plan)
@@ -247,7 +240,6 @@ def _of_channel(state, c, plan):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _issue_all(state, clock, maps, plan, work):
     """A forecast of every channel."""
     for c in range(len(state.live)):
@@ -260,7 +252,6 @@ def _issue_all(state, clock, maps, plan, work):
 
 
 @compiled(tuples=_TUPLES, _nrt=False, error_model="numpy")
-@no_type_check
 def advance(values, observed, state, clock, maps, plan, work):
     """Take in cells of all channels, (cells, channels); returns the pending forecasts in use: first and next row."""
     first, used = clock.first, clock.used
@@ -282,14 +273,12 @@ def advance(values, observed, state, clock, maps, plan, work):
 
 
 @compiled(tuples=_TUPLES, _nrt=False, error_model="numpy")
-@no_type_check
 def forecast_now(state, clock, maps, plan, work):
     """Forecast from the present into the next row of the pending ones; for cells after which none was issued."""
     _issue_all(state, clock, maps, plan, work)
 
 
 @compiled(tuples={"plan": Plan, "work": Work}, _nrt=False, error_model="numpy")
-@no_type_check
 def expert_weights(live, plan, work, found):
     """The weight of every expert, (channels, leads, experts), before the brake."""
     for c in range(len(live)):
@@ -300,7 +289,6 @@ def expert_weights(live, plan, work, found):
 
 
 @compiled()
-@no_type_check
 def read_next(live, leads, last, known_place, lower, expected):
     """Mean and expected absolute error of the next reading, (2, channels), from the forecasts that were issued last.
 

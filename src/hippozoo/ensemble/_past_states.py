@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import no_type_check
 
 import numpy as np
 
@@ -18,7 +17,6 @@ _PER_OCTAVE, _LOWEST, BINS = 8.0, -8.0, 96
 
 
 @compiled(inner=True)
-@no_type_check
 def move(state, j, value, settings, fresh):
     """One step of memory j; a fresh one has seen the same value for ever."""
     size = settings.sizes[j]
@@ -33,7 +31,6 @@ def move(state, j, value, settings, fresh):
 
 
 @compiled(inner=True)
-@no_type_check
 def look_up(store, state, newest):
     """Squared distance and place of the nearest state that is not newer than `newest`, and of the nearest of all."""
     nearest, place, among_all, beside = np.float32(1e30), -1, np.float32(1e30), -1
@@ -51,7 +48,6 @@ def look_up(store, state, newest):
 
 
 @compiled(inner=True)
-@no_type_check
 def keep(store, state, number, distance, beside):
     """Keep a state if it is farther from all others than the two nearest of them are: these are thinned out."""
     lowest, at = np.float32(1e30), 0
@@ -71,7 +67,6 @@ def keep(store, state, number, distance, beside):
 
 
 @compiled(inner=True)
-@no_type_check
 def rank(histogram, distance, unit):
     """-log10 of the share of past distances that are as large; then count it."""
     place = min(max(int((math.log2(max(distance, 1e-9)) - _LOWEST) * _PER_OCTAVE), 0), BINS - 1)
@@ -85,7 +80,6 @@ def rank(histogram, distance, unit):
 
 
 @compiled(inner=True)
-@no_type_check
 def median(histogram):
     """The median of the distances that were counted."""
     total, above = 0.0, 0.0

@@ -7,7 +7,6 @@ Three reasons: it has lately cost much more than the last value would have (`sha
 from __future__ import annotations
 
 import math
-from typing import no_type_check
 
 import numpy as np
 
@@ -43,7 +42,6 @@ _ANYWHERE = 1.5
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def start(brake, anew):
     """The first value of a channel, or the first after a long silence."""
     if not anew:
@@ -55,7 +53,6 @@ def start(brake, anew):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def keep(brake):
     """Before a suspected outlier."""
     brake.moved_before = brake.moved
@@ -63,7 +60,6 @@ def keep(brake):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def restore(brake):
     """After outliers: as if they had not been."""
     brake.moved = brake.moved_before
@@ -71,7 +67,6 @@ def restore(brake):
 
 
 @compiled(inner=True)
-@no_type_check
 def update(brake, log, now, pending, due, count, value, plan):
     """What every forecast of the present cell has cost beside the last value; returns the most they may come to."""
     H, stride = plan.horizon, plan.stride
@@ -96,7 +91,6 @@ def update(brake, log, now, pending, due, count, value, plan):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def set_share(brake, owed, moved, age, is_suspect, plan):
     """How much of the ensemble is left beside the last value."""
     if age >= plan.horizon:
@@ -114,21 +108,18 @@ def set_share(brake, owed, moved, age, is_suspect, plan):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def anywhere(brake):
     """How far the stream may be after a long gap."""
     return _ANYWHERE * brake.moved / brake.moves if brake.moves > 0 else 0.0
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def error_when_braked(brake, share, k, horizon):
     """The error to expect of what is drawn to the last value: as that has lately erred."""
     return (1.0 - share) * brake.lately / brake.lately_weight * _ANYWHERE * math.sqrt((k + 1.0) / horizon)
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def carry_costs(brake, pending, clock, plan):
     """A cell without a value adds no cost; a forecast whose last lead it was is complete."""
     for row in range(clock.used - 1, clock.first - 1, -1):
@@ -142,7 +133,6 @@ def carry_costs(brake, pending, clock, plan):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def set_trust(brake, cleaner, value, surprise):
     """How far the ensemble is believed after this value, before it is held."""
     trust = 1.0

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from functools import cache, cached_property
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float
@@ -61,14 +60,12 @@ ERRORS = np.dtype(
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def beginning(horizon):
     """The cells after which a new error counts in full."""
     return max(_BEGINNER_HORIZONS * horizon, _BEGINNER_CELLS)
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _bin(size):
     """The bin of an error in units of the expected one."""
     if size <= 0.125:
@@ -78,7 +75,6 @@ def _bin(size):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def standardise(error, size, is_scored):
     """An error in units of the expected size; beyond measure where none was expected, though errors are known."""
     if size > 0:
@@ -89,7 +85,6 @@ def standardise(error, size, is_scored):
 
 
 @compiled(inner=True)
-@no_type_check
 def update(errors, log, now, pending, due, count, value, age, scored):
     """Count the error of every forecast of the present cell; returns the surprise, the size of the newest one's.
 

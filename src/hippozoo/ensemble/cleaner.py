@@ -9,7 +9,6 @@ are looked for once; a stream that has any begins anew as if they were missing.
 from __future__ import annotations
 
 import math
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -62,7 +61,6 @@ _TRIMMED = 0.1
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def start(cleaner, value, anew):
     """The first value of a channel, or the first after a long silence: its past was constant at it."""
     cleaner.first_value = value
@@ -77,7 +75,6 @@ def start(cleaner, value, anew):
 
 
 @compiled(inner=True)
-@no_type_check
 def is_outlier(log, place, now):
     """Whether the cells up to `now` have shown that the value of this one was an outlier."""
     found = False
@@ -87,14 +84,12 @@ def is_outlier(log, place, now):
 
 
 @compiled(inner=True)
-@no_type_check
 def settled_value(log, place, now):
     """The value of a cell; of an outlier what was expected in its place."""
     return log[place].expected if is_outlier(log, place, now) else log[place].value
 
 
 @compiled(inner=True)
-@no_type_check
 def find_suspect(cleaner, log, now, value, is_surprise, seasons):
     """Count suspected outliers: 1 for the first of them, -1 for the value that shows they were outliers, else 0."""
     if cleaner.suspects > 0:
@@ -113,7 +108,6 @@ def find_suspect(cleaner, log, now, value, is_surprise, seasons):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def is_surprising(cleaner, value, at_hand, guard):
     """Whether a value is a surprise; `at_hand` says whether a forecast of it was made."""
     apart, most = abs(value - cleaner.expected), SURPRISE * cleaner.expected_error
@@ -121,7 +115,6 @@ def is_surprising(cleaner, value, at_hand, guard):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def take_value(cleaner, log, now, value, is_surprise, keep):
     """Hold a value that was measured; returns the one that is learnt, winsorised if it is a surprise."""
     if value != math.floor(value) or value < 0:
@@ -142,14 +135,12 @@ def take_value(cleaner, log, now, value, is_surprise, keep):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def mean_of(cleaner):
     """The mean of all values, winsorised."""
     return cleaner.reference + (cleaner.total / cleaner.count if cleaner.count > 0 else 0.0)
 
 
 @compiled(inner=True)
-@no_type_check
 def fill_gap(cleaner, log, pending, clock, plan):
     """A cell without a value; returns what is taken for it.
 

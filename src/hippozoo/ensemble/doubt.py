@@ -7,7 +7,7 @@ the stream has taught. The mean is the more likely of the two, and a band holds 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, no_type_check
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,14 +42,12 @@ class Doubt(NamedTuple):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def odds_of_outlier(returned, stayed):
     """The probability that the reading in doubt is an outlier."""
     return (returned + _PRIOR[0]) / (returned + stayed + _PRIOR[0] + _PRIOR[1])
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def step_error(doubt, value, mean, cell):
     """The error of one step; after a doubted reading that of the better forecast, since the other was no error."""
     if doubt.last[0].surprise == 0:
@@ -59,14 +57,12 @@ def step_error(doubt, value, mean, cell):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _ahead(doubt, cell):
     """Both forecasts of a cell."""
     return doubt.leads[min(cell - int(doubt.last[0].cell) - 1, len(doubt.leads) - 1)]
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def update(doubt, cleaner, value, surprise, log, pending, clock, plan):
     """A value has come: it settles what was in doubt, or is doubted itself."""
     last = doubt.last[0]
@@ -82,14 +78,12 @@ def update(doubt, cleaner, value, surprise, log, pending, clock, plan):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _season_ago(now, lead, season):
     """Where the log holds the value one season before a lead, or several seasons."""
     return now + lead + 1 - season * (max(lead, 0) // season + 1)
 
 
 @compiled(inner=True)
-@no_type_check
 def _forecast_both(leads, cleaner, value, log, pending, clock, plan):
     """From the newest forecast before the value; beyond its horizon it goes on as last season, or as it ended."""
     H, row = plan.horizon, clock.used - 1
@@ -111,7 +105,6 @@ def _forecast_both(leads, cleaner, value, log, pending, clock, plan):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def apply(doubt, leads, cell):
     """The more likely of both in place of what was forecast, and the error to expect if it is the other."""
     last, H = doubt.last[0], len(leads)

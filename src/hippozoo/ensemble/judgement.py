@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, no_type_check
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -36,7 +36,6 @@ def until_renewal(readings: int) -> int:
 
 
 @compiled()
-@no_type_check
 def compare(rows, expected, reach, said):
     """Fill in what is said, (SAID, time, channels), but for the p-values.
 

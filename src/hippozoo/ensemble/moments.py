@@ -6,7 +6,7 @@ up, so that learning takes one pass, and channels can share them or lend each ot
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, no_type_check
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -49,7 +49,6 @@ class Pairs(NamedTuple):
 
 
 @compiled(tuples={"plan": Plan, "pairs": Pairs}, _nrt=False, error_model="numpy")
-@no_type_check
 def _read_pairs(log, now, begin, memories, ages, reference, plan, pairs):
     """Pairs of one channel from cell `begin` of its log on; memories and ages move on."""
     room = pairs.room
@@ -73,7 +72,6 @@ def _read_pairs(log, now, begin, memories, ages, reference, plan, pairs):
 
 
 @compiled(inner=True)
-@no_type_check
 def _read_future(log, here, pairs, t):
     """The cells after `here`, into pair t."""
     horizon = pairs.futures.shape[1]

@@ -6,7 +6,7 @@ that changes with a cell lies in one row per channel, so that a new state is one
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, no_type_check
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -142,7 +142,6 @@ def channel_parts(plan: Plan) -> Int[np.ndarray, " parts"]:
 
 
 @compiled(inner=True)
-@no_type_check
 def open_channel(row, plan):
     """A row of numbers by names."""
     at = plan.parts

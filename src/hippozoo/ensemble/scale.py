@@ -7,7 +7,7 @@ far the experts are apart. Each way is scaled to the mean error at a lead, with 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, no_type_check
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,6 @@ class Scale(NamedTuple):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def keep(scale):
     """Before a suspected outlier."""
     step = scale.step[0]
@@ -63,7 +62,6 @@ def keep(scale):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def restore(scale):
     """After outliers: as if they had been no more than surprises."""
     step = scale.step[0]
@@ -74,7 +72,6 @@ def restore(scale):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def mean_step(scale, way):
     """The mean one-step error by one of the first three ways."""
     step = scale.step[0]
@@ -82,7 +79,6 @@ def mean_step(scale, way):
 
 
 @compiled(inner=True)
-@no_type_check
 def update(scale, pending, due, count, value, suspects, ways):
     """The error of every forecast of the present cell beside what each way had expected; `ways` is room to work in.
 
@@ -106,7 +102,6 @@ def update(scale, pending, due, count, value, suspects, ways):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _update_loss(loss, expected, errors, size, ways):
     """Score the ways at one lead, each scaled to the mean error."""
     if not (errors > 0 and expected[LONG] > 0 and ways[LONG] > 0):
@@ -122,7 +117,6 @@ def _update_loss(loss, expected, errors, size, ways):
 
 
 @compiled(inner=True)
-@no_type_check
 def update_step(scale, cleaner, size, cell, plan):
     """The error of one step; `size` is that of the braked forecast."""
     most, is_suspect, step = SURPRISE * cleaner.expected_error, cleaner.suspects > 0, scale.step[0]
@@ -145,7 +139,6 @@ def update_step(scale, cleaner, size, cell, plan):
 
 
 @compiled(inner=True)
-@no_type_check
 def expected_size(scale, ways, k):
     """The mean absolute error to expect at lead k: all ways, by how well each has done."""
     loss, expected, errors = scale.leads[k].loss, scale.leads[k].expected, scale.leads[k].errors
@@ -173,7 +166,6 @@ def expected_size(scale, ways, k):
 
 
 @compiled(inner=True)
-@no_type_check
 def widen_in_gap(leads, silent, anywhere):
     """In a gap a lead is longer than it says: the expected errors are those of leads from the last value.
 

@@ -6,7 +6,7 @@ shocks change no weight; the least error itself is averaged apart, winsorised. B
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, no_type_check
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,6 @@ class Scores(NamedTuple):
 
 
 @compiled(inner=True)
-@no_type_check
 def update(scores, pending, due, count, value, decay, guard):
     """Score every forecast of the present cell; `due` lists them."""
     E = len(scores.experts)
@@ -63,7 +62,6 @@ def update(scores, pending, due, count, value, decay, guard):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def count_issued(scores, available):
     """Note which experts were able to make a forecast."""
     for e in range(len(available)):
@@ -71,7 +69,6 @@ def count_issued(scores, available):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _mean_errors(scores, own, average):
     """Mean error of every expert at each lead, and over all leads that were ever scored; returns their number."""
     E = len(average)
@@ -93,7 +90,6 @@ def _mean_errors(scores, own, average):
 
 
 @compiled(inner=True)
-@no_type_check
 def weigh(scores, work, simple, guard, weights):
     """Weights of all experts, (experts, leads): the sixth power of one over the error.
 
@@ -122,7 +118,6 @@ def weigh(scores, work, simple, guard, weights):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _inverse_sixth_power(weights, least):
     """(least error / error)⁶ in place of errors; neighbours are leads, so that loops run over them."""
     E, H = weights.shape
@@ -137,7 +132,6 @@ def _inverse_sixth_power(weights, least):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _normalise(weights, total, simple):
     """Weights that sum to 1 at every lead; where only a map that is too young was good, simple experts share them."""
     E, H = weights.shape

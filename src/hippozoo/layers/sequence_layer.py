@@ -59,7 +59,6 @@ class SequenceLayer(Configured, ABC):
     --------
     The running sum of everything, read linearly.
 
-    >>> from torch import nn
     >>> class Sum(SequenceLayer):
     ...     matched = "width"
     ...     def __init__(self, channels, outputs, width=8, device=None, dtype=None):

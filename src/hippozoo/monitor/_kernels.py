@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import no_type_check
 
 import numpy as np
 
@@ -54,7 +53,6 @@ USUAL_GAPS, LONGER = 3, 1.5
 
 
 @compiled(inner=True)
-@no_type_check
 def _longest_usual(gaps):
     """The length of gap that has come often enough to be usual; 0 without one."""
     best = 0.0
@@ -69,7 +67,6 @@ def _longest_usual(gaps):
 
 
 @compiled(inner=True)
-@no_type_check
 def _data(own, value, time, number, limits, marks, when):
     """Note that a value came, or that none has for too long."""
     gap, no_data, warmup = limits
@@ -96,7 +93,6 @@ def _data(own, value, time, number, limits, marks, when):
 
 
 @compiled(inner=True)
-@no_type_check
 def _events(own, value, p, error, time, number, bounds, marks, when):
     """Note a strange reading; end an event after which enough came that were not.
 
@@ -129,7 +125,6 @@ def _events(own, value, p, error, time, number, bounds, marks, when):
 
 
 @compiled(inner=True)
-@no_type_check
 def _remember(own, value, error, time, forgetting):
     """What is usual, and the extremes so far."""
     if math.isnan(value):
@@ -148,7 +143,6 @@ def _remember(own, value, error, time, forgetting):
 
 
 @compiled(error_model="numpy")
-@no_type_check
 def follow(events, rows, error, p, times, first, limits, bounds, forgetting, marks, when):
     """Take in readings, (time, channels); what each ends or notices goes to `marks`, with its times to `when`.
 

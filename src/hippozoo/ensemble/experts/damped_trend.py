@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, no_type_check
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,14 +35,12 @@ def size(plan: Plan) -> int:
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def opened(own, count):
     """The state in a channel's own numbers."""
     return State(own[:count], own[count : 2 * count], own[2 * count : 3 * count], own[3 * count : 4 * count])
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def update(own, sample, past, plan, work):
     """Take in a value; after outliers go on from before them."""
     if not sample.is_observed:
@@ -63,7 +61,6 @@ def update(own, sample, past, plan, work):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def forecast(own, past, maps, plan, work, at):
     """The level, and what is left of the trend."""
     state = opened(own, len(SMOOTHING))

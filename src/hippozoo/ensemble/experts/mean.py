@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import no_type_check
-
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
@@ -17,7 +15,6 @@ def names(plan: Plan) -> tuple[str, ...]:
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def forecast(own, past, maps, plan, work, at):
     """The mean at every lead."""
     mean = mean_of(past.cleaner[0])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import no_type_check
-
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
@@ -19,14 +17,12 @@ def names(plan: Plan) -> tuple[str, ...]:
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def stretch(horizon, age):
     """Cells of each of the three stretches; 0 where there are too few."""
     return int(min((max(2 * horizon, LEAST_CELLS) + 2) // 3, max(age - 1.0, 0.0) // 3))
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def forecast(own, past, maps, plan, work, at):
     """The last value, and the median change per cell of three stretches."""
     log, now = past.log, past.now

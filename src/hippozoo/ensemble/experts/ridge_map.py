@@ -7,8 +7,6 @@ forecast no more than one at the limit.
 
 from __future__ import annotations
 
-from typing import no_type_check
-
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
@@ -38,7 +36,6 @@ def size(plan: Plan) -> int:
 
 
 @compiled(inner=True)
-@no_type_check
 def add_columns(sums, columns, x, count, size):
     """Add a matrix times x, given by its columns: several at a time, each sum added up in the order of the columns."""
     j = 0
@@ -53,7 +50,6 @@ def add_columns(sums, columns, x, count, size):
 
 
 @compiled(inner=True)
-@no_type_check
 def add_lower_columns(sums, columns, x, first, count, size, is_lower):
     """The same from column `first` on, by fours; of a lower triangular matrix what lies below the diagonal."""
     j = first
@@ -71,7 +67,6 @@ def add_lower_columns(sums, columns, x, first, count, size, is_lower):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def reset_memories(memories, value, inputs):
     """A constant past fills the first coefficient of a memory of the signal, and nothing else."""
     for m in range(len(inputs)):
@@ -82,7 +77,6 @@ def reset_memories(memories, value, inputs):
 
 
 @compiled(inner=True)
-@no_type_check
 def step_memories(memories, value, log, now, age, plan, room):
     """All memories, one cell further; `value` is that of the signal, relative to the reference."""
     for m in range(len(plan.orders)):
@@ -98,7 +92,6 @@ def step_memories(memories, value, log, now, age, plan, room):
 
 
 @compiled(inner=True)
-@no_type_check
 def update(own, sample, past, plan, work):
     """Memories one cell further; after a long silence the past is constant at the mean."""
     memories, cleaner = own.reshape(plan.b.shape), past.cleaner[0]
@@ -112,7 +105,6 @@ def update(own, sample, past, plan, work):
 
 
 @compiled(inner=True)
-@no_type_check
 def forecast(own, past, maps, plan, work, at):
     """Every kind of map, each with all its ridges; without a map, what it would correct."""
     memories, cleaner, H, R = own.reshape(plan.b.shape), past.cleaner[0], plan.horizon, plan.ridges
@@ -143,7 +135,6 @@ def forecast(own, past, maps, plan, work, at):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _shrink(x, sums, whitening, freedom, order, guard):
     """The leverage of a past in units of the mean; a past of high leverage is shrunk."""
     for i in range(order):
@@ -161,7 +152,6 @@ def _shrink(x, sums, whitening, freedom, order, guard):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _apply(sums, constants, columns, x, order):
     """Corrections by all ridges, one after the other."""
     R, H = constants.shape

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import no_type_check
-
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
@@ -23,7 +21,6 @@ def names(plan: Plan) -> tuple[str, ...]:
 
 
 @compiled(inner=True)
-@no_type_check
 def fill_bases(log, now, held, age, seasons, bases):
     """The value one season before each lead, outliers replaced; the last value before a season was seen."""
     for s in range(len(seasons)):
@@ -33,14 +30,12 @@ def fill_bases(log, now, held, age, seasons, bases):
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def _ahead(change, made):
     """The change of level still to be made: without a level shift that last season's value has made already."""
     return change - (min(max(made, 0.0), change) if change > 0 else max(min(made, 0.0), change))
 
 
 @compiled(inner=True)
-@no_type_check
 def forecast(own, past, maps, plan, work, at):
     """Three experts for each season."""
     log, now, age = past.log, past.now, past.cleaner[0].age

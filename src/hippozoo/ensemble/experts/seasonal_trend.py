@@ -6,7 +6,7 @@ counts where there are few seasons.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, no_type_check
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,6 @@ def size(plan: Plan) -> int:
 
 
 @compiled(inner=True, inline="always")
-@no_type_check
 def opened(own, d, m):
     """The state of one smoothing in a channel's own numbers."""
     begin = d * (2 + m)
@@ -49,7 +48,6 @@ def opened(own, d, m):
 
 
 @compiled(inner=True)
-@no_type_check
 def update(own, sample, past, plan, work):
     """Take in the cleaned value; the first season gives the first level and the first seasonal pattern."""
     if len(plan.seasons) == 0:
@@ -74,7 +72,6 @@ def update(own, sample, past, plan, work):
 
 
 @compiled(inner=True)
-@no_type_check
 def forecast(own, past, maps, plan, work, at):
     """The level, what is left of the trend, and the season; the last value before a season was seen."""
     if len(plan.seasons) == 0:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import no_type_check
-
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
@@ -13,7 +11,6 @@ ROWS = 64
 
 
 @compiled(inner=True)
-@no_type_check
 def places_of_pairs(ends, starts, inverse, cells, cell_of, within):
     """Where the lag of every sample of a row to every earlier one lies: its cell, and how far in it."""
     pairs = 0
@@ -29,7 +26,6 @@ def places_of_pairs(ends, starts, inverse, cells, cell_of, within):
 
 
 @compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-@no_type_check
 def read_jumps(cells, inverse, ends, starts, jumps, y):
     """Add what is read of the jumps of every row.
 
@@ -58,7 +54,6 @@ def read_jumps(cells, inverse, ends, starts, jumps, y):
 
 
 @compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-@no_type_check
 def pull_jumps(cells, inverse, ends, starts, jumps, for_y, for_cells, for_jumps):
     """The transpose of `read_jumps`: adds to `for_cells`, which is float64, and to `for_jumps`."""
     samples, channels = jumps.shape[1:]
@@ -102,7 +97,6 @@ def pull_jumps(cells, inverse, ends, starts, jumps, for_y, for_cells, for_jumps)
 
 
 @compiled(error_model="numpy")
-@no_type_check
 def polynomials_of_pairs(ends, starts, reach, found):
     """The Chebyshev polynomials on [0, reach] at the lag of every sample of a row to every earlier one.
 

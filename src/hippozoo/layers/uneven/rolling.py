@@ -16,6 +16,7 @@ from hippozoo.layers.uneven.cells import lag_cells
 from hippozoo.layers.uneven.chunks import Chunks, ends_in_chunks, jumps_and_starts
 from hippozoo.layers.uneven.reads import read_channels, read_full, read_shared
 from hippozoo.layers.uneven.series import TOLERANCE, series_for
+from hippozoo.layers.uneven.states import uneven_states
 from hippozoo.systems import HippoSystem
 
 __all__ = ["Readout", "goes_fast", "roll_uneven"]
@@ -97,21 +98,22 @@ def _chunks(system: HippoSystem, x: Tensor, steps: Tensor, readout: Readout) -> 
 def _by_states(
     system: HippoSystem, generator: Tensor, x: Tensor, state: Tensor, steps: Tensor, readout: Readout
 ) -> tuple[Tensor, Tensor]:
-    """State after state, by matrices that are known beforehand; the backward pass makes long sequences again."""
+    """State after state; the backward pass makes long sequences again."""
 
     def one(x: Tensor, state: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
-        if steps.requires_grad:
-            matrices = rules.updates(steps, generator, "zoh", x.dtype, longest=longest_step(system))
-        else:
-            matrices = _matrices(system, generator, steps, x.dtype)
-        states, state = rules.roll_stretch(x, state, *matrices)
-        return readout.of(states), state
+        def definition(steps: Tensor, x: Tensor, state: Tensor) -> Tensor:
+            rule = rules.updates(steps, generator, "zoh", x.dtype, longest=longest_step(system))
+            return rules.roll_stretch(x, state, *rule)[0]
+
+        found = _matrices(system, generator, steps.detach().mT.contiguous(), x.dtype)
+        states = uneven_states(found, generator[:-1], definition, steps, x, state)
+        return readout.of(states), states[:, -1].clone()
 
     return rules.by_stretches(one, x, state, steps)
 
 
-def _matrices(system: HippoSystem, generator: Tensor, steps: Tensor, dtype: torch.dtype) -> rules.Updates:
-    """A_d and b_d of every step, most of them by the series."""
+def _matrices(system: HippoSystem, generator: Tensor, steps: Tensor, dtype: torch.dtype) -> Tensor:
+    """``[E(h); G(h)]``, transposed, of every step."""
     usual = steps <= USUAL
     series = series_for(system, min(USUAL, float(steps.max())), dtype)
     if series is None:
@@ -124,4 +126,4 @@ def _matrices(system: HippoSystem, generator: Tensor, steps: Tensor, dtype: torc
         found[~usual] = torch.cat([A_d.mT, b_d[..., None, :]], -2)
     # In padding a state stays what it is, to the last bit.
     found[steps == 0] = torch.eye(system.order + 1, system.order, dtype=dtype)
-    return found[..., :-1, :].mT, found[..., -1, :]
+    return found

@@ -1,14 +1,11 @@
 """Compiled loops of the update table: arrays in, arrays out, no checks."""
 
-from typing import no_type_check
-
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
 
 
 @compiled()
-@no_type_check
 def quintic(step, root_step, cells, weights):
     """Fill in Hermite's six weights of a step; return the cell it lies in."""
     place = np.sqrt(max(step, 0.0)) / root_step
@@ -26,7 +23,6 @@ def quintic(step, root_step, cells, weights):
 
 
 @compiled()
-@no_type_check
 def update_matrices(knots, root_step, steps, out):
     """``out[i]``: the quintic at ``steps[i]``; knots are (3 knots, numbers), three rows a knot."""
     cells = len(knots) // 3 - 1
@@ -41,7 +37,6 @@ def update_matrices(knots, root_step, steps, out):
 
 
 @compiled()
-@no_type_check
 def sides(step, root_step, cells, weights):
     """The same quintic as a sum over the two knots of ``E (w + a A + b A²)``: fill in w, a, b of both, give the cell.
 
@@ -58,7 +53,6 @@ def sides(step, root_step, cells, weights):
 
 
 @compiled(fastmath={"contract"})
-@no_type_check
 def add_product(vector, matrix, total):
     """``total += vector @ matrix``, eight rows of the matrix at a time."""
     rows, columns = matrix.shape
@@ -81,7 +75,6 @@ def add_product(vector, matrix, total):
 
 
 @compiled()
-@no_type_check
 def advance_rows(values, root_step, steps, x, states, firsts, seconds, out):
     """``out[r] = E(steps[r]) states[r] + G(steps[r]) x[r]``, a step for every row.
 
@@ -106,7 +99,6 @@ def advance_rows(values, root_step, steps, x, states, firsts, seconds, out):
 
 
 @compiled()
-@no_type_check
 def pull_rows(values_T, root_step, steps, gradients, for_states, for_firsts, for_seconds, for_x):
     """The transpose of `advance_rows`: adds to `for_states`, sets the others.
 
@@ -132,7 +124,6 @@ def pull_rows(values_T, root_step, steps, gradients, for_states, for_firsts, for
 
 
 @compiled(fastmath={"reassoc", "contract", "nsz"})
-@no_type_check
 def add_and_dot(gradients, more, velocities, products):
     """``gradients += more``; ``products[r]``: what is then the inner product with ``velocities[r]``."""
     for r in range(len(gradients)):
@@ -147,7 +138,6 @@ def add_and_dot(gradients, more, velocities, products):
 
 # Python's check for division by zero would keep the loop from being vectorised.
 @compiled(error_model="numpy")
-@no_type_check
 def tanh_in_place(values):
     """Take tanh to a few units in the last place of float32: of x / 16 by its Padé fraction, doubled four times."""
     one = values.dtype.type(1)
@@ -168,7 +158,6 @@ def tanh_in_place(values):
 
 
 @compiled()
-@no_type_check
 def read_chunks(knots, jump_knots, root_step, ends, starts, rows, left):
     """What a functional reads at the end of every sample of every chunk: of the carried state, and of each jump.
 
@@ -196,7 +185,6 @@ def read_chunks(knots, jump_knots, root_step, ends, starts, rows, left):
 
 
 @compiled()
-@no_type_check
 def pull_chunks(
     slope_knots, root_step, ends, starts, for_rows, for_left, for_knots, for_jump_knots, for_ends, for_starts
 ):

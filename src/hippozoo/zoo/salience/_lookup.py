@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import embedding
 
-from hippozoo.layers.derivatives import torch_looks_inside, without_autocast
+from hippozoo.layers.derivatives import (
+    differentiated_again,
+    gradients_by_definition,
+    torch_looks_inside,
+    without_autocast,
+)
 
 __all__ = ["cubics", "read", "states_at"]
 
@@ -27,21 +32,77 @@ def read(
     cubic: Float[Tensor, "cells 4 *reads"], lags: Float[Tensor, "*lags"], root_step: float
 ) -> Float[Tensor, "*all"]:
     """The functionals of G at each lag; zero for lags below 0: what is not yet there leaves nothing."""
-    cell, within = _place(lags, root_step, len(cubic))
-    q = within[..., None] if cubic.ndim == 3 else within
-    # Whose gradient is summed faster than that of an index.
-    c0, c1, c2, c3 = embedding(cell, cubic.flatten(1)).unflatten(-1, cubic.shape[1:]).unbind(lags.ndim)
-    return torch.addcmul(c0, torch.addcmul(c1, torch.addcmul(c2, c3, q), q), q)
+    if torch_looks_inside():
+        return _read_plainly(cubic, lags, root_step)
+    return _Read.apply(cubic, lags, root_step)  # pyright: ignore[reportReturnType]
 
 
 def _place(lags: Tensor, root_step: float, cells: int) -> tuple[Tensor, Tensor]:
     """The cell of each lag and where in it, 0 to 1."""
+    end = cells * (1 - 1e-7)
+    if not torch_looks_inside():
+        place = lags.clamp(min=0.0).sqrt_().mul_(1 / root_step).clamp_(max=end)
+        cell = place.long()
+        return cell, place.sub_(cell)
     later = lags > 0
     # At lag 0 the root has no slope; a lag of 1 in its place keeps NaN out of the gradient.
     root = torch.where(later, lags, 1.0).sqrt() * (1 / root_step)
-    place = torch.where(later, root, 0.0).clamp(max=cells * (1 - 1e-7))
+    place = torch.where(later, root, 0.0).clamp(max=end)
     cell = place.detach().long()
     return cell, place - cell
+
+
+def _read_plainly(cubic: Tensor, lags: Tensor, root_step: float) -> Tensor:
+    """What `_Read` gives, without a word on how it is differentiated."""
+    cell, within = _place(lags, root_step, len(cubic))
+    return _horner(cubic[cell], within[..., None] if cubic.ndim == 3 else within, lags.ndim)
+
+
+def _horner(c: Tensor, q: Tensor, axis: int) -> Tensor:
+    """The cubic with coefficients along `axis`."""
+    c0, c1, c2, c3 = c.unbind(axis)
+    return torch.addcmul(c0, torch.addcmul(c1, torch.addcmul(c2, c3, q), q), q)
+
+
+class _Read(torch.autograd.Function):
+    """Horner in the cell's cubic; the backward pass needs the cubic's slope and hands each cell its share."""
+
+    @staticmethod
+    def forward(ctx, cubic: Tensor, lags: Tensor, root_step: float) -> Tensor:
+        cell, within = _place(lags, root_step, len(cubic))
+        c = cubic[cell]
+        ctx.save_for_backward(cubic, lags, c, cell, within)
+        ctx.root_step, ctx.shape = root_step, cubic.shape
+        return _horner(c, within[..., None] if cubic.ndim == 3 else within, lags.ndim)
+
+    @staticmethod
+    @without_autocast
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        cubic, lags, c, cell, within = ctx.saved_tensors
+        (gradient,) = gradients
+        if differentiated_again(gradient):
+            plainly = partial(_read_plainly, root_step=ctx.root_step)
+            for_cubic, for_lags = gradients_by_definition(plainly, (cubic, lags), gradient)
+            return for_cubic, for_lags, None
+        many = len(ctx.shape) == 3
+        q = within[..., None] if many else within
+        for_cubic = for_lags = None
+        if ctx.needs_input_grad[0]:
+            first = gradient * q
+            second = first * q
+            share = torch.stack([gradient, first, second, second * q], lags.ndim)
+            for_cubic = gradient.new_zeros(ctx.shape)
+            for_cubic.index_add_(0, cell.flatten(), share.view(-1, *ctx.shape[1:]))
+        if ctx.needs_input_grad[1]:
+            _, c1, c2, c3 = c.unbind(lags.ndim)
+            slope = torch.addcmul(c1, torch.addcmul(2 * c2, c3, 3 * q), q)
+            rate = (slope * gradient).sum(-1) if many else slope * gradient
+            # By the lag instead of its root; at lag 0 both vanish, and just beside it stands their ratio.
+            root = (lags.clamp(min=0.0).sqrt() / ctx.root_step).clamp(min=1e-3)
+            rate = rate / (2 * ctx.root_step**2 * root)
+            inside = (lags >= 0) & (root < ctx.shape[0])
+            for_lags = torch.where(inside, rate, 0.0)
+        return for_cubic, for_lags, None
 
 
 def states_at(
