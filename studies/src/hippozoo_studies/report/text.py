@@ -158,13 +158,13 @@ def _untested(paper: Sequence[Sentence]) -> str:
 
 def _formulas(page: str) -> str:
     rows = [
-        [number, one.says, f"**{show_verdict(one.verdict)}**", one.why] for number, one in enumerate(FORMULAS, start=1)
+        [one.says, f"**{show_verdict(one.verdict)}**", one.why, number] for number, one in enumerate(FORMULAS, start=1)
     ]
     words = "Tests of the library decide these, not runs."
     if page:  # errata.md lies beside it
         words += " [Errata](errata.md) has the correct formulas."
-    table = markdown_table(["row", "paper", "verdict", "reason"], rows)
-    return "\n\n".join([words, table, "The tests, by row:", "\n".join(map(_test, range(1, len(rows) + 1), FORMULAS))])
+    table = markdown_table(["paper", "verdict", "reason", "test"], rows)
+    return "\n\n".join([words, table, "The tests:", "\n".join(map(_test, range(1, len(rows) + 1), FORMULAS))])
 
 
 def _test(number: int, formula: Formula) -> str:
