@@ -1,4 +1,4 @@
-"""The report: one verdict per sentence, a clear word about foreign folders, docs that show the committed results."""
+"""The report: one verdict per claim, clear errors for other folders, docs that show the committed results."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from rich.console import Console
 
 from hippozoo.apps.cli import main
 from hippozoo_studies import Claim, Terminal, reproduce
-from hippozoo_studies.report import NoResultsError, read_studies, report_text, sentences, write_report
+from hippozoo_studies.report import NoResultsError, read_studies, report_pages, report_text, sentences, write_report
 from hippozoo_studies.report.captions import CAPTIONS
 from hippozoo_studies.report.page import render_page
 from hippozoo_studies.report.paper import FORMULAS, SENTENCES
 from hippozoo_studies.report.text import reason
 from hippozoo_studies.report.verdicts import joint_verdict
+from hippozoo_studies.report.wording import reword, share_clauses
 
 ROOT = Path(__file__).parents[2]
 HOLDS, NOT = {"holds": True, "verdict": "holds"}, {"holds": False, "verdict": "does not hold"}
@@ -41,7 +42,7 @@ def test_a_sentence_that_two_studies_speak_about_has_one_verdict(tmp_path):
     assert not more.quoted
     text = report_text(read_studies(tmp_path), tmp_path)
     assert "| “It works” | **holds in part** | *holds:* Yes. *does not hold:* Yes. |" in text
-    assert "1 sentence: 1 holds in part." in text
+    assert "1 testable claim: 1 holds in part." in text
     assert "| 61 s |" in text  # the cost
     assert "`hippozoo reproduce two`" in text
 
@@ -70,13 +71,13 @@ def test_a_verdict_that_contradicts_itself_is_refused(holds, verdict):
 def test_a_quick_run_says_nothing_about_the_paper(tmp_path):
     write_study(tmp_path, "one", [{"claim": "it works", "evidence": "", "quote": "It works", **HOLDS}], quick=True)
     text = report_text(read_studies(tmp_path), tmp_path)
-    assert "are no results: one" in text
+    assert "are not results: one" in text
     assert "It works" not in text
 
 
 def test_units_that_are_missing_are_told(tmp_path):
     write_study(tmp_path, "one", units_missing=7)
-    assert "more may follow from what they say: one 7." in report_text(read_studies(tmp_path), tmp_path)
+    assert "which may require more: one 7." in report_text(read_studies(tmp_path), tmp_path)
 
 
 def test_the_page_holds_its_pictures_and_no_foreign_markup(tmp_path):
@@ -154,7 +155,9 @@ def test_the_paper_is_told_in_its_own_order_and_what_is_missing_is_named(tmp_pat
     claims = [{"claim": "", "evidence": "So it was.", "quote": quote, **HOLDS} for quote in (second, first, "It works")]
     write_study(tmp_path, "multiscale", claims)
     text = report_text(read_studies(tmp_path), tmp_path)
-    places = [text.index(words) for words in ("### Multiscale", first, second, "### Other", "It works", "### Not told")]
+    places = [
+        text.index(words) for words in ("### Multiscale", first, second, "### Other", "It works", "### Not tested")
+    ]
     assert places == sorted(places)
     missing = text[places[-1] :]
     assert "`hippozoo reproduce wikitext`: “HiPPO variants underperform" in missing
@@ -217,10 +220,58 @@ def test_what_is_there_can_be_shown_before_all_units_are_run(tmp_path):
 
 def test_the_docs_show_the_committed_results():
     page = ROOT / "docs" / "studies" / "what-holds.md"
-    expected = report_text(read_studies(ROOT / "results"), page.parent)
-    assert page.read_text(encoding="utf-8") == expected, (
-        "stale: hippozoo report --markdown docs/studies/what-holds.md writes it again"
-    )
+    expected = report_pages(read_studies(ROOT / "results"), page)
+    shown = (page.read_text(encoding="utf-8"), page.with_name("chapters.md").read_text(encoding="utf-8"))
+    assert shown == expected, "stale: hippozoo report --markdown docs/studies/what-holds.md writes both pages again"
+    assert len(expected.verdicts.split()) < 4500  # a page that authors read
+
+
+def test_every_link_between_the_two_pages_has_its_chapter():
+    from hippozoo_studies.report.chapters import heading_anchor
+
+    pages = report_pages(read_studies(ROOT / "results"), ROOT / "docs" / "studies" / "what-holds.md")
+    anchors = {heading_anchor(title) for title in re.findall(r"(?m)^#+ (.*)$", pages.chapters)}
+    for text, pattern in ((pages.verdicts, r"\(chapters\.md#([^)]*)\)"), (pages.chapters, r"\(#([^)]*)\)")):
+        cited = set(re.findall(pattern, text))
+        assert cited
+        assert cited <= anchors
+
+
+def test_the_second_page_is_written_beside_the_first(tmp_path, capsys):
+    write_study(tmp_path, "one", [{"claim": "it works", "evidence": "Yes.", "quote": "It works", **HOLDS}])
+    with pytest.raises(SystemExit, match="0"):
+        main(["report", str(tmp_path), "--markdown", str(tmp_path / "first.md")])
+    assert "chapters.md#one" in (tmp_path / "first.md").read_text(encoding="utf-8")
+    assert "[What holds](first.md)" in (tmp_path / "chapters.md").read_text(encoding="utf-8")
+    assert "first.md and " in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="1"):
+        main(["report", str(tmp_path), "--markdown", str(tmp_path / "chapters.md")])
+    assert "give the first page another name" in capsys.readouterr().err
+
+
+def test_rewording_results_keeps_their_numbers():
+    def numbers(text):
+        return sorted(re.findall(r"\d[\d.,]*", text))
+
+    for study in read_studies(ROOT / "results"):
+        claims = study.document["claims"]
+        stored = [study.table, *(one[key] for one in claims for key in ("claim", "evidence"))]
+        stored += [words for one in study.departures for words in vars(one).values()]
+        for text in stored:
+            assert numbers(reword(text)) == numbers(text)
+
+
+def test_a_clause_that_rows_repeat_is_said_once():
+    rows = [
+        f"It has {n} % (the same protocol as in the paper); from a random start (see there) it has less."
+        for n in (1, 2, 3)
+    ]
+    notes, left = share_clauses([*rows, "It has 4 % (one seed)."])
+    assert notes == [
+        "(a) From a random start (see there) it has less.",
+        "(b) The same protocol as in the paper.",
+    ]
+    assert left == ["It has 1 %. (a, b)", "It has 2 %. (a, b)", "It has 3 %. (a, b)", "It has 4 % (one seed)."]
 
 
 @pytest.mark.parametrize(

@@ -144,19 +144,23 @@ def report(
     ] = None,
     markdown: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the Markdown alone, to this file.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="Write Markdown pages instead: verdicts to FILE, chapters.md beside it.",
+            show_default=False,
+        ),
     ] = None,
     open_page: Annotated[bool, flag("--open/--no-open", help="Open the page in a browser.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Write all results on one page, with a verdict on every sentence of the paper."""
+    """Write a report of all results, with a verdict on every claim of the paper."""
     from hippozoo_studies.report import NoResultsError, write_markdown, write_report
 
     if markdown is not None and (out is not None or open_page):
-        raise UsageError("--markdown writes no page; leave --out and --open away.")
+        raise UsageError("--markdown writes no HTML page; omit --out and --open.")
     try:
         if markdown is not None:
-            typer.echo(f"wrote {write_markdown(results, markdown)}")
+            typer.echo("wrote {} and {}".format(*write_markdown(results, markdown)))
             return
         written = write_report(results, out)
     except NoResultsError as error:

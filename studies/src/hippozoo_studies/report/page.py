@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from hippozoo import __version__
 from hippozoo.apps.pages import Page
-from hippozoo_studies.report.text import heading_anchor
+from hippozoo_studies.report.chapters import heading_anchor
 
 __all__ = ["render_page"]
 
@@ -33,7 +33,7 @@ strong.holds{color:var(--good)}strong.part{color:var(--part)}strong.not{color:va
 td:has(strong.holds,strong.part,strong.not,strong.open){white-space:nowrap}
 @media print{body{max-width:none}.theme{display:none}}
 """.replace("DARK", "--good:#5fd39a;--part:#e8b23a;--bad:#ff8f86;--open:#a3adb7;--soft:#1e242b;--note:#3a3116")
-_CLASSES = {"holds in part": "part", "does not hold": "not", "cannot be told": "open", "holds": "holds"}
+_CLASSES = {"holds in part": "part", "does not hold": "not", "undecided": "open", "holds": "holds"}
 
 
 def render_page(text: str, beside: Path, within: Path | None = None) -> str:
@@ -65,7 +65,7 @@ def render_page(text: str, beside: Path, within: Path | None = None) -> str:
         body = body.replace(f"<strong>{verdict}</strong>", f'<strong class="{name}">{verdict}</strong>')
     # The page has a heading of its own.
     body = re.sub(r"<h1>.*?</h1>", "", body, count=1)
-    page = Page("What holds: the HiPPO Zoo, built and run anew")
+    page = Page("What holds: the HiPPO Zoo reimplemented and rerun")
     page.add_style(_STYLE)
     page.add(f"<main>\n{body}</main>")
     page.add(f"<footer><p>Written by hippozoo {escape(__version__)} with <code>hippozoo report</code>.</p></footer>")

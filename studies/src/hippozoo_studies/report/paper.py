@@ -1,4 +1,4 @@
-"""The paper's sentences that numbers can bear out, in its order, and its formulas, which tests hold."""
+"""The paper's testable claims, in its order, and its formulas, which tests of the library check."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from hippozoo_studies import Departure, Verdict
 
 __all__ = ["EVERYWHERE", "FORMULAS", "SENTENCES", "Formula"]
 
-#: Part of the paper -> its sentences, each with the experiment that tells. A sentence that text and caption both say
-#: stands here once.
+#: Part of the paper -> its claims, each with the study that tests it; what text and caption both say is here once.
 SENTENCES: dict[str, dict[str, str]] = {
     "Volterra HiPPO": {
         "a linear Volterra HiPPO (β⁽²⁾ = 0) fails to capture the system dynamics": "volterra",
@@ -101,7 +100,7 @@ SENTENCES: dict[str, dict[str, str]] = {
 
 
 class Formula(NamedTuple):
-    """A formula or theorem of the paper, which no run decides.
+    """A formula or theorem of the paper, which a test decides.
 
     Parameters
     ----------
@@ -110,7 +109,7 @@ class Formula(NamedTuple):
     verdict, why
         Whether it is right, and what is.
     test
-        The test that holds it.
+        The test that checks it.
     """
 
     says: str
@@ -123,8 +122,8 @@ FORMULAS = (
     Formula(
         "Leg-T in the table of systems: A is lower triangular, with alternating signs",
         "does not hold",
-        "As printed it cannot hold a constant signal; the matrix is full, -b_n b_k below the diagonal and with "
-        "alternating signs above it.",
+        "The printed matrix cannot represent a constant signal. The correct one is full: -b_n b_k on and below the "
+        "diagonal, with alternating signs above it.",
         "tests/identities/test_systems.py::test_dynamics_carry_the_projection_of_a_polynomial_forward",
     ),
     Formula(
@@ -136,119 +135,120 @@ FORMULAS = (
     Formula(
         "The resulting models adapt their memory online and train in streaming settings with efficient updates",
         "holds",
-        "Every member steps sample by sample from a state of fixed size, with the values of one long call. Volterra "
-        "readouts and forecasts learn with each sample; Salience and Associative Memory learn their tasks one episode "
-        "at a time along a stream (selective-copying, associative-recall).",
+        "Every member updates a state of fixed size sample by sample and equals one long call. Volterra readouts and "
+        "forecasters learn from each sample; Salience and Associative Memory learn online, one episode at a time "
+        "(selective-copying, associative-recall).",
         "tests/test_promises.py::test_the_member_keeps_its_promise",
     ),
     Formula(
         "rescaling time by g corresponds to replacing (A, b) with (gA, gb)",
         "holds",
-        "Time and timescale stretched together change nothing.",
+        "Scaling time and timescale together changes nothing.",
         "tests/identities/test_systems.py::test_time_and_timescale_stretched_together_change_nothing",
     ),
     Formula(
         "the inferred Volterra kernel, p(τ) P_n(τ/α) at τ = j Δt",
         "holds in part",
-        "In continuous time it is right; at the lags of samples it is half a sample off.",
+        "Correct in continuous time; at sample lags it is off by half a sample.",
         "tests/zoo/volterra/test_model.py::test_the_printed_kernel_at_sample_lags_is_half_a_sample_off",
     ),
     Formula(
         "Salience HiPPO is equivalent to applying a conventional HiPPO system to a reparameterized time axis",
         "holds",
-        "Its state is that of a plain memory on the warped clock, to rounding.",
+        "The state equals that of a plain memory in warped time, to rounding.",
         "tests/zoo/salience/test_layer.py::test_salience_is_a_plain_memory_on_a_warped_clock",
     ),
     Formula(
         "the minimum-norm write, in closed form",
         "holds",
-        "What is written is read back, and no smaller change of the bank would do; it is the delta rule.",
+        "A written value is read back, by the smallest possible change of the bank. This is the delta rule.",
         "tests/zoo/associative/test_bank.py::test_a_full_write_is_read_back_and_moves_the_bank_least",
     ),
     Formula(
         "Because the basis is orthonormal, ‖k‖² is well-conditioned",
         "holds in part",
-        "‖k‖² = K(x, x) is never small, at least 20 with 32 coefficients, so that the write divides by nothing small. "
-        "But it is 51 times as large at the ends of the address space as in its middle: orthonormal polynomials do not "
-        "make keys of one length.",
+        "‖k‖² = K(x, x) is at least 20 with 32 coefficients, so the write never divides by a small number. But it is "
+        "51 times as large at the ends of the address space as in its middle: keys of orthonormal polynomials do not "
+        "have equal norms.",
         "tests/polynomials/test_families.py::test_keys_are_never_short_and_much_longer_at_the_ends_of_the_address_space",
     ),
     Formula(
         "Diagonal entries equal 1 by definition (κ(x,x)=1)",
         "does not hold",
-        "The kernel φᵀφ is not normalised; divided by the root of both diagonals it is 1 there.",
+        "The kernel φᵀφ is not normalised; divided by √(K(x, x) K(y, y)) it is 1 on the diagonal.",
         "tests/polynomials/test_families.py::test_the_kernel_is_one_on_its_diagonal_only_when_normalised",
     ),
     Formula(
         "they do not introduce fundamentally richer dynamics than a bank of independent HiPPO systems",
         "holds",
-        "The coupled system is a bank of plain memories in other coordinates, to rounding.",
+        "The coupled system equals a bank of plain memories in other coordinates, to rounding.",
         "tests/zoo/multiscale/test_constructions.py::test_the_coupled_system_of_the_paper_is_this_bank_in_other_coordinates",
     ),
     Formula(
         "costs O(NM²) per update versus O(NM) for tridiagonal coupling",
         "does not hold",
-        "Both are banks of M plain memories, at the same cost; the coupling need never be multiplied out.",
+        "Both are banks of M plain memories of the same cost; the coupling matrix is never needed.",
         "tests/zoo/multiscale/test_constructions.py::test_the_coupled_system_of_the_paper_is_this_bank_in_other_coordinates",
     ),
     Formula(
         "r = G e_0",
         "holds in part",
-        "It takes polynomials that are orthonormal under the uniform probability measure, so that the first is 1.",
+        "Only for polynomials orthonormal under the uniform probability measure, so that the first is 1.",
         "tests/zoo/multiscale/test_constructions.py::test_the_rate_matrix_multiplies_by_the_rate",
     ),
     Formula(
         "reweighting the measure on g does not change the limiting distribution of eigenvalues",
         "holds",
-        "The rates of the basic and of Jeffreys' construction follow the arcsine law.",
+        "The rates of the basic and the Jeffreys construction both follow the arcsine law.",
         "tests/zoo/multiscale/test_constructions.py::test_rates_of_the_other_constructions_follow_the_arcsine_law_in_the_rate",
     ),
     Formula(
         "u = -log H can be queried directly",
         "holds in part",
-        "The base timescale is missing, u = log(τ₀ / H); outside the range of scales there is no answer.",
+        "The base timescale is missing: u = log(τ₀ / H). Outside the range of scales a query has no answer.",
         "tests/zoo/multiscale/test_constructions.py::test_enough_scales_make_every_horizon_the_plain_memory_of_it",
     ),
     Formula(
         "u(t) ≈ f(t - H), System 1 at its left endpoint",
         "holds in part",
-        "The endpoint of a held signal is the middle of a jump and smooths it; read after the update it leaks a "
-        "target.",
+        "The endpoint of a held signal is the midpoint of a jump, so it smooths the signal; read after the update, it "
+        "leaks a target.",
         "tests/zoo/forecasting/test_forecaster.py::test_the_endpoint_is_read_before_the_sample_enters",
     ),
     Formula(
         "T_d by an SVD of the whitened cross-covariance",
         "holds in part",
-        "It minimises the printed error if the past alone is whitened, and with a ridge, since Σ_xx is singular to "
+        "It minimises the printed error only if the past alone is whitened, with a ridge, because Σ_xx is singular to "
         "rounding.",
         "tests/zoo/forecasting/test_regression.py::test_no_map_of_the_same_rank_has_a_smaller_error",
     ),
     Formula(
         "the predictive memory preserves all information used by the rank-d forecasting map",
         "holds",
-        "It forecasts what the whole past does; of the pasts that do, it is the likeliest and not that of least norm.",
+        "It gives the same forecast as the whole past. Of all such pasts it is the most likely one, not the one of "
+        "least norm.",
         "tests/zoo/forecasting/test_forecaster.py::test_the_predictive_memory_forecasts_what_the_whole_past_does",
     ),
     Formula(
         "W = I and hence Q = TᵀT",
         "holds in part",
-        "On [0, H] it is H times that, which changes no map and no eigenfunction.",
+        "On [0, H] there is a factor H, which changes neither maps nor eigenfunctions.",
         "tests/zoo/forecasting/test_regression.py::test_the_metric_of_a_weight_is_its_integral",
     ),
 )
 
-#: What every experiment does otherwise.
+#: Departures of every study.
 EVERYWHERE = (
     Departure(
         "Leg-T matrix",
         "lower triangular in the table of systems",
         "the full matrix",
-        "as printed, the memory cannot hold a constant signal",
+        "with the printed matrix the memory cannot represent a constant signal",
     ),
     Departure(
         "code",
         "a repository is named",
-        "written anew from the text; theirs was not at hand",
-        "details that the text leaves out may differ, and are in this table where they are known",
+        "reimplemented from the text; the authors' code was not available",
+        "details that the text omits may differ; this table lists those we know of",
     ),
 )

@@ -8,26 +8,37 @@ from typing import Any, NamedTuple, get_args
 from hippozoo_studies import Verdict, load, markdown_table
 from hippozoo_studies.report.studies import Study
 from hippozoo_studies.report.verdicts import Sentence
+from hippozoo_studies.report.wording import show_verdict
 
 __all__ = ["LARGE", "Gap", "large_gaps", "summary_for_authors"]
 
 #: From here on two accuracies are far apart, in points: beyond what seeds, batch or loss have changed anywhere here.
 LARGE = 40.0
 
-#: What a figure may hang on, by study and row, as far as variants of it have shown.
-HANGS_ON = {
+#: What a figure may depend on, by study and row, as far as variants of it have shown.
+DEPENDS_ON = {
     ("memory-tasks", "vanilla_mlp", "sc"): (
-        "the window of the memory: 84 % with 30 samples, 40 % with 300; width, order and window are not given"
+        "the window of the memory: 84 % with 30 samples, 40 % with 300; width, order and window are unspecified"
     ),
-    ("memory-tasks", "salience", "ar"): "how the member was sized for the task that is not its own; not given",
+    (
+        "memory-tasks",
+        "salience",
+        "ar",
+    ): "the size of the member for a task it was not designed for, which is unspecified",
     ("memory-tasks", "assoc", "sc"): (
-        "its window and start: 20 % with two samples, up to 100 % with 20 and a random start; not given"
+        "its window and initialisation, both unspecified: 20 % with two samples, up to 100 % with 20 and a random one"
     ),
-    ("recall-scaling", "s4d_2_all"): "the rate: all large rows that bind were best at the largest of the three",
-    ("recall-scaling", "transformer_2_capacity_pe"): "the loss and the batch, not given; learnt positions: 30 %",
+    (
+        "recall-scaling",
+        "s4d_2_all",
+    ): "the learning rate: every large model that binds was best at the largest of the three",
+    (
+        "recall-scaling",
+        "transformer_2_capacity_pe",
+    ): "loss and batch size, both unspecified; with learnt positions 30 %",
     ("recall-scaling", "transformer_2_steps_pe"): (
-        "the loss and the batch, not given; learnt positions: 32 %; with 20 times the data, 8 times the steps and a "
-        "loss on the answer alone, two layers solve it"
+        "loss and batch size, both unspecified; with learnt positions 32 %; with 20 times the data, 8 times the steps "
+        "and a loss on the answer alone, two layers solve it"
     ),
 }
 
@@ -64,15 +75,15 @@ def _pairs(ours: Any, paper: Any, row: tuple[str, ...] = ()) -> list[tuple[tuple
 def summary_for_authors(studies: Sequence[Study], paper: Sequence[Sentence]) -> list[str]:
     """The part of the report, as paragraphs of Markdown; the table is left out where nothing is far apart."""
     counts = {verdict: sum(one.verdict == verdict for one in paper) for verdict in get_args(Verdict)}
-    words = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items() if count)
-    firm = [f"“{one.quote}”" for one in paper if one.verdict == "does not hold"]
+    words = ", ".join(f"{count} {show_verdict(verdict, count)}" for verdict, count in counts.items() if count)
     parts = [
-        "## For the authors, on one screen",
-        f"Of {len(paper)} sentences that numbers can bear out, {words}. Members solve the tasks they were made for; "
-        "formulas that are wrong or silent are listed below, with tests.",
+        "## Summary for the authors",
+        f"{len(paper)} testable claim{'s' * (len(paper) != 1)}: {words}. Each member solves the tasks it was designed "
+        "for. Formulas that are wrong or incomplete are listed [below](#the-papers-formulas), with tests.",
     ]
-    if firm:
-        parts.append("What does not hold: " + "; ".join(firm) + ".")
+    refuted = [f"- “{one.quote}”" for one in paper if one.verdict == "does not hold"]
+    if refuted:
+        parts.append("\n".join(["These claims do not hold:", "", *refuted]))
     gaps = large_gaps(studies)
     if gaps:
         rows = [
@@ -80,14 +91,14 @@ def summary_for_authors(studies: Sequence[Study], paper: Sequence[Sentence]) -> 
             for one in gaps
         ]
         parts += [
-            f"Where an accuracy is {LARGE:g} points and more from the paper's, and what that may hang on:",
-            markdown_table(["figure", "ours (%)", "paper (%)", "difference", "may hang on"], rows),
+            f"Accuracies that differ from the paper's by {LARGE:g} points or more, and what that may depend on:",
+            markdown_table(["accuracy", "ours (%)", "paper (%)", "difference", "may depend on"], rows),
         ]
     return parts
 
 
 def _reason(gap: Gap) -> str:
-    return HANGS_ON.get((gap.study, *gap.row), "not known")
+    return DEPENDS_ON.get((gap.study, *gap.row), "unknown")
 
 
 def _words(gap: Gap) -> str:

@@ -1,66 +1,72 @@
-"""The report as Markdown: verdicts first, then departures, then every experiment with its table and figures."""
+"""The report as Markdown: verdicts on the paper's claims, and the studies in detail, on two pages or on one."""
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple
 
-from hippozoo_studies import Verdict, duration_text, load, markdown_table
-from hippozoo_studies.report.captions import CAPTIONS, CHAPTERS, Chapter
-from hippozoo_studies.report.paper import EVERYWHERE, FORMULAS, SENTENCES
+from hippozoo_studies import markdown_table
+from hippozoo_studies.report.chapters import chapter_link, chapters_parts, figure_text
+from hippozoo_studies.report.paper import FORMULAS, SENTENCES, Formula
 from hippozoo_studies.report.studies import Study
 from hippozoo_studies.report.summary import summary_for_authors
-from hippozoo_studies.report.verdicts import Sentence, first_sentence, sentences, verdict_of
+from hippozoo_studies.report.verdicts import Sentence, first_sentence, sentences
+from hippozoo_studies.report.wording import reword, share_clauses, show_verdict
 
-__all__ = ["heading_anchor", "report_text"]
+__all__ = ["CHAPTERS_FILE", "Pages", "report_pages", "report_text"]
 
+#: The file of the second page, beside the first.
+CHAPTERS_FILE = "chapters.md"
+_TABLE_ONE = ("memory-tasks", "accuracy")
+
+_PAPER = (
+    "Goffinet, Hanks and Carlson, *HiPPO Zoo: Explicit Memory Mechanisms for Interpretable State Space Models* (2026)"
+)
 _INTRODUCTION = (
-    "Goffinet, Hanks and Carlson, *HiPPO Zoo: Explicit Memory Mechanisms for Interpretable State Space Models* (2026): "
-    "what the paper says, in its own words, and what came out when it was built and run anew. A sentence **holds**, "
-    "**holds in part**, **does not hold**, or **cannot be told** by what was run; the reason stands beside it and can "
-    "be read alone. All numbers behind it are in the chapter of its experiment, below."
+    f"{_PAPER}, reimplemented and rerun: what the paper claims, in its own words, and what we measured. A claim "
+    "**holds**, **holds in part**, **does not hold**, or is **undecided** by the runs so far. "
+)
+_ON_ONE_PAGE = "All numbers are in the chapter of each study, below."
+_ON_TWO_PAGES = (
+    f"All numbers, figures and costs, our departures from the paper, and findings of ours are in the "
+    f"[chapters of the studies]({CHAPTERS_FILE})."
 )
 
 
+class Pages(NamedTuple):
+    """The report on two pages, as Markdown."""
+
+    verdicts: str
+    chapters: str
+
+
+def report_pages(studies: Sequence[Study], file: Path) -> Pages:
+    """The report on two pages: the verdicts, to be written to `file`, and :data:`CHAPTERS_FILE` beside it."""
+    paper, ours = _split(studies)
+    warnings = _warnings(studies)
+    verdicts = ["# What holds", _INTRODUCTION + _ON_TWO_PAGES, warnings, *_verdicts(studies, paper, file)]
+    words = (
+        f"One chapter per study: tables, statements, figures. [What holds]({file.name}) has the verdicts on the paper."
+    )
+    chapters = ["# Studies, chapter by chapter", words, warnings, *chapters_parts(studies, ours, file.parent)]
+    return Pages(_joined(verdicts), _joined(chapters))
+
+
 def report_text(studies: Sequence[Study], beside: Path) -> str:
-    """The whole report; pictures are linked as seen from the folder `beside`."""
-    told = sentences(studies)
-    paper, ours = [one for one in told if one.quoted], [one for one in told if not one.quoted]
-    parts = ["# What holds", _INTRODUCTION, _warnings(studies)]
-    if paper:
-        parts += summary_for_authors(studies, paper)
-    if paper:
-        parts += ["## The paper's sentences", _counts(paper), *_by_part(paper), _untold(paper)]
-        parts += ["## The paper's formulas", _formulas()]
-    if any(study.departures for study in studies):
-        parts += ["## Departures", _departures(studies)]
-    if ours:
-        parts += ["## Targets and findings of ours", _findings(ours)]
-    parts += ["## Cost", _cost(studies)]
-    parts += [_chapter(study, beside) for study in studies]
+    """The whole report on one page; pictures are linked as seen from the folder `beside`."""
+    paper, ours = _split(studies)
+    parts = ["# What holds", _INTRODUCTION + _ON_ONE_PAGE, _warnings(studies), *_verdicts(studies, paper)]
+    return _joined([*parts, *chapters_parts(studies, ours, beside)])
+
+
+def _split(studies: Sequence[Study]) -> tuple[list[Sentence], list[Sentence]]:
+    found = sentences(studies)
+    return [one for one in found if one.quoted], [one for one in found if not one.quoted]
+
+
+def _joined(parts: Sequence[str]) -> str:
     return "\n\n".join(part for part in parts if part).rstrip() + "\n"
-
-
-def _chapter_of(name: str) -> Chapter:
-    return CHAPTERS.get(name, Chapter(name, "an experiment of your own"))
-
-
-def _link(name: str) -> str:
-    return f"[{name}](#{heading_anchor(_chapter_of(name).title)})"
-
-
-def heading_anchor(title: str) -> str:
-    """The anchor that a heading gets, on the page as in the docs.
-
-    Examples
-    --------
-    >>> heading_anchor("Salience HiPPO: selective copying")
-    'salience-hippo-selective-copying'
-    """
-    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def _warnings(studies: Sequence[Study]) -> str:
@@ -68,42 +74,74 @@ def _warnings(studies: Sequence[Study]) -> str:
     missing = {study.name: study.document.get("units_missing", 0) for study in studies}
     lines = []
     if quick:
-        lines.append(f"Quick runs, which show that an experiment runs and are no results: {', '.join(quick)}.")
+        lines.append(f"Quick runs check that a study works and are not results: {', '.join(quick)}.")
     if any(missing.values()):
-        open_units = ", ".join(f"{name} {count}" for name, count in missing.items() if count)
-        lines.append(f"Not final. Units still to be run, and more may follow from what they say: {open_units}.")
+        pending = ", ".join(f"{name} {count}" for name, count in missing.items() if count)
+        lines.append(f"Preliminary. Runs pending, which may require more: {pending}.")
     return "\n\n".join(f"> {line}" for line in lines)
 
 
-def _counts(told: Sequence[Sentence]) -> str:
-    counts = {verdict: sum(one.verdict == verdict for one in told) for verdict in get_args(Verdict)}
-    words = ", ".join(f"{count} {_plural(verdict, count)}" for verdict, count in counts.items() if count)
-    return f"{len(told)} sentence{'s' * (len(told) != 1)}: {words}."
+def _verdicts(studies: Sequence[Study], paper: Sequence[Sentence], file: Path | None = None) -> list[str]:
+    """The sections on the paper; none where no study quotes it. A page of their own shows the paper's Table 1."""
+    if not paper:
+        return []
+    page, pictures = "", []
+    if file is not None:
+        page, found = CHAPTERS_FILE, [(study, path) for study in studies for path in study.figures]
+        pictures = [figure_text(*one, file.parent) for one in found if (one[0].name, one[1].stem) == _TABLE_ONE]
+    words = "“(4×)” after a verdict means that four measurements agree; the evidence is that of the first."
+    return [
+        *summary_for_authors(studies, paper),
+        *pictures,
+        "## The paper's claims",
+        words,
+        *_by_part(paper, page),
+        _untested(paper),
+        "## The paper's formulas",
+        _formulas(page),
+    ]
 
 
-def _plural(verdict: str, count: int) -> str:
-    if count == 1:
-        return verdict
-    return {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}.get(verdict, verdict)
-
-
-def _by_part(told: Sequence[Sentence]) -> list[str]:
-    """A table for each part of the paper, in the paper's order; sentences it does not list come last."""
-    left = {one.quote: one for one in told}
+def _by_part(paper: Sequence[Sentence], page: str) -> list[str]:
+    """A table for each part of the paper, in the paper's order; claims it does not list come last."""
+    left = {one.quote: one for one in paper}
     parts = {part: [left.pop(quote) for quote in quotes if quote in left] for part, quotes in SENTENCES.items()}
-    parts["Other sentences"] = list(left.values())
+    parts["Other claims"] = list(left.values())
     found = []
     for part, some in parts.items():
         if some:
-            where = ", ".join(_link(name) for name in dict.fromkeys(name for one in some for name in one.studies))
-            rows = [[f"“{one.quote}”", f"**{one.verdict}**", reason(one)] for one in some]
-            found += [f"### {part}", f"Measured in {where}.", markdown_table(["sentence", "verdict", "why"], rows)]
+            names = dict.fromkeys(name for one in some for name in one.studies)
+            notes, reasons = share_clauses([reason(one) for one in some])
+            rows = [[f"“{one.quote}”", _verdict(one), why] for one, why in zip(some, reasons, strict=True)]
+            where = f"Measured in {', '.join(chapter_link(name, page) for name in names)}."
+            found += [f"### {part}", where, *notes, markdown_table(["claim", "verdict", "evidence"], rows)]
     return found
 
 
-def _untold(told: Sequence[Sentence]) -> str:
-    """The sentences that nothing in this folder speaks about, by the experiment that would."""
-    known = {one.quote for one in told}
+def _verdict(one: Sentence) -> str:
+    agree = len(one.readings) if len(one.readings) > 1 and not _is_told_in_full(one) else 0
+    return f"**{show_verdict(one.verdict)}**" + (f" ({agree}×)" if agree else "")
+
+
+def reason(one: Sentence) -> str:
+    """Why a claim has its verdict: the first sentence of each measurement; of those that agree, that of the first."""
+    first = [reword(first_sentence(reading.evidence)) for reading in one.readings]
+    if not _is_told_in_full(one):
+        return first[0]
+    if len({reading.verdict for reading in one.readings}) == 1:
+        return " ".join(first)
+    told = zip(one.readings, first, strict=True)
+    return " ".join(f"*{show_verdict(reading.verdict)}:* {words}" for reading, words in told)
+
+
+def _is_told_in_full(one: Sentence) -> bool:
+    """Whether measurements differ, in verdict or in the part that holds."""
+    return len({reading.verdict for reading in one.readings}) > 1 or one.verdict == "holds in part"
+
+
+def _untested(paper: Sequence[Sentence]) -> str:
+    """The claims that no result in this folder tests, by the study that would."""
+    known = {one.quote for one in paper}
     missing: dict[str, list[str]] = {}
     for quotes in SENTENCES.values():
         for quote, name in quotes.items():
@@ -111,95 +149,25 @@ def _untold(told: Sequence[Sentence]) -> str:
                 missing.setdefault(name, []).append(quote)
     if not missing:
         return ""
-    count = sum(map(len, missing.values()))
     lines = [
         f"- `hippozoo reproduce {name}`: {', '.join(f'“{quote}”' for quote in quotes)}."
         for name, quotes in missing.items()
     ]
-    of_them = f"{count} sentence{'s' * (count != 1)} of the paper"
-    heading = f"These results say nothing yet of {of_them}; the run that would tell stands before each:"
-    return "\n".join(["### Not told yet", "", heading, "", *lines])
+    return "\n".join(["### Not tested yet", "", "Each command tests the claims after it:", "", *lines])
 
 
-def _formulas() -> str:
-    rows = [[one.says, f"**{one.verdict}**", one.why, f"`{one.test}`"] for one in FORMULAS]
-    words = "No run decides these. A test of the library does, at every check of its code."
-    return f"{words}\n\n{markdown_table(['the paper', 'verdict', 'why', 'test'], rows)}"
-
-
-def _findings(told: Sequence[Sentence]) -> str:
-    rows = []
-    for one in told:
-        where = ", ".join(_link(name) for name in one.studies)
-        words = one.quote.removeprefix("ours: ").removeprefix("target: ")
-        rows.append([words, f"**{one.verdict}**", reason(one), where])
-    return markdown_table(["sentence", "verdict", "why", "where"], rows)
-
-
-def reason(one: Sentence) -> str:
-    """Why a sentence has its verdict: the first sentences of what was measured, short enough for a table."""
-    told = [first_sentence(reading.evidence) for reading in one.readings]
-    kinds = {reading.verdict for reading in one.readings}
-    if len(kinds) > 1:
-        return " ".join(f"*{reading.verdict}:* {words}" for reading, words in zip(one.readings, told, strict=True))
-    if kinds == {"holds in part"}:  # each in another part
-        return " ".join(told)
-    others = {1: "", 2: " The other way in which it was measured says the same."}
-    return told[0] + others.get(len(told), f" The {len(told) - 1} other ways in which it was measured say the same.")
-
-
-def _departures(studies: Sequence[Study]) -> str:
-    rows = [["all", one.what, one.paper, one.here, one.effect] for one in EVERYWHERE]
-    rows += [
-        [_link(study.name), one.what, one.paper, one.here, one.effect] for study in studies for one in study.departures
+def _formulas(page: str) -> str:
+    rows = [
+        [one.says, f"**{show_verdict(one.verdict)}**", one.why, number] for number, one in enumerate(FORMULAS, start=1)
     ]
-    words = "Where an experiment does otherwise than the paper, or fills in what the paper leaves open."
-    return f"{words}\n\n{markdown_table(['experiment', 'what', 'the paper', 'here', 'why, or what it changes'], rows)}"
+    words = "Tests of the library decide these, not runs."
+    if page:  # errata.md lies beside it
+        words += " [Errata](errata.md) has the correct formulas."
+    table = markdown_table(["paper", "verdict", "reason", "test"], rows)
+    return "\n\n".join([words, table, "The tests:", "\n".join(map(_test, range(1, len(rows) + 1), FORMULAS))])
 
 
-def _cost(studies: Sequence[Study]) -> str:
-    rows = []
-    for study in studies:
-        document = study.document
-        own = getattr(load(study.name).module, "seeds_text", None) if study.is_ours else None
-        seeds = ", ".join(map(str, document.get("seeds", []))) or "nothing is random"
-        seeds = own(document["metrics"]) if own is not None and not document["quick"] else seeds
-        missing = document.get("units_missing", 0)
-        versions = document["versions"]
-        rows.append(
-            [
-                _link(study.name),
-                duration_text(document["seconds"]) + (f", {missing} units to come" if missing else ""),
-                seeds,
-                f"`{_command(study)}`",
-                f"torch {versions.get('torch', '?')}, numpy {versions.get('numpy', '?')}",
-            ]
-        )
-    words = "Seconds of one core, mostly on a loaded machine. Each command goes on from the units that are there."
-    return f"{words}\n\n{markdown_table(['experiment', 'computing', 'seeds', 'command', 'versions'], rows)}"
-
-
-def _command(study: Study) -> str:
-    return f"hippozoo reproduce {study.name}{' --quick' if study.document['quick'] else ''}"
-
-
-def _chapter(study: Study, beside: Path) -> str:
-    chapter = _chapter_of(study.name)
-    parts = [f"## {chapter.title}", f"{chapter.place[0].upper()}{chapter.place[1:]}."]
-    parts.append(f"Again: `{_command(study)}`.")
-    if study.document["quick"]:
-        parts.append("> A quick run: this shows the form, and is no result.")
-    # Its headings stand below that of the chapter.
-    parts.append(re.sub(r"(?m)^#+ ", "### ", study.table.strip()))
-    if study.document["claims"] and not study.document["quick"]:
-        parts.append(_claims(study))
-    for path in study.figures:
-        caption = CAPTIONS.get((study.name, path.stem), f"{path.stem.replace('-', ' ').capitalize()}.")
-        link = Path(os.path.relpath(path, beside)).as_posix()
-        parts.append(f"![{caption}]({link})\n\n*{caption}*")
-    return "\n\n".join(part for part in parts if part)
-
-
-def _claims(study: Study) -> str:
-    rows = [[one["claim"], f"**{verdict_of(one)}**", one["evidence"]] for one in study.document["claims"]]
-    return markdown_table(["what was asked", "verdict", "evidence"], rows)
+def _test(number: int, formula: Formula) -> str:
+    """A test as an item of a list; its name is a sentence."""
+    file, _, name = formula.test.partition("::")
+    return f"{number}. {name.removeprefix('test_').replace('_', ' ')} (`{file}`)"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hippozoo._internal.files import make_folder, write_whole
 from hippozoo_studies.report.page import render_page
 from hippozoo_studies.report.studies import read_studies
-from hippozoo_studies.report.text import report_text
+from hippozoo_studies.report.text import CHAPTERS_FILE, report_pages, report_text
 
 __all__ = ["Written", "write_markdown", "write_report"]
 
@@ -28,19 +28,24 @@ class Written(NamedTuple):
     markdown: Path
 
 
-def write_markdown(results: str | Path, file: str | Path) -> Path:
-    """The report as one Markdown file, with links to the pictures in the results folder.
+def write_markdown(results: str | Path, file: str | Path) -> tuple[Path, Path]:
+    """The report as two Markdown files, with links to the pictures in the results folder.
 
     Parameters
     ----------
     results
         The folder that `hippozoo reproduce` wrote.
     file
-        Where to; its folder must exist.
+        Where the verdicts go; ``chapters.md``, with all studies, is written beside it. The folder must exist.
     """
-    path = Path(file)
-    write_whole(path, report_text(read_studies(results), beside=path.parent).encode())
-    return path
+    first = Path(file)
+    second = first.with_name(CHAPTERS_FILE)
+    if first == second:
+        raise ValueError(f"{first} is the name of the second page; give the first page another name.")
+    pages = report_pages(read_studies(results), first)
+    write_whole(first, pages.verdicts.encode())
+    write_whole(second, pages.chapters.encode())
+    return first, second
 
 
 def write_report(results: str | Path = "results", out: str | Path | None = None) -> Written:
