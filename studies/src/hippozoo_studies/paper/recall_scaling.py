@@ -67,17 +67,17 @@ DEPARTURES = (
         "loss, batch, clipping",
         "not given",
         "squared error on all outputs; 64; gradients clipped at 1",
-        "not tried otherwise here",
+        "no alternative tried here",
     ),
     Departure(
         "positions",
         "PE, of no given kind",
         "sinusoidal, which cost no parameters, as in its table",
-        "decides perhaps the two rows that the paper solves and we do not",
+        "may explain the two rows that the paper solves and we do not",
     ),
-    Departure("widths", "numbers of parameters only", "the width that comes nearest", "none known"),
+    Departure("widths", "numbers of parameters only", "the width that comes nearest", "no known effect"),
     Departure(
-        "data 10x", "ten times the training sequences", "the same; validation and test as they were", "none known"
+        "data 10x", "ten times the training sequences", "the same; validation and test as they were", "no known effect"
     ),
     Departure(
         "rates",
@@ -271,14 +271,14 @@ def table(result: Result) -> str:
         cells += [f"{found['train_accuracy']:.1f}", f"{found['accuracy']:.1f}", "", "not in the paper, one seed"]
         rows.append(cells)
     rows += further_rows(metrics["further"])
-    for level, words in (("copy_last", "says the last B"), ("chance", "chance")):
+    for level, words in (("copy_last", "always answers with the last B"), ("chance", "chance")):
         rows.append([f"*{words}*", *[""] * 5, f"*{LEVELS['ar'][level]:.2f}*", "", ""])
     seeds, counts = ", ".join(map(str, config.seeds)), metrics["verdicts"]
     lines = [
         markdown_table(header, rows),
         "",
         f"Of the paper's {counts['figures']} figures {counts['at_the_floor']} are at the floor that any model reaches; "
-        f"of the others {counts['agree']} agree, {counts['differ']} differ, {counts['cannot_be_told']} cannot be told.",
+        f"of the others {counts['agree']} agree, {counts['differ']} differ, {counts['cannot_be_told']} undecided.",
         "",
         f"Accuracy in per cent, mean ± standard error over seeds ({seeds}); {config.steps:,} steps and "
         f"{config.sequences:,} sequences in the baseline setting.",
