@@ -180,7 +180,7 @@ def table(result: Result) -> str:
             cells += [spread_text(row[when]["r2_29_frames_ago"], ".2f") for when in ("before", "after")]
             cells += [spread_text(row[when]["answer_accuracy"], ".2f") for when in ("before", "after")]
             rows.append(cells)
-        parts.append(markdown_table([*header, "after", "digit decodable, before", "after"], rows))
+        parts.append(markdown_table([*header, "digit decodable, before", "after"], rows))
     if result.metrics["noise"]:
         header, rows = ["on noise, samples held", "degree 1, before", "after", "2, before", "after"], []
         for name, row in result.metrics["noise"].items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hippozoo._internal.files import write_whole
 from hippozoo_studies import Result, drawing, markdown_table, spread_text
 from hippozoo_studies.paper._table_one_rows import PAPER, TITLE, titles
-from hippozoo_studies.paper._two_tasks import LEVELS, TITLES, draw_levels, draw_row, legend_below
+from hippozoo_studies.paper._two_tasks import LEVELS, TITLES, draw_levels, draw_row, legend_below, table_verdict
 
 if TYPE_CHECKING:
     from hippozoo_studies.paper.memory_tasks import Config
@@ -83,7 +83,7 @@ def _rows(config: Config, metrics: Mapping[str, Any]) -> str:
                 cells += ["not run yet", "", ""]
                 continue
             ours = spread_text(metrics["accuracy"][model][task], ".1f")
-            cells += [ours, _paper_text(model, task), metrics["verdict"][model][task]]
+            cells += [ours, _paper_text(model, task), table_verdict(metrics["verdict"][model][task])]
         rows.append(cells)
     for level, words in (("copy_last", "always answers with the last B"), ("chance", "chance")):
         cells = [f"*{words}*", ""]

@@ -54,6 +54,7 @@ from hippozoo_studies.paper._two_tasks import (
     learn,
     legend_below,
     make_data,
+    table_verdict,
 )
 from hippozoo_studies.paper.memory_tasks import build, shape_of
 
@@ -264,7 +265,7 @@ def table(result: Result) -> str:
         cells = [row.setting, row.title, str(row.layers), f"{metrics['params'][name]:,}", f"{metrics['rate'][name]:g}"]
         cells += [spread_text(metrics["train_accuracy"][name], ".1f"), spread_text(metrics["accuracy"][name], ".1f")]
         cells.append("" if math.isnan(row.paper) else f"{row.paper:.1f}")
-        rows.append([*cells, metrics["verdict"][name]])
+        rows.append([*cells, table_verdict(metrics["verdict"][name])])
     for name, found in metrics["beyond"].items():
         row = BEYOND[name]
         cells = [f"*{row.setting}*", row.title, str(row.layers), f"{found['parameters']:,}", f"{BEYOND_RATE:g}"]
