@@ -14,7 +14,7 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
 
 from hippozoo.baselines import GRU, LSTM, Mamba
 from hippozoo.checkpoint import load, save
-from hippozoo.layers import Block, SequenceLayer, SequenceModel, Stack, TorchCells, arguments
+from hippozoo.layers import Block, SequenceLayer, SequenceModel, Stack, TorchCells, sequence_layer
 from hippozoo.memory import LagLayer, MemoryLayer
 from hippozoo.systems import LegT
 from hippozoo.zoo.associative import AssociativeMemory, Recall
@@ -95,9 +95,9 @@ def test_layers_inside_members_are_called_too():
 
 def test_arguments_are_checked_once(monkeypatch):
     seen = []
-    finite = arguments.finite_values
+    finite = sequence_layer.finite_values
     monkeypatch.setattr(
-        arguments, "finite_values", lambda name, value, **rest: (seen.append(name), finite(name, value, **rest))
+        sequence_layer, "finite_values", lambda name, value, **rest: (seen.append(name), finite(name, value, **rest))
     )
     for layer in (build(), SalienceModel(3, 2, LegT(4, 9.0), width=5), VolterraLayer(LegT(3, 9.0), channels=3)):
         seen.clear()

@@ -65,10 +65,11 @@ def test_a_terminal_shows_a_bar_and_leaves_nothing_behind(clock):
     clock.now = 15.0  # no news, but time passes
     progress.bar.refresh()
     assert "25 s left" in text.getvalue()
-    progress.grow(8)
+    progress.grow(9, found=3)  # of five more, three are there already
     progress.finished({"model": "lstm"}, 20.0)
     progress.bar.refresh()
-    assert "3 of 8 units" in text.getvalue()
+    assert "6 of 9 units" in text.getvalue()
+    assert "45 s left" in text.getvalue()  # one unit took 15 s; what was found took none
     progress.stop()
     assert progress.bar is None
 

@@ -27,8 +27,8 @@ class Listener(Silence):
     def finished(self, unit, seconds):
         self.units.append(unit)
 
-    def grow(self, total):
-        self.totals.append((total, len(self.units)))
+    def grow(self, total, found=0):
+        self.totals.append((total, len(self.units) + found))
 
     def note(self, text):
         self.notes.append(text)
@@ -207,6 +207,9 @@ def test_more_units_may_depend_on_those_that_are_done(tmp_path, monkeypatch):
     document = reproduce("counting", out=tmp_path, progress=listener)
     assert document["metrics"]["total"]["long"]["1000"]["seeds"][-1] == 1100.0
     assert listener.totals == [(6, 0), (7, 6)]
+    again = Listener()
+    reproduce("counting", out=tmp_path, progress=again)
+    assert again.totals == [(6, 6), (7, 1)]  # the seventh is there already, and counts
     assert computed(out=tmp_path) == []
 
 

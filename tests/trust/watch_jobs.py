@@ -76,7 +76,6 @@ class Following(run.Watch):
 
 def watch_source(folder: Path, columns: int, form: str = "file") -> None:
     """Watch a source to its end; alarms go to a file, as they would into a pipe."""
-    sensors._SNAPSHOT, run._FULL_DISK_PAUSE, run._TICK = 64, 0.01, 64
     source, told = SOURCES[columns], folder / "told.jsonl"
 
     def tell(line: str) -> None:
@@ -92,7 +91,12 @@ def watch_source(folder: Path, columns: int, form: str = "file") -> None:
     elif form == "standard input":
         name, stdin = "-", io.BytesIO(source.read_bytes())
     settings = run.Settings(name, horizon=4, batch=8, panel=panel, follow=form == "follow", no_data="5")
-    made(settings, folder / "pump.db", tell, str, stdin=stdin).run()
+    usual = sensors._SNAPSHOT, run._FULL_DISK_PAUSE, run._TICK
+    try:
+        sensors._SNAPSHOT, run._FULL_DISK_PAUSE, run._TICK = 64, 0.01, 64
+        made(settings, folder / "pump.db", tell, str, stdin=stdin).run()
+    finally:
+        sensors._SNAPSHOT, run._FULL_DISK_PAUSE, run._TICK = usual
 
 
 def watched(folder: Path) -> Any:

@@ -208,17 +208,22 @@ class Block(Container):
         return tuple(initial_state_of(part, batch, channels) for part in self._parts())
 
     def _roll(
-        self, x: Tensor, state: Any, timing: Timing, first: Tensor | None = None
+        self, x: Tensor, state: Any, timing: Timing, first: Tensor | None = None, step: bool = False
     ) -> tuple[Tensor, tuple[Any, ...]]:
         value, gate = self._entered(x)
         value = silent_in_padding(value, timing.real)
         states = [None] * len(self.layers) if state is None else state
         pairs = zip(self._parts(), states, strict=True)
-        found = [advance(part, value, one, timing, first) for part, one in pairs]
-        y = [one.flatten(2) for one, _ in found]
+        found = [advance(part, value, one, timing, first, step=step) for part, one in pairs]
+        y = [one.flatten(1 if step else 2) for one, _ in found]
         if self.bidirectional:
             y += self._read_backwards(value, timing, first)
         return self._left(x, y, gate), tuple(after for _, after in found)
+
+    def _single(
+        self, x: Tensor, state: Any, steps: Tensor | None, first: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Any, ...]]:
+        return self._roll(x, state, Timing(steps), first, step=True)
 
     def _read_backwards(self, value: Tensor, timing: Timing, first: Tensor | None) -> list[Tensor]:
         lengths, back = timing.lengths, reversed_timing(timing, len(value))
@@ -226,15 +231,6 @@ class Block(Container):
         first = None if first is None else reversed_in_time(first, lengths)
         found = (advance(part, value, None, back, first)[0].flatten(2) for part in self.backwards)
         return [reversed_in_time(one, lengths) for one in found]
-
-    def _single(
-        self, x: Tensor, state: Any, steps: Tensor | None, first: Tensor | None = None
-    ) -> tuple[Tensor, tuple[Any, ...]]:
-        value, gate = self._entered(x)
-        pairs = zip(self._parts(), state, strict=True)
-        found = [advance(part, value, one, Timing(steps), first, step=True) for part, one in pairs]
-        y = [one.flatten(1) for one, _ in found]
-        return self._left(x, y, gate), tuple(after for _, after in found)
 
     def _entered(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
         entered = self.enter(self.before(x))

@@ -18,12 +18,7 @@ __all__ = ["FittedForecast", "ForecastLayer"]
 class FittedForecast(NamedTuple):
     """A linear forecast ``y = forecast_map x + intercept``, fitted to a batch; gradients lead back to it.
 
-    Parameters
-    ----------
-    forecast_map
-        T_d in the paper.
-    intercept
-        Added to the forecast; zero without one.
+    `forecast_map` is T_d in the paper.
 
     Examples
     --------
@@ -44,14 +39,12 @@ class ForecastLayer(nn.Module):
     r"""Fits the best linear forecast of reduced rank to a batch, and forecasts from other states with it.
 
     It has no parameters of its own: the map is the ridge regression of futures on states, limited in rank, in closed
-    form. What it gives is differentiable in the states, so that whatever makes them (a timescale, a clock, a network)
-    can be learnt *for* a horizon: fit on one half of a batch, and make the error on the other half small.
+    form, as in `hippozoo.zoo.forecasting.reduced_rank`. What it gives is differentiable in the states, so that whatever
+    makes them (a timescale, a clock, a network) can be learnt *for* a horizon: fit on one half of a batch, and make
+    the error on the other half small. The fit is done in float64, where the device has it.
 
     With :math:`B = \Sigma_{yx} (\Sigma_{xx} + \lambda I)^{-1}` the map is :math:`T = W^{-1/2} P_d W^{1/2} B`, where
-    :math:`P_d` projects onto the d leading eigenvectors of
-    :math:`W^{1/2} \Sigma_{yx} (\Sigma_{xx} + \lambda I)^{-1} \Sigma_{xy} W^{1/2}`: the map of
-    `hippozoo.zoo.forecasting.reduced_rank`, without its singular vectors one by one, whose gradients run away where
-    two of them are equally strong. The fit is done in float64, where the device has it.
+    :math:`P_d` projects onto the d leading eigenvectors of :math:`W^{1/2} B \Sigma_{xy} W^{1/2}`.
 
     Parameters
     ----------
@@ -115,13 +108,8 @@ class ForecastLayer(nn.Module):
     ) -> Float[Tensor, "*any outputs"]:
         """Forecasts from `queries`, by a map fitted to all pairs of `states` and `futures`.
 
-        Parameters
-        ----------
-        states, futures
-            Pairs to fit: any number of axes before the last, and as many pairs as there are items in them.
-        queries
-            States to forecast from; those of the fit by default, whose error is too small by the number of
-            coefficients fitted: to learn by it, pass others.
+        By default from the states of the fit, whose error is too small by the number of coefficients fitted: to learn
+        by it, pass others.
         """
         return self.fit(states, futures)(states if queries is None else queries).to(states.dtype)
 

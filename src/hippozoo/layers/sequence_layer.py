@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
@@ -59,6 +59,7 @@ class SequenceLayer(Configured, ABC):
     --------
     The running sum of everything, read linearly.
 
+    >>> from torch import nn
     >>> class Sum(SequenceLayer):
     ...     matched = "width"
     ...     def __init__(self, channels, outputs, width=8, device=None, dtype=None):
@@ -230,7 +231,7 @@ class SequenceLayer(Configured, ABC):
         return self._call(x, state, dt, lengths, step, mask=mask)
 
     def step(
-        self, x: Float[Tensor, "batch channels"], state: Any, dt: Steps | None = None
+        self, x: Shaped[Tensor, "batch *channels"], state: Any, dt: Steps | None = None
     ) -> tuple[Float[Tensor, "batch *output"], Any]:
         """Take in one sample per item, held for `dt`: one number, or one per item; give output and new state."""
         return self(x, state, dt, step=True)

@@ -91,19 +91,15 @@ class Stack(Container):
     def _start(self, batch: int, channels: int) -> tuple[Any, ...]:
         return tuple(initial_state_of(block, batch, channels) for block in self.blocks)
 
-    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, tuple[Any, ...]]:
+    def _roll(self, x: Tensor, state: Any, timing: Timing, step: bool = False) -> tuple[Tensor, tuple[Any, ...]]:
         after, first = [], silent_in_padding(x, timing.real)
         for block, before in zip(self.blocks, [None] * len(self.blocks) if state is None else state, strict=True):
-            x, one = advance(block, x, before, timing, first)
+            x, one = advance(block, x, before, timing, first, step=step)
             after.append(one)
         return x, tuple(after)
 
     def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, tuple[Any, ...]]:
-        after, first = [], x
-        for block, before in zip(self.blocks, state, strict=True):
-            x, one = advance(block, x, before, Timing(steps), first, step=True)
-            after.append(one)
-        return x, tuple(after)
+        return self._roll(x, state, Timing(steps), step=True)
 
 
 class PooledState(NamedTuple):
@@ -247,12 +243,6 @@ class SequenceModel(Container):
             x = self._embedded(x, "(batch,)" if step else "(batch, time)")
         return super().forward(x, state, dt, lengths, mask=mask, step=step)
 
-    def step(
-        self, x: Float[Tensor, "batch inputs"] | Int[Tensor, " batch"], state: Any, dt: Steps | None = None
-    ) -> tuple[Float[Tensor, "batch outputs"], Any]:
-        """Take in one sample or token per item; give the answer now, and the new state."""
-        return self(x, state, dt, step=True)
-
     def _streamed(self) -> Any:
         if not self.tokens:
             return self._single
@@ -291,41 +281,36 @@ class SequenceModel(Container):
         if not self.pool:
             y, state = advance(self.stack, inside, state, timing)
             return self._answer(self.norm(y)), state
-        before = self._begin(x, state)
-        y, layers = advance(self.stack, inside, None if state is None else before.layers, timing)
-        batch, n_steps = y.shape[:2]
-        seen = silent_in_padding(self.norm(y), timing.real)
-        lengths = timing.lengths
-        arrived = torch.full((batch,), n_steps, device=y.device) if lengths is None else lengths
-        if self.pool == "mean" and timing.steps is not None:
-            # A sample counts for as long as it was held.
-            weight = timing.each(batch, n_steps).to(y).expand(batch, n_steps)
-            arrived = weight.sum(1)
-            total = before.seen + (weight[..., None] * seen).sum(1)
-        elif self.pool == "mean":
-            total = before.seen + seen.sum(1)
-        else:
-            last = seen[:, -1] if lengths is None else pick(seen, (lengths - 1).clamp(min=0))
-            total = torch.where((arrived > 0)[:, None], last, before.seen)
-        return self._pooled(PooledState(layers, total, before.samples + arrived.to(y)))
+        y, layers = advance(self.stack, inside, None if state is None else state.layers, timing)
+        return self._pooled(self.norm(y), layers, self._begin(x, state), timing)
 
     def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, Any]:
         inside = x if self.tokens else self.encoder(x)
         y, layers = advance(self.stack, inside, state.layers if self.pool else state, Timing(steps), step=True)
-        y = self.norm(y)
         if not self.pool:
-            return self._answer(y), layers
-        if self.pool == "mean" and steps is not None:
-            weight = steps.to(y).expand(len(y))
-            return self._pooled(PooledState(layers, state.seen + weight[:, None] * y, state.samples + weight))
-        total = state.seen + y if self.pool == "mean" else y
-        return self._pooled(PooledState(layers, total, state.samples + 1))
+            return self._answer(self.norm(y)), layers
+        timing = Timing(steps if steps is None or steps.ndim == 0 else steps[:, None])
+        return self._pooled(self.norm(y)[:, None], layers, state, timing)
 
-    def _pooled(self, state: PooledState) -> tuple[Tensor, PooledState]:
-        if self.pool != "mean":
-            return self._answer(state.seen), state
-        weight = torch.where(state.samples > 0, state.samples, 1.0)[:, None]
-        return self._answer(state.seen / weight), state
+    def _pooled(self, y: Tensor, layers: Any, before: PooledState, timing: Timing) -> tuple[Tensor, PooledState]:
+        """One answer for all samples so far, and the state behind them."""
+        batch, n_steps = y.shape[:2]
+        seen = silent_in_padding(y, timing.real)
+        lengths = timing.lengths
+        arrived = torch.full((batch,), n_steps, device=y.device) if lengths is None else lengths
+        if self.pool == "last":
+            last = seen[:, -1] if lengths is None else pick(seen, (lengths - 1).clamp(min=0))
+            total = torch.where((arrived > 0)[:, None], last, before.seen)
+        elif timing.steps is None:
+            total = before.seen + seen.sum(1)
+        else:  # a sample counts for as long as it was held
+            weight = timing.each(batch, n_steps).to(y).expand(batch, n_steps)
+            arrived = weight.sum(1)
+            total = before.seen + (weight[..., None] * seen).sum(1)
+        state = PooledState(layers, total, before.samples + arrived.to(y))
+        if self.pool == "last":
+            return self._answer(total), state
+        return self._answer(total / torch.where(state.samples > 0, state.samples, 1.0)[:, None]), state
 
     def _answer(self, seen: Tensor) -> Tensor:
         return nn.functional.linear(seen, self.embedding.weight, self.bias) if self.tied else self.readout(seen)

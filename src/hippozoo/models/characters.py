@@ -63,6 +63,7 @@ def explicit_characters(
 
     Examples
     --------
+    >>> import torch
     >>> from hippozoo.layers import parameter_count
     >>> model = explicit_characters(params=5_000)
     >>> scores, state = model(torch.tensor([[5, 17, 5, 17]]))

@@ -226,7 +226,9 @@ class Monitor:
         return self._outcome(np.empty(0), np.empty((0, self.plan.channels)), None)
 
     def _outcome(self, times: np.ndarray, values: np.ndarray, pushed: Any) -> Outcome:
-        said = [values[:0]] * 4 if pushed is None else [pushed.expected, pushed.lower, pushed.upper, pushed.p]
+        expected = lower = upper = p = values[:0]
+        if pushed is not None:
+            expected, lower, upper, p = pushed.expected, pushed.lower, pushed.upper, pushed.p
         alerts: list[Alert] = []
         over: list[Over] = []
         if self._stream is not None:
@@ -234,7 +236,7 @@ class Monitor:
             alerts += [self._absent(missing) for missing in self._stream.take_missing()]
             over += [self._over(ended) for ended in self._stream.take_ended()]
         first = self.readings - len(values)
-        return Outcome(first, times, values, *said, alerts, over)
+        return Outcome(first, times, values, expected, lower, upper, p, alerts, over)
 
     def _alert(self, found: Found) -> Alert:
         alarm = found.alarm

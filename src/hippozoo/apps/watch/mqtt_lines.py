@@ -89,8 +89,14 @@ class MqttLines(Lines):
 
     # -- what a watch asks of its source ------------------------------------------------------------------------------
 
-    torn = None  # messages come whole
-    sent_again = 0  # nobody knows which come again; they are dropped by their time
+    @property
+    def torn(self) -> None:
+        """Messages come whole."""
+
+    @property
+    def sent_again(self) -> int:
+        """Nobody knows which messages come again; they are dropped by their time."""
+        return 0
 
     def read(self) -> list[Line]:
         """The messages that have come."""

@@ -103,7 +103,8 @@ def alarms_in(database: sqlite3.Connection, count: int) -> list[dict[str, Any]]:
         columns, source = columns + later, "alarms LEFT JOIN events ON events.id = event WHERE lead = alarms.id"
     query = f"SELECT {', '.join(columns)} FROM {source} ORDER BY alarms.id DESC LIMIT ?"
     labels = labels_in(database)
-    found = [dict.fromkeys(names) | dict(zip(names, row, strict=False)) for row in database.execute(query, [count])]
+    nothing: dict[str, Any] = dict.fromkeys(names)
+    found = [nothing | dict(zip(names, row, strict=False)) for row in database.execute(query, [count])]
     return [one | {"column": labels[one["channel"]], "explanation": json.loads(one["explanation"])} for one in found]
 
 

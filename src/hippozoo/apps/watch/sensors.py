@@ -44,7 +44,8 @@ class Pushed(NamedTuple):
 
     def and_then(self, more: Pushed) -> Pushed:
         """Both, one after the other."""
-        return Pushed(*(own + theirs for own, theirs in zip(self, more, strict=True)))
+        pairs: Any = zip(self, more, strict=True)
+        return Pushed(*(own + theirs for own, theirs in pairs))
 
 
 class Sensors:

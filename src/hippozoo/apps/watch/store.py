@@ -167,7 +167,9 @@ class Store:
     def channels(self) -> list[Channel]:
         """All columns of all sensors."""
         query = "SELECT channel, name, sensor, watched FROM columns ORDER BY channel"
-        return self._read(query, make=lambda *row: Channel(*row[:3], bool(row[3])))
+        return self._read(
+            query, make=lambda number, name, sensor, watched: Channel(number, name, sensor, bool(watched))
+        )
 
     def labels(self) -> dict[int, str]:
         """What each column is called."""
@@ -358,7 +360,7 @@ class Store:
             raise
 
 
-def _insert(database: sqlite3.Connection, into: str, rows: Iterable[Sequence[Any]]) -> None:
+def _insert(database: sqlite3.Connection, into: str, rows: Iterable[Any]) -> None:
     rows = list(rows)
     if rows:
         database.executemany(f"{into} VALUES ({', '.join('?' * len(rows[0]))})", rows)
@@ -366,7 +368,8 @@ def _insert(database: sqlite3.Connection, into: str, rows: Iterable[Sequence[Any
 
 def _read_alarm(*row: Any) -> Alarm:
     known: dict[str, Any] = dict(zip(_ALARM, row, strict=True))
-    return Alarm(**known | {"explanation": dict(json.loads(known["explanation"]))})
+    known["explanation"] = dict(json.loads(known["explanation"]))
+    return Alarm(**known)
 
 
 def _alarm_row(alarm: Alarm) -> tuple[Any, ...]:

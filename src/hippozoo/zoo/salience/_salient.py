@@ -19,7 +19,7 @@ class Salient(SequenceLayer):
 
     def forward(
         self,
-        x: Float[Tensor, "batch *time channels"] | PackedSequence,
+        x: Float[Tensor, "batch *time inputs"] | PackedSequence,
         state: State | None = None,
         dt: Steps | Timing | None = None,
         lengths: Lengths | None = None,
@@ -33,7 +33,7 @@ class Salient(SequenceLayer):
 
     def salience(
         self,
-        x: Float[Tensor, "batch time channels"],
+        x: Float[Tensor, "batch time inputs"],
         state: State | None = None,
         dt: Steps | None = None,
         lengths: Lengths | None = None,
@@ -53,7 +53,7 @@ class Salient(SequenceLayer):
 
     def warped_time(
         self,
-        x: Float[Tensor, "batch time channels"],
+        x: Float[Tensor, "batch time inputs"],
         state: State | None = None,
         dt: Steps | None = None,
         lengths: Lengths | None = None,

@@ -36,8 +36,8 @@ class Silence:
     def finished(self, unit: dict[str, Any], seconds: float) -> None:
         """A unit has been written down."""
 
-    def grow(self, total: int) -> None:
-        """More units turned out to be needed."""
+    def grow(self, total: int, found: int = 0) -> None:
+        """More units turned out to be needed; `found` of them are there already."""
 
     def note(self, text: str) -> None:
         """Something the user should know."""
@@ -97,9 +97,11 @@ class Terminal(Silence):
             took = f"{unit_text(unit)} took {duration_text(seconds)}"
             self._line(f"{self._count()}{self.left(', {} left')}; {took}")
 
-    def grow(self, total: int) -> None:
-        """Make the bar longer."""
+    def grow(self, total: int, found: int = 0) -> None:
+        """Make the bar longer; what is there already took no time of this run."""
         self.total = total
+        self.done += found
+        self.before += found
         self._show("")
 
     def note(self, text: str) -> None:

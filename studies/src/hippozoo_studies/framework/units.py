@@ -66,7 +66,7 @@ def run_units(
             before = len(wanted)
             while more := list(filter(keep, list_units(experiment, _fresh(experiment, config, wanted, log)))):
                 wanted.extend(more)
-                told.grow(len(wanted))
+                told.grow(len(wanted), len(find_units(more, log)))
             missing = [unit for unit in wanted[before:] if log.find(unit) is None]
             return [Task(unit, scratch_folder(folder, fingerprint, unit)) for unit in missing]
 
@@ -89,7 +89,7 @@ def run_units(
             if not more:
                 break
             wanted = list_units(experiment, [*wanted, *more])
-            told.grow(len(wanted))
+            told.grow(len(wanted), len(find_units(wanted[-len(more) :], log)))
         finished = find_units(wanted, log)
     started = time.perf_counter()
     result = experiment.function("assemble")(config, finished) if keep({}) else None  # a part is shown with the rest
