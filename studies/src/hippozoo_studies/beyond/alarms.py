@@ -45,6 +45,7 @@ _FROM = 0.25
 _GRACE = 10
 _BOOTSTRAP = 2000
 TABLES = "columns apart"
+# Metrics and units keep their keys.
 _SHOWN = {APART: "hippozoo, columns scored separately", TABLES: "columns that decouple"}
 #: Tables are few, so that each has anomalies of several seeds.
 _TABLE_SEEDS = 5
@@ -257,7 +258,7 @@ def _claims(metrics: dict[str, Any]) -> list[Claim]:
             }
             told = "; ".join(
                 f"{measure.replace('_', '-').upper() if measure != 'found' else 'share detected'}: smallest lead, "
-                f"over {_SHOWN.get(name, name)}: {mean:.3f} (at least {low:.3f})"
+                f"over {_shown(name)}: {mean:.3f} (at least {low:.3f})"
                 for measure, (low, mean, name) in lowest.items()
             )
             claims.append(
@@ -292,7 +293,7 @@ def table(result: Result) -> str:
             mean, ahead = one[name]["over kinds"], one.get("ahead of", {}).get(name)
             rows.append(
                 [
-                    _SHOWN.get(name, name),
+                    _shown(name),
                     one[name]["streams"],
                     f"{mean['found']:.1%}",
                     _number(mean["median_delay"]),
@@ -317,10 +318,8 @@ def table(result: Result) -> str:
             ("VUS-PR", lambda cell: f"{cell['vus_pr']:.3f}"),
             ("median delay, in readings", lambda cell: _number(cell["median_delay"])),
         ):
-            rows = [
-                [_SHOWN.get(kind, kind), *(write(one[name]["kinds"][kind]) for name in detectors)] for kind in kinds
-            ]
-            parts.append(markdown_table([title, *(_SHOWN.get(name, name) for name in detectors)], rows))
+            rows = [[_shown(kind), *(write(one[name]["kinds"][kind]) for name in detectors)] for kind in kinds]
+            parts.append(markdown_table([title, *(_shown(name) for name in detectors)], rows))
     rates = result.metrics["alarms_per_1000"]
     if rates:
         rows = [[name, f"{rate:.2f}"] for name, rate in rates.items()]
@@ -330,6 +329,11 @@ def table(result: Result) -> str:
         "\n\nMeans are over kinds; intervals have 95 % coverage when streams are resampled. Every detector has, on "
         "each stream,\nthe threshold that gives one alarm per 1,000 readings without an anomaly.\n"
     )
+
+
+def _shown(name: str) -> str:
+    """A detector or kind in the words of the page."""
+    return _SHOWN.get(name, name)
 
 
 def _number(value: float | None) -> str:
@@ -354,7 +358,7 @@ def report(result: Result, folder: Path) -> None:
             for name in detectors:
                 values = [shown[name]["kinds"][kind][measure] for kind in kinds]
                 size = 7 if name == OWN else 4
-                ax.plot(values, kinds, "o" if name == OWN else ".", markersize=size, label=_SHOWN.get(name, name))
+                ax.plot(values, kinds, "o" if name == OWN else ".", markersize=size, label=_shown(name))
             ax.set(xlabel=title, xlim=(0, 1))
         axes[0].invert_yaxis()
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
