@@ -262,7 +262,7 @@ def test_a_small_run_writes_both_tables_with_levels_and_says_that_it_is_small(tm
     assert len(document["metrics"]["accuracy"]["lstm"]["ar"]["seeds"]) == 2
     assert document["metrics"]["params"] == {"lstm": 24_512, "vanilla": 25_664}
     text = (tmp_path / "memory-tasks" / "table.md").read_text()
-    assert "says the last B* |  | *32.78*" in text
+    assert "always answers with the last B* |  | *32.78*" in text
     assert "not a result" in text
     assert "| LSTM | selective copying | batches of 32, not 64 | 24,512 |" in text
     variant = document["metrics"]["variants"]["lstm_batch_32"]

@@ -157,7 +157,7 @@ def characters(config: Any, finished: list[Finished], result: Result) -> Figure 
             ax.plot(lags, profile["value"], "--" if name == "present" else "-", color=colour, label=TITLE[name])
         ax.plot(done[0].result["after"]["profile"]["chance_bits"], ":", color=ink(), label="all there is")
         ax.set(title=f"{when} training", xlabel="characters ago", ylim=(0, None))
-    axes[0].set_ylabel("readable (bits)")
+    axes[0].set_ylabel("decodable (bits)")
     legend_below(figure)
     return figure
 
@@ -169,7 +169,7 @@ def table(result: Result) -> str:
         header = [
             "spoken digits",
             "parameters",
-            "numbers carried",
+            "state size",
             "test accuracy",
             "R² 29 frames ago, before",
             "after",
@@ -180,7 +180,7 @@ def table(result: Result) -> str:
             cells += [spread_text(row[when]["r2_29_frames_ago"], ".2f") for when in ("before", "after")]
             cells += [spread_text(row[when]["answer_accuracy"], ".2f") for when in ("before", "after")]
             rows.append(cells)
-        parts.append(markdown_table([*header, "after", "digit readable, before", "after"], rows))
+        parts.append(markdown_table([*header, "digit decodable, before", "after"], rows))
     if result.metrics["noise"]:
         header, rows = ["on noise, samples held", "degree 1, before", "after", "2, before", "after"], []
         for name, row in result.metrics["noise"].items():
@@ -189,11 +189,18 @@ def table(result: Result) -> str:
         parts.append(markdown_table([*header, "3, before", "after"], rows))
     keys = ("accuracy", "readable_before", "readable_after", "tokens_before", "tokens_after")
     for task, found in result.metrics["tasks"].items():
-        header = [f"{TITLES[task]} (%)", "answered", "readable, before", "after", "bits of the tokens, before", "after"]
+        header = [
+            f"{TITLES[task]} (%)",
+            "answered",
+            "decodable, before",
+            "after",
+            "bits of the tokens, before",
+            "after",
+        ]
         rows = [[memory_tasks.TITLE[name], *(f"{row[key]:.1f}" for key in keys)] for name, row in found.items()]
         parts.append(markdown_table(header, rows))
     if result.metrics["characters"]:
-        header = ["characters", "numbers carried", "perplexity", "bits of 24 characters, before", "after", "next"]
+        header = ["characters", "state size", "perplexity", "bits of 24 characters, before", "after", "next"]
         rows = []
         for name, row in result.metrics["characters"].items():
             cells = (row["validation_perplexity"], row["bits_before"], row["bits"], row["next_bits"])

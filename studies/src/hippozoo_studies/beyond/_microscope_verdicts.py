@@ -78,7 +78,7 @@ def _bands(config: Any, finished: list[Finished], metrics: dict[str, Any], claim
         pooled = found["all"] = held / counted
         claims.append(
             Claim.judged(
-                "target: 95 % bands hold the exact value in 93 to 97 %, pooled over lags, and no lag below 90 %",
+                "target: 95 % bands cover the exact value in 93 to 97 %, pooled over lags, and no lag below 90 %",
                 [0.93 <= pooled <= 0.97, lowest >= 0.9],
                 f"pooled {pooled:.1%}, lowest lag {lowest:.1%}, over {fewest} repetitions",
             )
@@ -204,11 +204,11 @@ def _task_claims(title: str, rows: dict[str, Any], models: int) -> list[Claim]:
     def told(names: list[str]) -> str:
         each = [
             f"{memory_tasks.TITLE[name]} {rows[name]['accuracy']:.0f} % answered, {rows[name]['readable_after']:.0f} % "
-            f"readable, {rows[name]['tokens_after']:.0f} % of the tokens"
+            f"decodable, {rows[name]['tokens_after']:.0f} % of the tokens"
             for name in names
         ]
         if len(rows) < models:
-            each.append(f"{len(rows)} of {models} models have been looked at")
+            each.append(f"{len(rows)} of {models} models have been examined")
         return "; ".join(each)
 
     solve, fail = (
@@ -218,9 +218,9 @@ def _task_claims(title: str, rows: dict[str, Any], models: int) -> list[Claim]:
     if solve:
         found.append(
             Claim.judged(
-                f"ours: models that solve {title} have the answer linearly in their state when it is asked for",
+                f"ours: models that solve {title} have the answer linearly in their state when it is queried",
                 [rows[name]["readable_after"] >= SOLVED for name in solve],
-                f"{told(solve)}; what is not linear is read by a product, of a query and a bank or of two gates",
+                f"{told(solve)}; the nonlinear part is read by a product: of a query and a bank, or of two gates",
             )
         )
     if fail:
@@ -234,7 +234,7 @@ def _task_claims(title: str, rows: dict[str, Any], models: int) -> list[Claim]:
             ),
             Claim.judged(
                 f"ours: models that fail at {title} have not forgotten the tokens: nine tenths of their bits can be "
-                "read off the state",
+                "decoded from the state",
                 [len(whole) == len(fail), bool(whole)],
                 f"{len(whole)} of {len(fail)}: {told(fail)}",
             ),

@@ -14,7 +14,7 @@ __all__ = ["CLAIMS", "TITLE"]
 TITLE = {
     "assoc": "Associative Memory",
     "assoc_2d": "Associative Memory, two-dimensional addresses",
-    "assoc_previous": "Associative Memory, read under the previous token",
+    "assoc_previous": "Associative Memory, read address from the previous token",
     "deltanet": "DeltaNet",
     "gated_deltanet": "Gated DeltaNet",
     "mamba": "Mamba",
@@ -84,24 +84,24 @@ CLAIMS = (
             "",
             level(model),
             lambda n: n["held"],
-            "It is level or ahead at {by_mean} of {sizes} sizes by the mean over seeds, at {by_median} by the median. "
+            "It is on par or ahead at {by_mean} of {sizes} sizes by the mean over seeds, at {by_median} by the median. "
             "Test accuracy of {title} against DeltaNet, {each}; seeds: {seeds}.",
         )
         for model in ("assoc", "assoc_2d")
     ),
     Asked(
-        "ours: addresses of two dimensions do better than as many coefficients along one",
+        "ours: two-dimensional addresses outperform one-dimensional ones with as many coefficients",
         "",
         two_dimensions,
         lambda n: n["better"],
         "Test accuracy, {each}.",
     ),
     Asked(
-        "ours: what decides is the start of the read address, under the present token and not the previous one",
+        "ours: the initial read address decides: it must come from the current token, not from the previous one",
         "",
         starts,
         lambda n: n["present"] > 2 * n["previous"],
-        "Read under the previous token it reaches at most {previous:.1f} %, under the present one at least "
+        "Addressed by the previous token it reaches at most {previous:.1f} %, by the current one at least "
         "{present:.1f} %.",
     ),
 )

@@ -197,16 +197,16 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
 QUOTE = "low-rank tensor approximations could reduce this to O(kNr) while preserving interpretability"
 CLAIMS = (
     Asked(
-        "low rank: the cost of a sample grows with the order to a power of 1 or less, with full tensors more than as "
+        "low rank: the cost per sample grows with the order to a power of 1 or less, with full tensors more than as "
         "its square",
         QUOTE,
         lambda n: n,
         lambda n: n["growth"] < 1.3 and n["full_growth"] > 2,
-        "Between the two largest orders the time of a sample grows with the order to the power {growth:.2f} with two "
+        "Between the two largest orders the time per sample grows with the order to the power {growth:.2f} with two "
         "products and {full_growth:.2f} with a full tensor, which takes {ratio:.0f} times as long at order {order}.",
     ),
     Asked(
-        "the kernel can still be read: two products find it at least as well as the full tensor does",
+        "the kernel can still be read: two products estimate it at least as well as the full tensor does",
         QUOTE,
         lambda n: n,
         lambda n: list(n["better"].values()),
@@ -239,7 +239,7 @@ def _where_better(better: dict[Any, bool]) -> str:
     """At which orders two products are no worse than the full tensor, in words."""
     where = {held: " and ".join(str(order) for order, one in better.items() if one is held) for held in (True, False)}
     told = [f"{words} at order {where[held]}" for held, words in ((True, "better"), (False, "worse")) if where[held]]
-    return f"Two products find the third kernel {', '.join(told)} than the full tensor does."
+    return f"Two products estimate the third kernel {', '.join(told)} than the full tensor does."
 
 
 def table(result: Result) -> str:
@@ -262,7 +262,7 @@ def table(result: Result) -> str:
                     f"{seconds:.2g}",
                 ]
             )
-    header = ["readout", "order", "parameters", "error (%)", "kernel error (%)", "least possible (%)", "µs a sample"]
+    header = ["readout", "order", "parameters", "error (%)", "kernel error (%)", "least possible (%)", "µs per sample"]
     growth = ", ".join(f"{model} {power:.2f}" for model, power in metrics["growth"].items())
     return (
         f"{markdown_table(header, rows)}\n\n"

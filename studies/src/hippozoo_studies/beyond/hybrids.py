@@ -246,11 +246,11 @@ def table(result: Result) -> str:
         rows.append(cells)
     header = ["model"]
     for task in config.tasks:
-        header += [f"{TITLES[task]} (%)", "parameters", "numbers of state"]
+        header += [f"{TITLES[task]} (%)", "parameters", "state size"]
     short = "Fewer steps than in the paper: this table shows the form, not a result.\n" if config.is_short else ""
     return (
-        f"{markdown_table(header, rows)}\n\nTest accuracy in per cent, mean ± standard error over seeds (how many); "
-        f"{config.steps:,} steps.\n{short}"
+        f"{markdown_table(header, rows)}\n\nTest accuracy in per cent, mean ± standard error over seeds (their "
+        f"number); {config.steps:,} steps.\n{short}"
     )
 
 

@@ -51,7 +51,7 @@ MORE_AT_ANY_TIME = True
 TITLE = {
     "memory": "Memories",
     "lags": "Lag functionals",
-    "salience": "Salience beside lags",
+    "salience": "Salience with lags",
     "gru": "GRU, without time",
     "gru-feature": "GRU, time as a feature",
     "gru-d": "GRU-D",

@@ -306,12 +306,12 @@ def table(result: Result) -> str:
     config: Config = result.arrays["config"]
     metrics = result.metrics
     found = {task: metrics if task == "keyed" else metrics[task] for task in config.tasks}
-    titles = {"keyed": "Keys asked for anywhere (ours)", "zoology": "Zoology's task by its definition"}
+    titles = {"keyed": "Keys queried at any position (our variant)", "zoology": "Zoology's task as defined there"}
     parts = [f"{titles[task]}:\n\n{_one_table(one, metrics['state'])}" for task, one in found.items() if one["rate"]]
     text = "\n\n".join(parts)
     return (
-        f"{text}\n\nTest accuracy in per cent, mean ± standard error over seeds (how many); "
-        f"{config.steps:,} steps of {config.batch} fresh episodes, {config.vocabulary} tokens; a value said at random "
+        f"{text}\n\nTest accuracy in per cent, mean ± standard error over seeds (their number); "
+        f"{config.steps:,} steps of {config.batch} fresh episodes, {config.vocabulary} tokens; a random value "
         f"is right in {100 * metrics['chance']:.1f} %.\n"
     )
 
@@ -327,7 +327,7 @@ def _one_table(metrics: Mapping[str, Any], state: Mapping[str, int | None]) -> s
         sizes_of = [f"{metrics['core_parameters'][model]:,}", carried, f"{metrics['rate'][model]:g}"]
         rows.append([titles()[model], *sizes_of, *told])
     columns = (size.replace("_", " ") for size in sizes)
-    return markdown_table(["model", "parameters of the core", "numbers of state", "rate", *columns], rows)
+    return markdown_table(["model", "parameters of the core", "state size", "rate", *columns], rows)
 
 
 def report(result: Result, folder: Path) -> None:
@@ -341,7 +341,7 @@ def report(result: Result, folder: Path) -> None:
             figure.subplots(max(1, len(shown)), 1, squeeze=False)[:, 0], shown.items(), strict=True
         ):
             _draw_bars(ax, accuracy)
-            ax.set(title={"keyed": "keys asked for anywhere (ours)", "zoology": "zoology's definition"}[task])
+            ax.set(title={"keyed": "keys queried at any position (ours)", "zoology": "zoology's definition"}[task])
         if shown:
             figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
 

@@ -214,7 +214,7 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
         seeds = min(len(one["seeds"]) for one in rows.values())
         enough = seeds == len(config.seeds) and len(rows) == len(config.once)
         evidence = f"{told}; seeds: {seeds}; one standard error of 10,000 images is 0.11."
-        for level, words in ((TARGET, "target"), (AIM, "aim")):
+        for level, words in ((TARGET, "target"), (AIM, "stretch target")):
             text = f"{words}: a memory read once, with at most {MOST_PARAMETERS:,} parameters, has {level} % or more"
             found.append(Claim(text, rows[best]["mean"] >= level if enough else None, evidence))
         over = [metrics["parameters"][model] for model in rows if metrics["parameters"][model] > MOST_PARAMETERS]
@@ -224,11 +224,13 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
     if len(orders) > 1:
         told = ", ".join(
             f"order {order}: {spread_text(one['accuracy'], '.2f')} %, {100 * one['pixel_variance_explained']:.0f} % "
-            f"of the variance of the pixels can be read back linearly"
+            f"of the variance of the pixels can be reconstructed linearly"
             for order, one in orders.items()
         )
         means = [one["accuracy"]["mean"] for one in orders.values()]
-        words = "ours: accuracy is bought with coefficients; at 468 nearly the whole image is still in the state"
+        words = (
+            "ours: accuracy grows with the number of coefficients; at 468 nearly the whole image is still in the state"
+        )
         found.append(Claim(words, means == sorted(means), told))
     return found
 
@@ -253,10 +255,10 @@ def table(result: Result) -> str:
     for name, (value, parameters, source) in PUBLISHED.items():
         blank = [""] * (len(config.views) - 1)
         rows.append([f"*{name}: {source}*", "", parameters, "", "", f"*{value:g}*", *blank, ""])
-    header = ["model", "reads", "parameters", "numbers of state", "rate", *map(VIEWS.__getitem__, config.views)]
+    header = ["model", "reads", "parameters", "state size", "rate", *map(VIEWS.__getitem__, config.views)]
     lines = [markdown_table([*header, "core-minutes"], rows), ""]
     lines += [
-        "Test accuracy in per cent, mean ± standard error over seeds (how many), on all 10,000 test images: one "
+        "Test accuracy in per cent, mean ± standard error over seeds (their number), on all 10,000 test images: one "
         "standard error of so many images is 0.11. Published numbers (in italics) are on permuted pixels, with other "
         "permutations and other sizes. 468 coefficients hold nearly the whole image.",
         "",
@@ -275,7 +277,7 @@ def table(result: Result) -> str:
         header = [
             "order",
             "parameters",
-            "variance of pixels read back (%)",
+            "variance of pixels reconstructed (%)",
             "linear readout (%)",
             "two hidden layers (%)",
         ]
@@ -309,7 +311,7 @@ def report(result: Result, folder: Path) -> None:
             linear = [one["ridge_accuracy"] for one in orders.values()]
             right.plot(list(orders), linear, "s--", color="C2", label="linear readout")
             kept = [100 * one["pixel_variance_explained"] for one in orders.values()]
-            right.plot(list(orders), kept, ":", color=ink(), label="variance of pixels read back (%)")
+            right.plot(list(orders), kept, ":", color=ink(), label="variance of pixels reconstructed (%)")
             right.set_xscale("log", base=2)
             right.set_xticks(list(orders), [str(order) for order in orders])
             right.legend(fontsize=8, loc="lower right")

@@ -123,7 +123,7 @@ OF_KIND = Asked(
     lambda n: n,
     lambda n: n["clocks"] / n["runs"] > n["others"] / n["of"] + 0.2,
     "With salience from {kind}, {clocks} of {runs} runs learn a clock (ratio below {limit}) from the bump, and "
-    "{others} of {of} from a random start.",
+    "{others} of {of} from random initialisation.",
 )
 
 
@@ -156,7 +156,7 @@ def table(result: Result) -> str:
         for start, by_rate in by_start.items()
         for rate, one in by_rate.items()
     ]
-    header = ["salience from", "start", "rate", "accuracy (%)", "g(idle) / g(wanted)", "clocks"]
+    header = ["salience from", "initialisation", "rate", "accuracy (%)", "g(uninformative) / g(informative)", "clocks"]
     words = f"Mean ± standard error over seeds; a clock has a ratio below {CLOCK}."
     missing = _missing(result)
     return f"{markdown_table(header, rows)}\n\n{words}\n" + (f"\n{missing}\n" if missing else "")
@@ -189,5 +189,6 @@ def report(result: Result, folder: Path) -> None:
                     label = f"{STARTS[start]}, {KINDS[kind]}"
                     ax.plot(ratios, right, marker, color=f"C{number}", alpha=0.7, label=label)
         ax.axvline(CLOCK, color="0.5", linestyle=":", linewidth=1)
-        ax.set(xscale="log", xlabel="g(idle) / g(wanted): clock left, comb right", ylabel="test accuracy (%)")
+        ratio = "g(uninformative) / g(informative): clock left, comb right"
+        ax.set(xscale="log", xlabel=ratio, ylabel="test accuracy (%)")
         ax.legend(fontsize=8)

@@ -361,7 +361,7 @@ def _chosen(finished: list[Finished], benchmark: str, model: str) -> int:
 
 
 def _mv(value: float | None) -> str:
-    return "the simulation ran away" if value is None else f"{value:.3f} mV"
+    return "the simulation diverged" if value is None else f"{value:.3f} mV"
 
 
 def _rounded(values: np.ndarray) -> list[Any]:

@@ -101,13 +101,13 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     metrics = {name: {key: value for key, value in one.items() if key != "shown"} for name, one in found.items()}
     claims = [
         Claim.judged(
-            f"target: {name}, no worse than with the structure named by hand (within 5 %)",
+            f"target: {name}, no worse than with the hand-specified structure (within 5 %)",
             [found[name]["error"][test] <= 1.05 * value for test, value in named.items()],
             ", ".join(
                 f"{test.replace('_', ' ')} {found[name]['error'][test]:.3f} against {value} mV"
                 for test, value in named.items()
             )
-            + f"; found: {found[name]['form']}.",
+            + f"; identified: {found[name]['form']}.",
         )
         for name, named in NAMED.items()
         if name in found
@@ -121,7 +121,7 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
         worst, held = found["converter"]["error"][f"worst of {_OTHERS}"], found["converter"]["held_out_error"]
         claims.append(
             Claim(
-                "target: no false cycle of a simulated converter, on other records",
+                "target: no spurious limit cycle of a simulated converter on other records",
                 worst < 2 * held,
                 f"worst of {_OTHERS} records {worst:.2f} V, held-out blocks {held:.2f} V",
             )
@@ -144,7 +144,7 @@ def table(result: Result) -> str:
         for name, one in result.metrics.items()
         for test, value in one["error"].items()
     ]
-    header = ["system", "test", "error", "structure named by hand", "form found", "memory", "numbers"]
+    header = ["system", "test", "error", "hand-specified structure", "identified form", "memory", "numbers"]
     return f"{markdown_table(header, rows)}\n\nRoot mean squared error of a free simulation.\n"
 
 

@@ -15,7 +15,7 @@ from hippozoo_studies.framework.claims import Asked, answers
 __all__ = ["NEAR", "ONE_BY_ONE", "SOLVED", "addressed_claims"]
 
 #: Protocols of one episode per step; the first is the paper's, and what its figures show.
-ONE_BY_ONE = {"episodes": "each from nothing, as in the appendix", "online": "along a stream without reset"}
+ONE_BY_ONE = {"episodes": "each from a zero state, as in the appendix", "online": "along a stream without reset"}
 SOLVED = 0.999
 #: A change of the bank is local if it lies so near to the address; addresses go from 0 to 1.
 NEAR = 0.1
@@ -39,8 +39,8 @@ OF_EPISODES = (
         "Associative Memory HiPPO solves this task",
         lambda n: n,
         lambda n: n["worst"] >= 100 * SOLVED,
-        "On single episodes, {how}, the worst of {seeds} seeds has {worst:.2f} % with the weights best on validation "
-        "({last:.1f} % at the last look).",
+        "On single episodes, {how}, the worst of {seeds} seeds has {worst:.2f} % with the best validation weights "
+        "({last:.1f} % at the last evaluation).",
     ),
     Asked(
         "it learns consistent write and read addresses for each association ({how})",
@@ -51,7 +51,7 @@ OF_EPISODES = (
         "than {gap:.2g}.",
     ),
     Asked(
-        "the output gate is shut before the answer is asked for ({how})",
+        "the output gate is closed before the answer is queried ({how})",
         "outputs at other timesteps are suppressed by the learned gating mechanism",
         lambda n: n,
         lambda n: n["shut"] < 0.05 < 0.95 < n["open"],
@@ -81,7 +81,7 @@ OF_ALL = (
         "",
         lambda n: n,
         lambda n: abs(n["chance"] - 33) < 1,
-        "Chance is {chance:.1f} %, not 33 %; always saying the last B gives {level:.1f} %.",
+        "Chance is {chance:.1f} %, not 33 %; always answering with the last B gives {level:.1f} %.",
     ),
 )
 

@@ -19,9 +19,9 @@ PAPER: dict[str, Any] = {"minibatch": {"test_accuracy": 1.0}, "parameters": 25_0
 
 LABELS = {
     "minibatch": "batches of 64",
-    "episodes": "one episode per step, each from nothing",
+    "episodes": "one episode per step, each from a zero state",
     "online": "one episode per step, in a stream",
-    "random_start": "batches, random start",
+    "random_start": "batches, random initialisation",
 }
 
 
@@ -40,7 +40,7 @@ def table(result: Result) -> str:
                 spread_text(one["largest_overlap"], ".3f"),
             ]
         )
-    rows.append(["*says the last B*", f"*{100 * metrics['copy_last_accuracy']:.1f}*", "", "", ""])
+    rows.append(["*always answers with the last B*", f"*{100 * metrics['copy_last_accuracy']:.1f}*", "", "", ""])
     rows.append(["*chance*", f"*{100 * metrics['chance_accuracy']:.1f}*", "", "", ""])
     header = ["trained with", "accuracy (%)", "paper (%)", "steps until solved", "largest kernel between two keys"]
     return (

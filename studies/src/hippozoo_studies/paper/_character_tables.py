@@ -14,7 +14,7 @@ from hippozoo.memory import LagLayer
 from hippozoo_studies import Departure, Result, drawing, markdown_table, spread_text
 from hippozoo_studies.paper._character_bank import draw_bank
 from hippozoo_studies.paper._character_hybrids import HYBRIDS
-from hippozoo_studies.paper._character_models import CACHED, OTHER_FORMS, OURS, ROWS
+from hippozoo_studies.paper._character_models import ABLATIONS, CACHED, OTHER_FORMS, OURS, ROWS
 from hippozoo_studies.paper._character_settings import Config
 
 if TYPE_CHECKING:
@@ -43,16 +43,16 @@ DEPARTURES = (
     Departure(
         "alphabet",
         "96 characters after preprocessing",
-        "printable ASCII and newline; anything else becomes one stand-in",
+        "printable ASCII and newline; anything else becomes one placeholder",
         "0.06 to 0.1 % of the characters",
     ),
     Departure(
         "embedding",
         "not given; the sizes of its Mamba rows fit untied ones",
-        "tied for all or for none, as the LSTM validates",
+        "tied for all or for none, whichever gives the LSTM the better validation",
         "tied is better by 1.4 % for the LSTM after one pass",
     ),
-    Departure("batch", "not given", "32 streams, 128 characters a step, states handed on", "not tried otherwise"),
+    Departure("batch", "not given", "32 streams, 128 characters per step, states carried over", "no alternative tried"),
     Departure(
         "rate",
         "1e-3, constant",
@@ -62,10 +62,10 @@ DEPARTURES = (
     Departure(
         "stopping",
         "patience of five epochs",
-        "three passes, patience of five looks, two looks a pass",
-        "what two cores can do in a day; every model would gain from more, and not all alike",
+        "three passes, patience of five evaluations, two evaluations per pass",
+        "the limit of two cores in a day; every model would gain from more, to different degrees",
     ),
-    Departure("clipping, decay", "not given", "gradient norm 1; weight decay 1e-4", "not tried otherwise"),
+    Departure("clipping, decay", "not given", "gradient norm 1; weight decay 1e-4", "no alternative tried"),
     Departure("Vanilla", "order and timescale not given", "Leg-T, order 12, window 12", "32 and 32 validates worse"),
     Departure(
         "Salience",
@@ -74,13 +74,13 @@ DEPARTURES = (
         "one lag functional for all channels is much worse, with order and window 12 or 32",
     ),
     Departure(
-        "Assoc. Memory", "sizes not given", "width 32, bank of 32, Leg-T order 32, window 2", "not tried otherwise"
+        "Assoc. Memory", "sizes not given", "width 32, bank of 32, Leg-T order 32, window 2", "no alternative tried"
     ),
     Departure(
         "perplexity",
         "not given",
         "every character of the test split, one state from its first to its last",
-        "none known",
+        "no known effect",
     ),
 )
 
@@ -197,7 +197,7 @@ def tables(result: Result, paper_numbers: Mapping[str, Any]) -> str:
             [(ROWS | OTHER_FORMS)[name].label, f"{one['params']:,}", *(f"{one[key]:.3f}" for key in SHOWN), _rate(one)]
             for name, one in metrics["other_forms"].items()
         ]
-        parts += ["Trained in the same way, though validation chose another form:", markdown_table(header, rows)]
+        parts += ["Trained in the same way, but not the form chosen on validation:", markdown_table(header, rows)]
     for size, entrants in metrics["contest"].items():
         if entrants:
             parts.append(f"Stacks of at most {size:,} parameters, mean ± standard error over seeds:")
@@ -209,10 +209,10 @@ def tables(result: Result, paper_numbers: Mapping[str, Any]) -> str:
     parts += [*_emptied(metrics), *_raw(metrics), *_as_the_paper(metrics, paper_numbers)]
     if metrics["ablations"]:
         rows = [
-            [name, f"{one['params']:,}", f"{one['validation_perplexity']:.3f}"]
+            [name if ABLATIONS[name] else "unchanged", f"{one['params']:,}", f"{one['validation_perplexity']:.3f}"]
             for name, one in metrics["ablations"].items()
         ]
-        parts.append("One mechanism changed, trained as in the contest, one seed:")
+        parts.append("Ablations, trained as in the contest, one seed:")
         parts.append(markdown_table(["explicit stack", "parameters", "validation"], rows))
     if trials:
         rows = []
@@ -220,7 +220,7 @@ def tables(result: Result, paper_numbers: Mapping[str, Any]) -> str:
             found = one["validation_perplexity"]
             cells = [one["model"], layers_of(one), f"{one['params']:,}", _rate(one)]
             rows.append([*cells, "diverged" if found is None else f"{found:.3f}"])
-        parts.append("Trials of one pass, one seed, by which rates and depths are chosen:")
+        parts.append("One-pass trials with one seed, used to choose rates and depths:")
         parts.append(markdown_table(["stack", "layers", "parameters", "rate", "validation"], rows))
     said = {True: "tied", False: "not tied", None: "still undecided"}[metrics["tied"]]
     told = "; ".join(
@@ -254,8 +254,8 @@ def _rows(metrics: Mapping[str, Any], paper: Mapping[str, Any]) -> str:
         ]
         cells += ["" if ratio is None else f"{ratio:.3f}", f"{paper['test_perplexity'][name]:.2f}"]
         rows.append([*cells, f"{paper['ratio_to_lstm'][name]:.3f}", f"{metrics['rate'][name]:g}"])
-    header = ["model", "parameters", "test", "outside `<unk>`", "validation", "seeds", "of the LSTM", "paper"]
-    return markdown_table([*header, "of its LSTM", "rate"], rows)
+    header = ["model", "parameters", "test", "outside `<unk>`", "validation", "seeds", "relative to LSTM", "paper"]
+    return markdown_table([*header, "paper, relative to LSTM", "rate"], rows)
 
 
 def _stacks(stacks: Mapping[str, Mapping[str, Any]]) -> str:
@@ -264,7 +264,7 @@ def _stacks(stacks: Mapping[str, Mapping[str, Any]]) -> str:
     for title, one in sorted(stacks.items(), key=lambda item: item[1]["test_perplexity"]["mean"]):
         cells = [title, layers_of(one), f"{one['params']:,}", f"{one['state']:,}", *_spreads(one)]
         rows.append([*cells, _rate(one), f"{one['seconds'] / 60:.0f}"])
-    header = ["stack", "layers", "parameters", "numbers of state", "test", "outside `<unk>`", "validation", "seeds"]
+    header = ["stack", "layers", "parameters", "state size", "test", "outside `<unk>`", "validation", "seeds"]
     return markdown_table([*header, "rate", "minutes"], rows)
 
 
@@ -318,8 +318,8 @@ def _as_the_paper(metrics: Mapping[str, Any], paper: Mapping[str, Any]) -> list[
         rows.append([*cells, f"{paper['ratio_to_lstm'][name]:.3f}"])
     if rows:
         parts.append("Trained as the paper says (rate 1e-3, patience of five passes; at most 15 passes), one seed:")
-        header = ["model", "passes", "ended by", "test", "validation", "of the LSTM", "paper", "of its LSTM"]
-        parts.append(markdown_table(header, rows))
+        header = ["model", "passes", "ended by", "test", "validation", "relative to LSTM", "paper"]
+        parts.append(markdown_table([*header, "paper, relative to LSTM"], rows))
     if one := metrics["reset"]:
         parts.append(
             f"{OTHER_FORMS['assoc_reset'].label}: test {one[SINGLE[0]]:.3f}, validation {one[SINGLE[1]]:.3f}, "
@@ -328,16 +328,20 @@ def _as_the_paper(metrics: Mapping[str, Any], paper: Mapping[str, Any]) -> list[
     return parts
 
 
+# Names of trials in metrics.json contain it.
+_AROUND = "no way around"
+
+
 def layers_of(one: Mapping[str, Any]) -> str:
     """How many layers, where that was a choice, and of which form."""
-    return ", ".join(filter(None, [str(one["layers"] or ""), one["form"]]))
+    return ", ".join(filter(None, [str(one["layers"] or ""), one["form"].replace(_AROUND, "no skip connection")]))
 
 
 def form_text(unit: Mapping[str, Any]) -> str:
     """The form of a stack in words, where it is not the first one."""
     emptied = unit.get("emptied")
     parts = [
-        "no way around" if unit.get("around") is False else "",
+        _AROUND if unit.get("around") is False else "",
         "two memories" if unit.get("heads") == 2 else "",
         "" if emptied is None else f"emptied every {emptied:,}",
     ]

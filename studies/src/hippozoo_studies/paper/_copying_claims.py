@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from hippozoo_studies.paper.selective_copying import Config
 
 
-# What the claims below hang on, which the paper does not say: where the readout begins.
+# What the claims below depend on, which the paper does not say: how the readout is initialised.
 CONDITION = (
-    "; from a random start 10 of 30 runs learn a clock, and at this rate copy 87 to 92 % in the mean (salience-start)."
+    "; from random initialisation 10 of 30 runs learn a clock, and at this rate copy 87 to 92 % on average "
+    "(salience-start)."
 )
 
 
@@ -23,7 +24,7 @@ CLAIMS = (
         "the model produces a faithful copy of the informative subsequence",
         lambda n: n,
         lambda n: n["worst_accuracy"] >= (1.0 if n["protocol"] == "minibatch" else 0.999),
-        "The worst of {seeds} seeds has {worst_percent:.2f} % of the answers right ({how})" + CONDITION,
+        "The worst of {seeds} seeds answers {worst_percent:.2f} % correctly ({how})" + CONDITION,
     ),
     Asked(
         "salience stays low at uninformative tokens ({how})",
@@ -47,16 +48,16 @@ CLAIMS = (
         "pronounced peaks precisely at the locations of the required input tokens",
         lambda n: n,
         lambda n: n["fewest_peaks"] == 1.0,
-        "In an episode of each of {seeds} seeds, {fewest_percent:.0f} % of the answers (in the worst) read most from "
-        "the very token that is wanted ({how})" + CONDITION,
+        "In an episode of each of {seeds} seeds, {fewest_percent:.0f} % of the answers (worst episode) read mainly "
+        "from the required token ({how})" + CONDITION,
     ),
 )
 
 
 def copying_claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
     kinds = {
-        "salience from the token, begun from a bump": metrics,
-        "salience from token and memory, begun from a bump": metrics.get("with_summary", {}),
+        "salience from the token, initialised with a bump": metrics,
+        "salience from token and memory, initialised with a bump": metrics.get("with_summary", {}),
     }
     found = []
     for protocol in config.protocols:

@@ -42,7 +42,8 @@ def table(result: Result) -> str:
                         "not by all seeds" if solved is None else spread_text(solved, ".0f"),
                     ]
                 )
-    header = ["protocol", "salience from", "parameters", "accuracy (%)", "paper (%)", "g(idle) / g(wanted)", "steps"]
+    ratio = "g(uninformative) / g(informative)"
+    header = ["protocol", "salience from", "parameters", "accuracy (%)", "paper (%)", ratio, "steps"]
     return (
         f"{markdown_table(header, rows)}\n\n"
         "Accuracy on fresh episodes, mean ± standard error over seeds; steps until the "

@@ -252,5 +252,5 @@ def at_ridges(ridges: Sequence[str], held: Sequence[bool], own: str) -> str:
     where = [ridge for ridge, held_here in zip(ridges, held, strict=True) if held_here]
     if len(where) in (0, len(ridges)):
         return "at every ridge" if where else "at no ridge"
-    named = [f"{ridge} (the experiment's own)" if ridge == own else ridge for ridge in where]
+    named = [f"{ridge} (the study's default)" if ridge == own else ridge for ridge in where]
     return "at ridge " + " and ".join([", ".join(named[:-1]), named[-1]] if named[:-1] else named)

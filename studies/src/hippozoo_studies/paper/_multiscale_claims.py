@@ -173,7 +173,7 @@ CLAIMS = (
         lambda n: [n["expected"] <= MATCHES, *(most < 0.5 for most in n["largest"])],
         "At every horizon it is as good as the plain system made for it (at most {expected:.4f} times its error in "
         "expectation, and {seen:.3f} times on the signals of {seeds}), but that error grows from {least:.3f} to "
-        "{most:.2f} of a variance of 1: {order} coefficients tell no more of a long past.",
+        "{most:.2f} of a variance of 1: {order} coefficients cannot represent a long past any better.",
     ),
     Asked(
         "with as many scales, log-timescale resolves long horizons better than the other two",

@@ -88,7 +88,7 @@ def memory_claims(metrics: Mapping[str, Any], short: str, long: str, own: str, s
             partial(_kept, one, delay),
             lambda n: n["held"],
             "{fed} the {which}-horizon memory keeps more {short}. On streams of {samples:,} samples, as in the paper, "
-            "{as_run}; of an endless stream, by theory, {by_theory}. Mean squared error, {rows}.",
+            "{as_run}; on an infinite stream, by theory, {by_theory}. Mean squared error, {rows}.",
         )
         for delay in DELAYS
         for one in asked
@@ -148,4 +148,4 @@ def _how_often(samples: int, measured: list[bool], predicted: list[bool], means:
     if all(measured) and all(predicted):
         return "at every ridge"
     run = f"on {samples:,} samples at {sum(measured)} of {len(measured)} ridges, {means}"
-    return f"{run}; of an endless stream at {sum(predicted)}"
+    return f"{run}; on an infinite stream at {sum(predicted)}"

@@ -60,9 +60,9 @@ def of(*names: str) -> Callable[[Numbers], Numbers | None]:
                 f"; {LONG} two layers with positions have {{transformer_2_long_pe:.1f}} %, one layer with positions "
                 "{transformer_long_pe:.1f} %, and two layers without positions {transformer_2_long:.1f} % (one seed)",
             ),
-            "and_positions": evidence_of(further, tuple(POSITIONS), "of other readings, at best"),
-            "and_factors": evidence_of(further, lstms, "with some of them, one layer, at best"),
-            "and_small": evidence_of(further, small, "as small, at best"),
+            "and_positions": evidence_of(further, tuple(POSITIONS), "of other interpretations, the best ({seeds}) is"),
+            "and_factors": evidence_of(further, lstms, "with some of them, one layer, at best ({seeds})"),
+            "and_small": evidence_of(further, small, "equally small, at best ({seeds})"),
             "left_the_floor": sum(value > LAST_B + LEAVES for one in rows.values() for value in one.seeds),
             "runs": sum(len(one.seeds) for one in rows.values()),
             "all_rows": "Test accuracy: " + ", ".join(f"{_named(name)} {one}" for name, one in rows.items()) + ".",
@@ -115,26 +115,26 @@ CLAIMS = (
         "single-layer transformers cannot solve the task regardless of capacity, data, or steps",
         of(*ONE_LAYER),
         lambda n: [*at_the_floor(n, ONE_LAYER), *unsolved(n, "transformer_long_pe")],
-        "The best of {count} settings has {best}{and_one_layer_long}; always saying the last B gives {last_b:.1f} %. "
-        "{all_rows}",
+        "The best of {count} settings has {best}{and_one_layer_long}; always answering with the last B gives "
+        "{last_b:.1f} %. {all_rows}",
     ),
     Asked(
         "Transformers of two layers with positions solve it, given more steps or capacity",
         "two-layer transformers can solve the task with more steps or more capacity and positional embeddings",
         of(*CHOSEN),
         lambda n: [n[name].mean > SOLVED for name in CHOSEN],
-        "In these two settings {left_the_floor} of {runs} runs leave the level of saying the last B (with more "
-        "capacity {transformer_2_capacity_pe}, with more steps {transformer_2_steps_pe}; the paper has 98.9 and 99.7 "
-        "%){and_two_layers_long}{and_positions}. As stated, only these two settings count. The paper does not give the "
-        "kind of embedding, the loss and the batch. {all_rows}",
+        "In these two settings {left_the_floor} of {runs} runs exceed the level of always answering with the last B "
+        "(with more capacity {transformer_2_capacity_pe}, with more steps {transformer_2_steps_pe}; the paper "
+        "has 98.9 and 99.7 %){and_two_layers_long}{and_positions}. As stated, only these two settings count. The paper "
+        "does not give the kind of embedding, the loss and the batch. {all_rows}",
     ),
     Asked(
         "Transformers need positions and a second layer",
         "transformers require specific architectural choices (positional embeddings, depth)",
         of(*TRANSFORMERS),
         needs_positions_and_depth,
-        "No more than {best} was reached by any of the table's {count} settings, with positions and depth or "
-        "without{and_all_long}. {all_rows}",
+        "None of the table's {count} settings, with or without positions and depth, exceeds {best}{and_all_long}. "
+        "{all_rows}",
     ),
     Asked(
         "LSTMs pass 60 % only with ten times the parameters and data and twice the steps",
@@ -144,8 +144,8 @@ CLAIMS = (
             *((n[name].mean > 60) == (name in LARGE) for name in (*SMALL, *LARGE)),
             *(mean <= 60 for mean in n["factors"].values()),
         ],
-        "Of one and two layers, they have {lstm} and {lstm_2} as they are, {lstm_all} and {lstm_2_all} with all "
-        "three{and_factors}. {all_rows}",
+        "Of one and two layers, they have {lstm} and {lstm_2} in the baseline setting, {lstm_all} and {lstm_2_all} "
+        "with all three{and_factors}. {all_rows}",
     ),
     Asked(
         f"even these LSTMs are far from 100 % (more than {FAR:g} points, on every seed)",
@@ -153,7 +153,7 @@ CLAIMS = (
         of(*LARGE),
         far_from_all,
         "With all three, LSTMs of one layer reach {lstm_all}, of two layers {lstm_2_all}; "
-        f"{FAR:g} points below 100 % and more count as far. {{all_rows}}",
+        f"{FAR:g} points or more below 100 % count as far. {{all_rows}}",
     ),
     Asked(
         "LSTMs need ten times the parameters, and then solve it in part (68.2 % in the paper)",
@@ -175,18 +175,18 @@ CLAIMS = (
         "The best of its {count} settings has {best}, where the paper has at most {of_the_paper:.1f} %. {all_rows}",
     ),
     Asked(
-        "S4D cannot bind pairs: it stays at the level of saying the last B in every setting",
+        "S4D cannot bind pairs: it stays at the level of answering with the last B in every setting",
         "linear recurrence with limited nonlinearities may be unable to bind arbitrary token pairs",
         of(*S4DS),
         lambda n: all(at_the_floor(n, S4DS)),
-        "Large S4D has {s4d_all} with one layer and {s4d_2_all} with two; always saying the last B gives {last_b:.1f} "
-        "%. {all_rows}",
+        "Large S4D has {s4d_all} with one layer and {s4d_2_all} with two; always answering with the last B gives "
+        "{last_b:.1f} %. {all_rows}",
     ),
     Asked(
-        "Associative Memory solves it as it is",
+        "Associative Memory solves it in the baseline setting",
         "Associative Memory HiPPO is able to achieve 100% test accuracy in its baseline configuration",
         of("assoc"),
         lambda n: n["assoc"].mean >= 99.9,
-        "In the mean over {seeds} seeds it has {assoc}. {all_rows}",
+        "On average over {seeds} seeds it has {assoc}. {all_rows}",
     ),
 )

@@ -47,15 +47,19 @@ def summarise(config: Protocol, finished: Sequence[Finished], rows: Sequence[str
 
 
 def evidence_of(further: Mapping[str, Any], names: Sequence[str], lead: str) -> str:
-    """The best of these rows and the range of the others, to end a sentence with; nothing where none is there."""
+    """The best of these rows and the range of the others, to end a sentence with; nothing where none is there.
+
+    `lead` introduces the best and says ``{seeds}`` where their number stands.
+    """
     rows = FACTORS | POSITIONS
     there = sorted((name for name in names if name in further), key=lambda name: -further[name]["accuracy"]["mean"])
     if not there:
         return ""
     best, *others = there
     seeds = min(len(further[name]["accuracy"]["seeds"]) for name in (best, *others))
+    words = lead.format(seeds="one seed" if seeds == 1 else f"{seeds} seeds")
     found = (
-        f"; {lead} ({'one seed' if seeds == 1 else f'{seeds} seeds'}) {rows[best].setting} "
+        f"; {words} {rows[best].setting} "
         f"({further[best]['parameters']:,} parameters) {spread_text(further[best]['accuracy'], '.1f')} %"
     )
     if others:

@@ -123,30 +123,29 @@ CLAIMS = (
         "Salience HiPPO achieves 100.0% test accuracy",
         solves("salience", "sc"),
         lambda n: n["worst"] >= SOLVED,
-        "In the protocol of Table 1, begun from a bump, the worst of {seeds} seeds of Salience has {worst:.2f} % of "
-        "the answers right; from a random start one run in three learns a clock (salience-start).",
+        "In the protocol of Table 1, initialised with a bump, the worst of {seeds} seeds of Salience answers "
+        "{worst:.2f} % correctly; from random initialisation one run in three learns a clock (salience-start).",
     ),
     Asked(
         f"Assoc. Memory solves associative recall on every seed (at least {SOLVED} %)",
         "Associative Memory HiPPO achieves 100.0% test accuracy",
         solves("assoc", "ar"),
         lambda n: n["worst"] >= SOLVED,
-        "In the protocol of Table 1 the worst of {seeds} seeds of Assoc. Memory has {worst:.2f} % of the answers "
-        "right.",
+        "In the protocol of Table 1 the worst of {seeds} seeds of Assoc. Memory answers {worst:.2f} % correctly.",
     ),
     Asked(
         f"baselines of one layer are well below Salience on selective copying (by {LOWER:g} points and more)",
         "Parameter-matched baselines show substantially lower performance",
         below_salience,
         lambda n: [one.mean < n["worst"] - LOWER for one in (*n["rows"].values(), *n["tuned"].values())],
-        "In the mean {means} %{at_other_rates}, and Salience {worst:.1f} % on its worst seed. {all_rows}",
+        "On average {means} %{at_other_rates}, and Salience {worst:.1f} % on its worst seed. {all_rows}",
     ),
     Asked(
         f"of the two-layer baselines only S4D comes close to solving selective copying (above {CLOSE:g} %)",
         "Among deeper two-layer variants, only S4D (96.9%) comes close to solving the task",
         deeper,
         only_s4d,
-        f"With two layers, in the mean {{means}} %{{at_other_rates}}. {{all_rows}} Seeds above {CLOSE:g} %: {{told}}.",
+        f"With two layers, on average {{means}} %{{at_other_rates}}. {{all_rows}} Seeds above {CLOSE:g} %: {{told}}.",
     ),
     Asked(
         "one scalar salience does at least as well on selective copying as Mamba's time steps for every channel",
@@ -169,7 +168,7 @@ CLAIMS = (
         "S4D, LSTM, and Transformer all remain near chance level (~33%), even with additional depth",
         on_recall,
         lambda n: [n["most"] < n["last_b"] + AGREES, abs(n["chance"] - 33) < 1],
-        "They have {least:.1f} to {most:.1f} %, but that is not chance, which is {chance:.1f} %: always saying the "
-        "last B gives {last_b:.1f} %. {all_rows}",
+        "They have {least:.1f} to {most:.1f} %, but that is not chance, which is {chance:.1f} %: always answering "
+        "with the last B gives {last_b:.1f} %. {all_rows}",
     ),
 )

@@ -39,20 +39,20 @@ DEPARTURES = (
         "loss",
         "not given",
         "squared error; on the answers in copying, on all outputs in recall",
-        "the LSTM on copying hangs on it: 75 % with the answers alone, 59 % with all outputs (seed 0)",
+        "the LSTM on copying depends on it: 75 % with the answers alone, 59 % with all outputs (seed 0)",
     ),
     Departure(
         "batch",
         "not given",
         "64",
-        "LSTM on copying with 32: 65 % in place of 75 %; S4D with 128: 77 % in place of 74 %",
+        "LSTM on copying with 32: 65 % instead of 75 %; S4D with 128: 77 % instead of 74 %",
     ),
-    Departure("clipping, schedule", "not given", "gradients clipped at 1; constant rate", "not tried otherwise"),
+    Departure("clipping, schedule", "not given", "gradients clipped at 1; constant rate", "no alternative tried"),
     Departure("weights tested", "not given", "the best on validation", "lessens overfitting on recall"),
     Departure(
         "seeds",
         "not given; one figure a row",
-        "three, and five where three cannot tell; rates compared with the first",
+        "three, and five where three are inconclusive; rates compared with the first",
         "the paper's spread is not known",
     ),
     Departure(
@@ -62,10 +62,10 @@ DEPARTURES = (
         "decides Vanilla + MLP (84 % with 30 samples, 40 % with 300) and Associative Memory on copying (20 to 100 %)",
     ),
     Departure(
-        "start",
+        "initialisation",
         "not given",
         "as in the members' own experiments",
-        "Associative Memory on copying: with a random start and a window of 20, 100 % is possible",
+        "Associative Memory on copying: with random initialisation and a window of 20, 100 % is possible",
     ),
     Departure(
         "budget",
@@ -77,7 +77,7 @@ DEPARTURES = (
         "gates of Associative Memory",
         "256 hidden numbers",
         "300 for recall, 290 for copying",
-        "so that it has the 25,000 parameters of the table; not tried otherwise",
+        "so that it has the 25,000 parameters of the table; no alternative tried",
     ),
     Departure(
         "stopping",
@@ -88,7 +88,7 @@ DEPARTURES = (
     Departure(
         "rates",
         "three",
-        "the same; further ones where the best is at the edge, as rows beside the table",
+        "the same; further ones where the best is at the edge, in a separate table",
         "see the table of wider rates",
     ),
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hippozoo._internal.files import write_whole
 from hippozoo_studies import Result, drawing, markdown_table, spread_text
 from hippozoo_studies.paper._table_one_rows import PAPER, TITLE, titles
-from hippozoo_studies.paper._two_tasks import LEVELS, TITLES, draw_levels, draw_row, legend_below
+from hippozoo_studies.paper._two_tasks import LEVELS, TITLES, draw_levels, draw_row, legend_below, table_verdict
 
 if TYPE_CHECKING:
     from hippozoo_studies.paper.memory_tasks import Config
@@ -44,13 +44,13 @@ def table(result: Result) -> str:
     config: Config = result.arrays["config"]
     metrics, counts = result.metrics, result.metrics["verdicts"]
     seeds = ", ".join(map(str, config.seeds))
-    extra = f"; {', '.join(map(str, config.more_seeds))} too where these cannot tell" if config.more_seeds else ""
+    extra = f"; {', '.join(map(str, config.more_seeds))} too where these are inconclusive" if config.more_seeds else ""
     parts = [
         _rows(config, metrics),
         f"Test accuracy in per cent, mean ± standard error over seeds ({seeds}{extra}); {config.steps:,} steps, "
         f"{config.sequences:,} sequences; parameters for {' / '.join(TITLES[task] for task in config.tasks)}.",
         f"Of the paper's {counts['figures']} figures {counts['at_the_floor']} are at the floor that any model reaches; "
-        f"of the others {counts['agree']} agree, {counts['differ']} differ, {counts['cannot_be_told']} cannot be told.",
+        f"of the others {counts['agree']} agree, {counts['differ']} differ, {counts['cannot_be_told']} undecided.",
     ]
     missing = [TITLE[model] for model in TITLE if model not in metrics["accuracy"]]
     if missing:
@@ -60,7 +60,8 @@ def table(result: Result) -> str:
         parts.append(_wider_rates(metrics))
     if metrics["variants"]:
         parts.append(
-            f"What a change does, at the row's rate unless another is named, seed {config.seeds[0]} (or all in turn):"
+            f"Effect of single changes, at the row's rate unless another is given, seed {config.seeds[0]} "
+            "(or all in turn):"
         )
         parts.append(_variants(metrics))
     if config.is_short:
@@ -82,9 +83,9 @@ def _rows(config: Config, metrics: Mapping[str, Any]) -> str:
                 cells += ["not run yet", "", ""]
                 continue
             ours = spread_text(metrics["accuracy"][model][task], ".1f")
-            cells += [ours, _paper_text(model, task), metrics["verdict"][model][task]]
+            cells += [ours, _paper_text(model, task), table_verdict(metrics["verdict"][model][task])]
         rows.append(cells)
-    for level, words in (("copy_last", "says the last B"), ("chance", "chance")):
+    for level, words in (("copy_last", "always answers with the last B"), ("chance", "chance")):
         cells = [f"*{words}*", ""]
         for task in config.tasks:
             cells += [f"*{LEVELS[task][level]:.2f}*" if level in LEVELS[task] else "", "", ""]

@@ -217,13 +217,17 @@ def _rounded(value: float) -> float | None:
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
+# As stored in metrics.json.
+_OPEN = "cannot be told"
+
+
 class Judged(NamedTuple):
     """What a comparison with the paper's figure says.
 
     Parameters
     ----------
     verdict
-        In words, for the table.
+        As stored in metrics.json; `table_verdict` gives the words of the table.
     low, high
         The 95 % interval of the difference, ours minus the paper's; None where there is none.
     """
@@ -235,17 +239,17 @@ class Judged(NamedTuple):
     @property
     def in_doubt(self) -> bool:
         """Whether further seeds might tell."""
-        return self.verdict.startswith("cannot be told")
+        return self.verdict.startswith(_OPEN)
 
 
 def judge(ours: Sequence[float], paper: float | None, task: str, sequences: int = Protocol.sequences) -> Judged:
     """Whether our figures agree with the paper's one, by the 95 % interval of the difference.
 
-    *Agrees* where it lies within `AGREES` points of zero, *differs* where it excludes zero, and else it *cannot be
-    told*: a wide spread buys no agreement. The interval has two parts: Student's for the mean over our seeds, and the
-    sampling of the paper's one test set (answers counted one by one: the seeds of steady rows differ by no more). A row
-    that says no more than "the last B" here and in the paper is *at the floor*, which any model reaches; it is
-    judged no further.
+    *Agrees* where it lies within `AGREES` points of zero, *differs* where it excludes zero, and else it is
+    *undecided*: a wide spread buys no agreement. The interval has two parts: Student's for the mean over our seeds,
+    and the sampling of the paper's one test set (answers counted one by one: the seeds of steady rows differ by no
+    more). A row that only answers with the last B here and in the paper is *at the floor*, which any model reaches; it
+    is judged no further.
     """
     if paper is None:
         return Judged("no figure in the paper")
@@ -255,7 +259,7 @@ def judge(ours: Sequence[float], paper: float | None, task: str, sequences: int 
         return Judged("at the floor, as in the paper")
     gap = mean - paper
     if len(ours) == 1:
-        return Judged(f"cannot be told: one seed ({gap:+.1f})")
+        return Judged(f"{_OPEN}: one seed ({gap:+.1f})")
     answers = round(0.15 * sequences) * ANSWERS[task]
     share = np.clip(paper / 100, 0.5 / answers, 1 - 0.5 / answers)
     sampling = 1.96 * 100 * math.sqrt(share * (1 - share) / answers)
@@ -266,11 +270,22 @@ def judge(ours: Sequence[float], paper: float | None, task: str, sequences: int 
         return Judged("agrees", low, high)
     if low > 0 or high < 0:
         return Judged(f"differs ({gap:+.1f})", low, high)
-    return Judged(f"cannot be told ({low:+.1f} to {high:+.1f})", low, high)
+    return Judged(f"{_OPEN} ({low:+.1f} to {high:+.1f})", low, high)
+
+
+def table_verdict(stored: str) -> str:
+    """The verdict on a figure as tables show it.
+
+    Examples
+    --------
+    >>> table_verdict("cannot be told (-3.7 to +5.8)")
+    'undecided (-3.7 to +5.8)'
+    """
+    return stored.replace(_OPEN, "undecided")
 
 
 def count_verdicts(judged: Iterable[str]) -> dict[str, int]:
-    """How many figures are at the floor, and how many of the others agree, differ or cannot be told.
+    """How many figures are at the floor, and how many of the others agree, differ or are undecided.
 
     Examples
     --------
@@ -278,7 +293,7 @@ def count_verdicts(judged: Iterable[str]) -> dict[str, int]:
     {'figures': 3, 'at_the_floor': 1, 'agree': 1, 'differ': 1, 'cannot_be_told': 0}
     """
     given = [one for one in judged if not one.startswith(("no figure", "none"))]
-    begins = {"at_the_floor": "at the floor", "agree": "agrees", "differ": "differs", "cannot_be_told": "cannot be"}
+    begins = {"at_the_floor": "at the floor", "agree": "agrees", "differ": "differs", "cannot_be_told": _OPEN}
     return {"figures": len(given)} | {
         name: sum(one.startswith(words) for one in given) for name, words in begins.items()
     }
@@ -298,7 +313,7 @@ def draw_levels(ax: Axes, task: str) -> None:
 
     ax.plot([], [], "o", color="C0", label="ours")
     ax.plot([], [], **_STROKE, label="paper")
-    for level, line, words in (("chance", ":", "chance"), ("copy_last", "--", "says the last B")):
+    for level, line, words in (("chance", ":", "chance"), ("copy_last", "--", "always answers with the last B")):
         if level in LEVELS[task]:
             ax.axvline(LEVELS[task][level], color=ink(), linestyle=line, linewidth=1, label=words)
     ax.set(xlabel="test accuracy (%)", xlim=(0, 104))

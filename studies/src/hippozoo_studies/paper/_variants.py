@@ -73,11 +73,11 @@ VARIANTS: dict[str, Variant] = {
     "salience_token": Variant("salience", "ar", "salience from the token alone", token_alone=True),
     "assoc_window_8": Variant("assoc", "sc", "window of 8 samples, not 2", window=8.0),
     "assoc_window_20": Variant("assoc", "sc", "window of 20 samples, not 2", window=20.0),
-    "assoc_random": Variant("assoc", "sc", "random start, rate 3e-3", random_start=True, rate=3e-3),
+    "assoc_random": Variant("assoc", "sc", "random initialisation, rate 3e-3", random_start=True, rate=3e-3),
     "assoc_window_20_random": Variant(
         "assoc",
         "sc",
-        "window of 20 samples, random start, rate 3e-3",
+        "window of 20 samples, random initialisation, rate 3e-3",
         window=20.0,
         random_start=True,
         rate=3e-3,

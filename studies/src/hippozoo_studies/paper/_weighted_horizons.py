@@ -73,12 +73,12 @@ CLAIMS = tuple(
         (
             "newest",
             1,
-            "ours: the sooner the weight falls off, the better the newest sample is kept, at every turn of the dial",
+            "ours: the sooner the weight falls off, the better the newest sample is kept, at every setting",
         ),
         (
             "far",
             -1,
-            "ours: the later the weight falls off, the better the older half of the window is kept, at every turn",
+            "ours: the later the weight falls off, the better the older half of the window is kept, at every setting",
         ),
     )
 )

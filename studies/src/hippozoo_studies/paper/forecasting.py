@@ -44,8 +44,8 @@ DEPARTURES = (
     Departure(
         "ridge",
         "not given; the covariance is singular to rounding",
-        "1e-6 of its mean eigenvalue; 0, 1e-4 and 1e-2 beside it",
-        "the eigenfunctions of Q hang on it, the forecasts do not",
+        "1e-6 of its mean eigenvalue; 0, 1e-4 and 1e-2 as well",
+        "the eigenfunctions of Q depend on it, the forecasts do not",
     ),
     Departure("rank", "d, not given", "4", "as good as full rank"),
     Departure("whitening", "of the cross-covariance", "of the past alone", "what minimises the printed error"),
@@ -53,7 +53,7 @@ DEPARTURES = (
         "predictive memory",
         "minimum norm, whitened",
         "the likeliest past with the same forecast",
-        "the Euclidean projector says nothing here",
+        "the Euclidean projector is uninformative here",
     ),
 )
 # The paper prints no numbers for this experiment; these are its settings' own optimum and persistence, exactly.
@@ -276,7 +276,7 @@ CLAIMS = (
         "{over_gp_text}",
     ),
     Asked(
-        "target: 80 % and 95 % bands hold what they promise, within 2 points (exact delay)",
+        "target: 80 % and 95 % bands have their nominal coverage, within 2 points (exact delay)",
         "",
         lambda n: n,
         lambda n: max(n["off_80"], n["off_95"]) < 0.02,
@@ -290,7 +290,7 @@ CLAIMS = (
         "{endpoint_text}",
     ),
     Asked(
-        "ours: reading the average of a cell in place of its middle changes the error by less than 0.1 %",
+        "ours: reading the average of a cell instead of its middle changes the error by less than 0.1 %",
         "",
         lambda n: n,
         lambda n: all(abs(average / middle - 1) < 1e-3 for average, middle in n["cells"].values()),

@@ -51,7 +51,7 @@ DEPARTURES = (
         "10 samples and 1e-3, so that the range is that of the plain systems",
         "outside it a query is refused, where the paper clips",
     ),
-    Departure("components of the signal", "K, not given", "16", "none known"),
+    Departure("components of the signal", "K, not given", "16", "no known effect"),
     Departure(
         "horizon and scale", "u = -log H", "u = log(base timescale / H)", "the printed one needs a base timescale of 1"
     ),

@@ -54,6 +54,7 @@ from hippozoo_studies.paper._two_tasks import (
     learn,
     legend_below,
     make_data,
+    table_verdict,
 )
 from hippozoo_studies.paper.memory_tasks import build, shape_of
 
@@ -67,17 +68,17 @@ DEPARTURES = (
         "loss, batch, clipping",
         "not given",
         "squared error on all outputs; 64; gradients clipped at 1",
-        "not tried otherwise here",
+        "no alternative tried here",
     ),
     Departure(
         "positions",
         "PE, of no given kind",
         "sinusoidal, which cost no parameters, as in its table",
-        "decides perhaps the two rows that the paper solves and we do not",
+        "may explain the two rows that the paper solves and we do not",
     ),
-    Departure("widths", "numbers of parameters only", "the width that comes nearest", "none known"),
+    Departure("widths", "numbers of parameters only", "the width that comes nearest", "no known effect"),
     Departure(
-        "data 10x", "ten times the training sequences", "the same; validation and test as they were", "none known"
+        "data 10x", "ten times the training sequences", "the same; validation and test as they were", "no known effect"
     ),
     Departure(
         "rates",
@@ -264,21 +265,21 @@ def table(result: Result) -> str:
         cells = [row.setting, row.title, str(row.layers), f"{metrics['params'][name]:,}", f"{metrics['rate'][name]:g}"]
         cells += [spread_text(metrics["train_accuracy"][name], ".1f"), spread_text(metrics["accuracy"][name], ".1f")]
         cells.append("" if math.isnan(row.paper) else f"{row.paper:.1f}")
-        rows.append([*cells, metrics["verdict"][name]])
+        rows.append([*cells, table_verdict(metrics["verdict"][name])])
     for name, found in metrics["beyond"].items():
         row = BEYOND[name]
         cells = [f"*{row.setting}*", row.title, str(row.layers), f"{found['parameters']:,}", f"{BEYOND_RATE:g}"]
         cells += [f"{found['train_accuracy']:.1f}", f"{found['accuracy']:.1f}", "", "not in the paper, one seed"]
         rows.append(cells)
     rows += further_rows(metrics["further"])
-    for level, words in (("copy_last", "says the last B"), ("chance", "chance")):
+    for level, words in (("copy_last", "always answers with the last B"), ("chance", "chance")):
         rows.append([f"*{words}*", *[""] * 5, f"*{LEVELS['ar'][level]:.2f}*", "", ""])
     seeds, counts = ", ".join(map(str, config.seeds)), metrics["verdicts"]
     lines = [
         markdown_table(header, rows),
         "",
         f"Of the paper's {counts['figures']} figures {counts['at_the_floor']} are at the floor that any model reaches; "
-        f"of the others {counts['agree']} agree, {counts['differ']} differ, {counts['cannot_be_told']} cannot be told.",
+        f"of the others {counts['agree']} agree, {counts['differ']} differ, {counts['cannot_be_told']} undecided.",
         "",
         f"Accuracy in per cent, mean ± standard error over seeds ({seeds}); {config.steps:,} steps and "
         f"{config.sequences:,} sequences in the baseline setting.",

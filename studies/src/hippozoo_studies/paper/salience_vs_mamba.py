@@ -46,7 +46,7 @@ DEPARTURES = (
         "time steps of Mamba",
         "88",
         "96, and 98 where one step is shared",
-        "so that tied embeddings leave its size; the share of the first component may hang on their number",
+        "to keep its size with tied embeddings; the share of the first component may depend on their number",
     ),
     Departure(
         "training",
@@ -59,10 +59,13 @@ DEPARTURES = (
         "order, window and readout not given",
         "order and window 12, all coefficients are read; as variants one lag functional for all channels, order 32 and "
         "window 32, or 16 and 32 where it sees the sample only",
-        "the readout decides what a clock per channel buys",
+        "the readout decides what a clock per channel gains",
     ),
     Departure(
-        "text", "raw WikiText-2", "tokenised; the first 200,000 characters of the test split are compared", "none known"
+        "text",
+        "raw WikiText-2",
+        "tokenised; the first 200,000 characters of the test split are compared",
+        "no known effect",
     ),
 )
 SELECTS = ("seeds", "variants", "paper_rate")

@@ -37,33 +37,35 @@ DEPARTURES = (
         "loss",
         "not named",
         "cross-entropy of the answers over the 16 informative tokens",
-        "none known; memory-tasks takes a squared error and reaches 100 %, too",
+        "no known effect; memory-tasks uses a squared error and also reaches 100 %",
     ),
     Departure(
-        "start of the lag functional",
+        "initial lag functional",
         "not given",
         "a smooth bump half a window ago",
-        "all seeds then learn the clock, and few from a random start; see the experiment salience-start",
+        "then all seeds learn the clock; few do from random initialisation; see the experiment salience-start",
     ),
-    Departure("system", "Leg-T in the text, Leg-S in the appendix", "Leg-T, window of one episode", "Leg-S works, too"),
+    Departure(
+        "system", "Leg-T in the text, Leg-S in the appendix", "Leg-T, window of one episode", "Leg-S works as well"
+    ),
     Departure(
         "readout",
         "linear; its shape is not given",
         "one lag functional shared by all channels, then a linear map",
         "fits the paper's sizes and its 25,000 parameters at once",
     ),
-    Departure("largest salience", "g_max, not given", "2, and 1 at the start", "a larger one saturates"),
+    Departure("largest salience", "g_max, not given", "2, and 1 initially", "a larger one saturates"),
     Departure(
         "clipping, batch, decay",
         "not given (online: one episode)",
         "gradients clipped at 1; 64 episodes, or 1 online; weight decay 1e-4",
-        "none known",
+        "no known effect",
     ),
     Departure(
         "budget",
         "not given",
         "at most 4,000 steps (30,000 online), stopped when solved",
-        "solved after 750 to 940 steps in the mean (minibatch), or 1,500 to 3,000 single episodes",
+        "solved after 750 to 940 steps on average (minibatch), or 1,500 to 3,000 single episodes",
     ),
 )
 SELECTS = ("seeds", "protocols", "summary_seeds")

@@ -71,10 +71,10 @@ DEPARTURES = (
         "as printed it is half a sample off, by 22 % of the kernel however well it is learnt; results have both",
     ),
     Departure(
-        "start",
+        "initialisation",
         "not given",
         "zero for the polynomial readouts, torch's default for the MLP",
-        "none known",
+        "no known effect",
     ),
 )
 SELECTS = ("seeds", "models", "odd_scales")

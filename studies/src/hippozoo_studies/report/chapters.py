@@ -12,7 +12,7 @@ from hippozoo_studies.report.captions import CAPTIONS, CHAPTERS, Chapter
 from hippozoo_studies.report.paper import EVERYWHERE
 from hippozoo_studies.report.studies import Study
 from hippozoo_studies.report.verdicts import Sentence, verdict_of
-from hippozoo_studies.report.wording import reword, share_clauses, show_verdict
+from hippozoo_studies.report.wording import share_clauses, show_verdict
 
 __all__ = ["chapter_link", "chapters_parts", "figure_text", "heading_anchor"]
 
@@ -78,7 +78,7 @@ def _versions(study: Study) -> str:
 def _departures(studies: Sequence[Study]) -> str:
     rows = [["all", one.what, one.paper, one.here, one.effect] for one in EVERYWHERE]
     rows += [
-        [chapter_link(study.name), *map(reword, (one.what, one.paper, one.here, one.effect))]
+        [chapter_link(study.name), one.what, one.paper, one.here, one.effect]
         for study in studies
         for one in study.departures
     ]
@@ -89,7 +89,7 @@ def _departures(studies: Sequence[Study]) -> str:
 def _findings(findings: Sequence[Sentence]) -> str:
     rows = []
     for one in findings:
-        words = reword(one.quote.removeprefix("ours: ").removeprefix("target: "))
+        words = one.quote.removeprefix("ours: ").removeprefix("target: ")
         where = ", ".join(chapter_link(name) for name in one.studies)
         rows.append([words, f"**{show_verdict(one.verdict)}**", where])
     words = "Statements of ours, most of them targets set in advance. The evidence is in the chapter of the study."
@@ -105,7 +105,7 @@ def _chapter(study: Study, beside: Path) -> str:
     if quick:
         parts.append("> A quick run: it shows the format, not a result.")
     # Its headings stand below that of the chapter.
-    parts.append(reword(re.sub(r"(?m)^#+ ", "### ", study.table.strip())))
+    parts.append(re.sub(r"(?m)^#+ ", "### ", study.table.strip()))
     if study.document["claims"] and not quick:
         parts.append(_claims(study))
     parts += [figure_text(study, path, beside) for path in study.figures]
@@ -121,9 +121,9 @@ def figure_text(study: Study, path: Path, beside: Path) -> str:
 
 def _claims(study: Study) -> str:
     claims = study.document["claims"]
-    notes, evidence = share_clauses([reword(one["evidence"]) for one in claims])
+    notes, evidence = share_clauses([one["evidence"] for one in claims])
     rows = [
-        [reword(one["claim"]), f"**{show_verdict(verdict_of(one))}**", words]
+        [one["claim"], f"**{show_verdict(verdict_of(one))}**", words]
         for one, words in zip(claims, evidence, strict=True)
     ]
     return "\n\n".join([*notes, markdown_table(["statement", "verdict", "evidence"], rows)])

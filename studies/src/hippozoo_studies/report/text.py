@@ -12,7 +12,7 @@ from hippozoo_studies.report.paper import FORMULAS, SENTENCES, Formula
 from hippozoo_studies.report.studies import Study
 from hippozoo_studies.report.summary import summary_for_authors
 from hippozoo_studies.report.verdicts import Sentence, first_sentence, sentences
-from hippozoo_studies.report.wording import reword, share_clauses, show_verdict
+from hippozoo_studies.report.wording import share_clauses, show_verdict
 
 __all__ = ["CHAPTERS_FILE", "Pages", "report_pages", "report_text"]
 
@@ -125,7 +125,7 @@ def _verdict(one: Sentence) -> str:
 
 def reason(one: Sentence) -> str:
     """Why a claim has its verdict: the first sentence of each measurement; of those that agree, that of the first."""
-    first = [reword(first_sentence(reading.evidence)) for reading in one.readings]
+    first = [first_sentence(reading.evidence) for reading in one.readings]
     if not _is_told_in_full(one):
         return first[0]
     if len({reading.verdict for reading in one.readings}) == 1:
