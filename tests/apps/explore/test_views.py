@@ -187,8 +187,7 @@ def test_the_forecast_is_that_of_the_command(tmp_path):
     path.write_text("time,load\n" + "".join(f"{at},{value:.4f}\n" for at, value in zip(times, values, strict=True)))
     view = ForecastView(from_file(path), horizon=24)
     seen, run = view.at(view.moments[-1]), forecast_table(path, horizon=24)
-    leads = run.forecast.leads()
     assert seen.now == 600
-    np.testing.assert_allclose(seen.mean, run.forecast.mean(leads)[0], rtol=1e-9)
-    np.testing.assert_allclose(seen.lower, run.forecast.band(leads, 0.8)[0][0], rtol=1e-9)
-    np.testing.assert_allclose(seen.leads, leads)  # hours, and steps of one hour
+    np.testing.assert_allclose(seen.mean, run.forecast.samples()[0], rtol=1e-9)
+    np.testing.assert_allclose(seen.lower, run.forecast.band(0.8)[0][0], rtol=1e-9)
+    np.testing.assert_allclose(seen.leads, np.arange(24) + 0.5)  # hours, and steps of one hour

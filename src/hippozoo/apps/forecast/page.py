@@ -173,7 +173,7 @@ def _source(*names: str) -> Any:
     return ColumnDataSource({name: [] for name in names})
 
 
-def _line(figure: Any, y: str, source: Any, role: str, width: float, **more: Any) -> Any:
+def _line(figure: Any, y: str, source: Any, role: str, width: float | int, **more: Any) -> Any:
     return figure.line("x", y, source=source, line_color=colour(role), line_width=width, **more)
 
 

@@ -73,7 +73,7 @@ def save_figure(figure: Figure, folder: Path, name: str) -> None:
 
 
 @contextmanager
-def drawing(folder: Path, name: str, size: tuple[float, float]) -> Iterator[Figure]:
+def drawing(folder: Path, name: str, size: tuple[float | int, float | int]) -> Iterator[Figure]:
     """Draw an empty figure of this size, in inches and in the project's look; it is saved at the end of the block."""
     from matplotlib.figure import Figure
 
