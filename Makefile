@@ -13,7 +13,7 @@ endif
 # the batteries of other libraries, calls drawn at random, and whole programs, which the checks would make twice as slow;
 # searches over many fits they would make ten times as slow.
 PLAIN := tests/bad_input tests/compiled tests/estimators tests/trust tests/studies tests/apps tests/scale tests/browser
-PLAIN += tests/zoo/volterra/test_system_fit.py
+PLAIN += tests/zoo/volterra/test_system_fit.py tests/zoo/associative/test_experiment.py tests/zoo/forecasting/test_experiments.py
 
 .PHONY: tour test setup check trust docs bench wheels flink clean
 
