@@ -240,12 +240,12 @@ def _where_broader(metrics: Mapping[str, Any], delay: str, number: str, short: s
 
 
 def at_ridges(ridges: Sequence[str], held: Sequence[bool], own: str) -> str:
-    """At which ridges, in words; the experiment's own is named as such.
+    """At which ridges, in words; the study's default is named as such.
 
     Examples
     --------
     >>> at_ridges(["0", "1e-06", "0.01"], [False, True, True], "1e-06")
-    "at ridge 1e-06 (the experiment's own) and 0.01"
+    "at ridge 1e-06 (the study's default) and 0.01"
     >>> at_ridges(["0", "0.01"], [False, False], "0"), at_ridges(["0", "0.01"], [True, True], "0")
     ('at no ridge', 'at every ridge')
     """
