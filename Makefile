@@ -21,7 +21,7 @@ tour: setup  ## run the zoo on embedded data and write tour/index.html
 	$(BIN)/hippozoo tour --out tour
 
 test: check  ## the checks, the doctests and every test
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 $(PLAIN)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 $(PLAIN)  # many of these wait for processes that they start
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --jaxtyping-packages=hippozoo,hippozoo_studies,beartype.beartype $(addprefix --ignore ,$(PLAIN))
 
 setup: $(STAMP)  ## create .venv with everything in it
