@@ -15,7 +15,7 @@ from hippozoo_studies.beyond._microscope_verdicts import TITLE
 from hippozoo_studies.paper import memory_tasks
 from hippozoo_studies.paper._two_tasks import TITLES, legend_below
 
-COLOURS = {"memory": "C0", "lstm": "C1", "s4d": "C2", "mamba": "C3", "gru": "C4", "deltanet": "C5", "explicit": "C0"}
+COLOURS = {"memory": "C0", "lstm": "C1", "s4d": "C2", "mamba": "C3", "gru": "C4", "deltanet": "0.45", "explicit": "C0"}
 COLOURS |= {"salience": "C0", "present": "C4"}
 
 
