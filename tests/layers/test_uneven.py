@@ -5,9 +5,8 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
-from hippozoo.layers.uneven import chunks, reads, rolling
-from hippozoo.layers.uneven.cells import lag_cells
-from hippozoo.layers.uneven.series import step_series
+from hippozoo.layers.uneven import chunks, rolling
+from hippozoo.layers.uneven.tables import lag_cells, step_series
 from hippozoo.memory import LagLayer, MemoryLayer
 from hippozoo.systems import FouT, LagT, LegS, LegT
 from oracles import roll_held
@@ -165,8 +164,8 @@ def test_compiled_reads_of_channels_are_the_plain_ones(generator):
     jumps, starts, weight = (
         torch.randn(*s, generator=generator, dtype=torch.float64) for s in ((4, 5, 3), (4, 3, 6), (2, 3, 6))
     )
-    found = reads.read_channels(some, jumps, starts, weight).transpose(1, 2)
-    assert_close([found], [reads.read_channels_plainly(some, some.lags, jumps, starts, weight)], 1e-9)
+    found = chunks.read_channels(some, jumps, starts, weight).transpose(1, 2)
+    assert_close([found], [chunks.read_channels_plainly(some, jumps, starts, weight)], 1e-9)
 
 
 def test_no_series_is_longer_than_it_is_worth():

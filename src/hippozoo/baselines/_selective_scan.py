@@ -13,15 +13,9 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from hippozoo.baselines import _kernels
-from hippozoo.layers.derivatives import (
-    differentiated_again,
-    gradients_by_definition,
-    torch_looks_inside,
-    without_autocast,
-)
+from hippozoo.layers.derivatives import make_again, torch_looks_inside, with_own_backward
 
 # Numbers of one kind that the tree holds at a time; the backward pass makes longer sequences again.
 HELD = 1 << 20
@@ -37,9 +31,7 @@ def selective_scan(
     """Outputs at every sample, and the state after the last; a step of 0 leaves the state as it was."""
     given = x, steps, A, B, C, state
     fits = all(part.dtype == torch.float32 and part.device.type == "cpu" for part in given)
-    if fits and not torch_looks_inside():
-        return _CompiledScan.apply(*given)  # pyright: ignore[reportReturnType]
-    return all_at_once(*given)
+    return with_own_backward(_forward, _backward, all_at_once, *given) if fits else all_at_once(*given)
 
 
 def all_at_once(
@@ -52,10 +44,7 @@ def all_at_once(
     outputs = []
     parts: Any = (part.split(stretch, 1) for part in (steps, steps * x, B, C))
     for arguments in zip(*parts, strict=True):
-        if stretch < x.shape[1] and torch.is_grad_enabled():
-            y, state = checkpoint(_as_tree, *arguments, A, state, use_reentrant=False, preserve_rng_state=False)
-        else:
-            y, state = _as_tree(*arguments, A, state)  # pyright: ignore[reportCallIssue]
+        y, state = make_again(_as_tree, *arguments, A, state, when=stretch < x.shape[1])
         outputs.append(y)
     return outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1), state
 
@@ -103,30 +92,22 @@ def one_by_one(
     return torch.stack(outputs, 1), state
 
 
-class _CompiledScan(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, steps: Tensor, A: Tensor, B: Tensor, C: Tensor, state: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        ctx.save_for_backward(x, steps, A, B, C, state)
-        after = state.clone(memory_format=torch.contiguous_format)
-        y = torch.empty_like(x, memory_format=torch.contiguous_format)
-        _kernels.scan(*_arrays(steps, steps * x, A, B, C), *_arrays(after, y))
-        return y, after
+def _forward(
+    x: Tensor, steps: Tensor, A: Tensor, B: Tensor, C: Tensor, state: Tensor
+) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, ...]]:
+    after = state.clone(memory_format=torch.contiguous_format)
+    y = torch.empty_like(x, memory_format=torch.contiguous_format)
+    _kernels.scan(*_arrays(steps, steps * x, A, B, C), *_arrays(after, y))
+    return (y, after), ()
 
-    @staticmethod
-    @without_autocast
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        given = ctx.saved_tensors
-        if differentiated_again(*grads):
-            return gradients_by_definition(all_at_once, given, grads)
-        grad_y, grad_state = grads
-        x, steps, A, B, C, state = given
-        carried = grad_state.clone(memory_format=torch.contiguous_format)
-        found = [torch.empty_like(part, memory_format=torch.contiguous_format) for part in (steps, x, A, B, C)]
-        _kernels.scan_back(*_arrays(steps, steps * x, A, B, C, state, grad_y, carried, *found))
-        grad_steps, grad_pushes, grad_A, grad_B, grad_C = found
-        return grad_pushes * steps, grad_steps.addcmul_(grad_pushes, x), grad_A, grad_B, grad_C, carried
+
+def _backward(gradients: Any, inputs: Any, kept: Any, needed: Any) -> tuple[Tensor, ...]:
+    (x, steps, A, B, C, state), (grad_y, grad_state) = inputs, gradients
+    carried = grad_state.clone(memory_format=torch.contiguous_format)
+    found = [torch.empty_like(part, memory_format=torch.contiguous_format) for part in (steps, x, A, B, C)]
+    _kernels.scan_back(*_arrays(steps, steps * x, A, B, C, state, grad_y, carried, *found))
+    grad_steps, grad_pushes, grad_A, grad_B, grad_C = found
+    return grad_pushes * steps, grad_steps.addcmul_(grad_pushes, x), grad_A, grad_B, grad_C, carried
 
 
 def _arrays(*parts: Tensor) -> list[np.ndarray]:

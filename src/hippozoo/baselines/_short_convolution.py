@@ -8,12 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from hippozoo.layers.derivatives import (
-    differentiated_again,
-    gradients_by_definition,
-    torch_looks_inside,
-    without_autocast,
-)
+from hippozoo.layers.derivatives import with_own_backward
 
 
 class ShortConvolution(nn.Module):
@@ -36,9 +31,9 @@ class ShortConvolution(nn.Module):
         lengths: Int[Tensor, " batch"] | None,
     ) -> tuple[Float[Tensor, "batch time channels"], Float[Tensor, "batch kept channels"]]:
         """The convolution, and the samples to go on from; the last row of `weight` meets the newest sample."""
-        convolve = shifted_sums if torch_looks_inside() else _Convolve.apply
-        y = convolve(torch.cat([before, x], 1), self.weight, self.bias)
-        return y, last_samples(before, x, lengths)  # pyright: ignore[reportReturnType]
+        padded = torch.cat([before, x], 1)
+        y = with_own_backward(_forward, _backward, shifted_sums, padded, self.weight, self.bias)
+        return y, last_samples(before, x, lengths)
 
 
 def shifted_sums(padded: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -64,30 +59,22 @@ def last_samples(
     return torch.cat([before, samples], 1)[items, places]
 
 
-class _Convolve(torch.autograd.Function):
-    """Shifted sums, and their gradients without a padded copy for every tap."""
+def _forward(padded: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    n_steps = padded.shape[1] - len(weight) + 1
+    y = torch.addcmul(bias, padded[:, :n_steps], weight[0])
+    for tap in range(1, len(weight)):
+        y.addcmul_(padded[:, tap : tap + n_steps], weight[tap])
+    return y, ()
 
-    @staticmethod
-    def forward(ctx: Any, padded: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(padded, weight, bias)
-        n_steps = padded.shape[1] - len(weight) + 1
-        y = torch.addcmul(bias, padded[:, :n_steps], weight[0])
-        for tap in range(1, len(weight)):
-            y.addcmul_(padded[:, tap : tap + n_steps], weight[tap])
-        return y
 
-    @staticmethod
-    @without_autocast
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        (grad,) = grads
-        padded, weight, bias = ctx.saved_tensors
-        if differentiated_again(*grads):
-            return gradients_by_definition(shifted_sums, (padded, weight, bias), grad)
-        n_steps = grad.shape[1]
-        grad_padded, grad_weight = torch.zeros_like(padded), torch.empty_like(weight)
-        product = torch.empty_like(grad)
-        for tap in range(len(weight)):
-            here = slice(tap, tap + n_steps)
-            grad_padded[:, here].addcmul_(grad, weight[tap])
-            torch.sum(torch.mul(grad, padded[:, here], out=product), (0, 1), out=grad_weight[tap])
-        return grad_padded, grad_weight, grad.sum((0, 1))
+def _backward(gradients: Any, inputs: Any, kept: Any, needed: Any) -> tuple[Tensor, ...]:
+    """Without a padded copy for every tap."""
+    (padded, weight, _), (grad,) = inputs, gradients
+    n_steps = grad.shape[1]
+    grad_padded, grad_weight = torch.zeros_like(padded), torch.empty_like(weight)
+    product = torch.empty_like(grad)
+    for tap in range(len(weight)):
+        here = slice(tap, tap + n_steps)
+        grad_padded[:, here].addcmul_(grad, weight[tap])
+        torch.sum(torch.mul(grad, padded[:, here], out=product), (0, 1), out=grad_weight[tap])
+    return grad_padded, grad_weight, grad.sum((0, 1))

@@ -1,6 +1,7 @@
-"""For functions with a backward pass of their own: where it does not do, the same function in plain torch does.
+"""Functions with a backward pass of their own; and stretches of time that the backward pass makes again.
 
-That is where it is differentiated itself (``create_graph=True``), inside ``torch.func`` and in a compiled graph.
+Where such a function is differentiated twice (``create_graph=True``), inside ``torch.func`` and in a compiled graph,
+its definition in plain torch takes its place.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
+from torch.utils.checkpoint import checkpoint
 
 
 def inside_torch_func() -> bool:
@@ -25,6 +27,13 @@ def inside_torch_func() -> bool:
 def torch_looks_inside() -> bool:
     """Whether every operation is to be seen: by a compiler, or by a transform of ``torch.func``."""
     return torch.compiler.is_compiling() or inside_torch_func()
+
+
+def make_again(one: Callable[..., Any], *arguments: Any, when: bool) -> Any:
+    """``one(*arguments)``; with `when`, what it computes is not kept, and the backward pass makes it again."""
+    if when and torch.is_grad_enabled() and not inside_torch_func():
+        return checkpoint(one, *arguments, use_reentrant=False, preserve_rng_state=False)
+    return one(*arguments)
 
 
 def without_autocast(backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,9 +56,45 @@ def differentiated_again(*gradients: Tensor) -> bool:
     return torch.is_grad_enabled() or any(inside_vmap(gradient) for gradient in gradients)
 
 
-def gradients_by_definition(
-    definition: Callable[..., Any], inputs: tuple[Tensor, ...], gradients: Any
-) -> tuple[Tensor, ...]:
+def with_own_backward(
+    forward: Callable[..., Any], backward: Callable[..., Any], definition: Callable[..., Any], *inputs: Tensor | None
+) -> Any:
+    """``definition(*inputs)``, a tensor or several, by passes of its own where torch need not look inside.
+
+    ``forward(*inputs)`` gives the outputs and the tensors to keep. ``backward(gradients, inputs, kept, needed)`` gives
+    the gradients of all inputs; `needed` says of each whether anybody asks for it.
+    """
+    if torch_looks_inside():
+        return definition(*inputs)
+    return _OwnBackward.apply(forward, backward, definition, *inputs)
+
+
+class _OwnBackward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, forward: Any, backward: Any, definition: Any, *inputs: Tensor | None) -> Any:
+        outputs, kept = forward(*inputs)
+        ctx.passes, ctx.count = (backward, definition), len(inputs)
+        ctx.save_for_backward(*inputs, *kept)
+        return outputs
+
+    @staticmethod
+    @without_autocast
+    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        backward, definition = ctx.passes
+        saved = ctx.saved_tensors  # asked for once: a checkpoint makes them only once
+        inputs, kept = saved[: ctx.count], saved[ctx.count :]
+        if differentiated_again(*gradients):
+            return None, None, None, *_gradients_by_definition(definition, inputs, gradients)
+        return None, None, None, *backward(gradients, inputs, kept, ctx.needs_input_grad[3:])
+
+
+def _gradients_by_definition(definition: Any, inputs: tuple[Tensor | None, ...], gradients: Any) -> list[Tensor | None]:
     """What a backward pass returns, so that it can be differentiated as often as one likes."""
-    pull_back = torch.func.vjp(definition, *inputs)[1]
-    return pull_back(gradients)
+
+    def of_tensors(*tensors: Tensor) -> Any:
+        given = iter(tensors)
+        return definition(*(None if one is None else next(given) for one in inputs))
+
+    outputs, pull_back = torch.func.vjp(of_tensors, *(one for one in inputs if one is not None))
+    found = iter(pull_back(gradients[0] if isinstance(outputs, Tensor) else gradients))
+    return [None if one is None else next(found) for one in inputs]

@@ -11,10 +11,9 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from hippozoo.discretise import Method
-from hippozoo.layers.derivatives import inside_torch_func, without_autocast
+from hippozoo.layers.derivatives import make_again, without_autocast
 from hippozoo.systems import HippoSystem
 
 Generator = Float[Tensor, "order_and_1 order_and_1"]
@@ -245,11 +244,7 @@ def by_stretches(
     pieces = []
     # Split, not sliced: every slice would have a gradient as long as the whole sequence.
     for x_now, steps_now in zip(x.split(stretch, 1), steps.split(stretch, 1), strict=True):
-        arguments = x_now, state, steps_now
-        if stretch < n_steps and torch.is_grad_enabled() and not inside_torch_func():
-            y, state = checkpoint(one, *arguments, use_reentrant=False, preserve_rng_state=False)
-        else:
-            y, state = one(*arguments)
+        y, state = make_again(one, x_now, state, steps_now, when=stretch < n_steps)
         pieces.append(y)
     return (pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)), state
 

@@ -1,27 +1,27 @@
-"""Time cut into chunks of a few samples that come at uneven times: the states at their starts.
+"""Time cut into chunks of a few samples that come at uneven times, read without the states.
 
-In a chunk the held signal is a staircase. What a jump of it has left by the chunk's end depends on its lag alone, and
-is known for all channels at once; from chunk to chunk the state moves by one matrix.
+In a chunk the held signal is a staircase. What is read of a jump of it depends on the lag alone; of the state at the
+chunk's start a readout sees a polynomial of the time since. Both are linear in the readout: it is multiplied into the
+tables first, and a read costs a few numbers, whatever the order. From chunk to chunk the state moves by one matrix.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, cast
+from functools import cached_property, partial
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import embedding, pad
 
-from hippozoo.layers.derivatives import differentiated_again, without_autocast
+from hippozoo.layers.derivatives import with_own_backward
 from hippozoo.layers.types import State
-from hippozoo.layers.uneven._kernels import polynomials_of_pairs
-from hippozoo.layers.uneven.cells import LagCells
-from hippozoo.layers.uneven.series import StepSeries
+from hippozoo.layers.uneven._kernels import polynomials_of_pairs, pull_jumps, read_jumps
+from hippozoo.layers.uneven.tables import LagCells, StepSeries
 
-__all__ = ["Chunks", "Jumps", "Starts", "ends_in_chunks", "jumps_and_starts"]
+__all__ = ["Chunks", "ends_in_chunks", "jumps_and_starts", "read_channels", "read_full", "read_shared"]
 
 # Rows are chunks of items, (chunks * batch): then a state is handed on from index to index.
 Jumps = Float[Tensor, "rows samples channels"]
@@ -109,42 +109,98 @@ def jumps_and_starts(
     chunks: Chunks, x: Float[Tensor, "batch time channels"], state: State
 ) -> tuple[Jumps, Starts, State]:
     """The jumps of the signal, the state before every chunk, and the last one; no gradient reaches the times."""
-    return cast("tuple[Tensor, Tensor, Tensor]", _Starts.apply(chunks, x, state))
+    batch, _, order = state.shape
+    pieces = chunks.cut(x)
+    jumps = torch.diff(pieces, dim=1, prepend=torch.zeros_like(pieces[:, :1]))
+    arrived, starts = torch.bmm(jumps.mT, chunks.arrivals).split(batch), []
+    for move, new in zip(chunks.moves.view(-1, batch, order, order).unbind(), arrived, strict=True):
+        starts.append(state)
+        state = torch.baddbmm(new, state, move)
+    return jumps, torch.cat(starts), state
 
 
-class _Starts(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, chunks: Chunks, x: Tensor, state: Tensor) -> tuple[Tensor, ...]:
-        batch, channels, order = state.shape
-        rows = len(chunks.ends)
-        jumps = torch.diff(chunks.cut(x), dim=1, prepend=x.new_zeros(rows, 1, channels))
-        states = x.new_empty(rows // batch + 1, batch, channels, order)
-        states[0] = state
-        arrivals, moves = chunks.arrivals, chunks.moves.view(-1, batch, order, order)
-        torch.bmm(jumps.mT, arrivals, out=states[1:].view(rows, channels, order))
-        for move, before, after in zip(moves.unbind(), states.unbind(), states[1:].unbind(), strict=False):
-            after.baddbmm_(before, move)
-        ctx.chunks, ctx.channels = chunks, channels
-        ctx.save_for_backward(arrivals, moves)
-        ctx.set_materialize_grads(False)
-        return jumps, states[:-1].view(rows, channels, order), states[-1].clone()
+# -- what readouts make of them --------------------------------------------------------------------------------------
 
-    @staticmethod
-    @without_autocast
-    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        arrivals, moves = ctx.saved_tensors
-        chunks, batch, channels, order = ctx.chunks, ctx.chunks.batch, ctx.channels, arrivals.shape[-1]
-        of_jumps, of_starts, of_last = gradients
-        # It is linear: to be differentiated again, it only must not change anything in place.
-        again = differentiated_again(*(one for one in gradients if one is not None))
-        of_states = arrivals.new_zeros(len(moves) + 1, batch, channels, order)
-        of_states[:-1] += 0 if of_starts is None else of_starts.view(-1, batch, channels, order)
-        of_states[-1] += 0 if of_last is None else of_last
-        each, moves_back = list(of_states.unbind()), moves.mT.unbind()
-        for number in reversed(range(len(moves))):
-            move = torch.baddbmm if again else Tensor.baddbmm_
-            each[number] = move(each[number], each[number + 1], moves_back[number])
-        of_arrived = torch.cat(each[1:]) if again else of_states[1:].flatten(0, 1)
-        of_x = arrivals @ of_arrived.mT if of_jumps is None else torch.baddbmm(of_jumps, arrivals, of_arrived.mT)
-        of_x = torch.cat([of_x[:, :-1] - of_x[:, 1:], of_x[:, -1:]], 1)
-        return None, chunks.join(of_x), each[0].clone()
+
+def read_shared(
+    chunks: Chunks, jumps: Jumps, starts: Starts, weight: Float[Tensor, " order"]
+) -> Float[Tensor, "rows samples channels"]:
+    """One functional of every channel: the lags of a chunk make one matrix for all of them."""
+    cells = chunks.cells
+    place = (chunks.ends[:, :, None] - chunks.starts[:, None]).clamp(min=0.0).sqrt() * cells.inverse
+    cell = place.long().clamp(max=len(cells.values) - 1)
+    within = (place - cell).clamp(max=1.0).to(weight)
+    *lower, left = embedding(cell, cells.values @ weight).unbind(-1)
+    for coefficient in reversed(lower):
+        left = torch.addcmul(coefficient, left, within)
+    left = left.tril()
+    return torch.baddbmm(left @ jumps, chunks.since @ (chunks.series.terms[:, :-1] @ weight), starts.mT)
+
+
+def read_full(
+    chunks: Chunks, jumps: Jumps, starts: Starts, weight: Float[Tensor, "outputs channels order"]
+) -> Float[Tensor, "rows samples outputs"]:
+    """Linear maps of all coefficients: what each channel adds is summed before it is multiplied with the lags."""
+    terms, outputs = chunks.series.terms, len(weight)
+    count, rows, samples = len(terms), len(starts), chunks.samples
+    of_starts = (terms[:, :-1].flatten(0, 1) @ weight.flatten(0, 1).mT).view(count, -1, *weight.shape[:2])
+    of_starts = of_starts.permute(3, 1, 0, 2).reshape(-1, count * outputs)
+    seen = (starts.flatten(1) @ of_starts).view(rows, count, outputs)
+    of_jumps = (weight @ terms[:, -1].mT).permute(1, 2, 0).reshape(-1, count * outputs)
+    left = (jumps.flatten(0, 1) @ of_jumps).view(rows, samples, count, outputs).transpose(1, 2).flatten(1, 2)
+    return torch.baddbmm(chunks.lags.flatten(2) @ left, chunks.since, seen)
+
+
+def read_channels(
+    chunks: Chunks, jumps: Jumps, starts: Starts, weight: Float[Tensor, "reads channels order"]
+) -> Float[Tensor, "rows samples reads channels"]:
+    """Functionals of each channel's own, compiled: what is read of a jump stands in cells of lags."""
+    passes = (partial(one, chunks) for one in (_read_channels, _pull_channels, read_channels_plainly))
+    return with_own_backward(*passes, jumps, starts, weight).transpose(1, 2)
+
+
+def read_channels_plainly(
+    chunks: Chunks, jumps: Tensor, starts: Tensor, weight: Tensor
+) -> Float[Tensor, "rows reads samples channels"]:
+    """The same in plain torch."""
+    terms = chunks.series.terms
+    seen = torch.einsum("rcn,pnm,fcm->rfpc", starts, terms[:, :-1], weight)
+    left = torch.einsum("rtpi,ric,pm,fcm->rftc", chunks.lags, jumps, terms[:, -1], weight)
+    return torch.einsum("rtp,rfpc->rftc", chunks.since, seen) + left
+
+
+def _read_channels(
+    chunks: Chunks, jumps: Tensor, starts: Tensor, weight: Tensor
+) -> tuple[Float[Tensor, "rows reads samples channels"], tuple[Tensor, ...]]:
+    reads, channels, order = weight.shape
+    terms, cells = chunks.series.terms, chunks.cells
+    rows, count = len(starts), len(terms)
+    # What a functional sees of a state is a polynomial of the time since; channels first, so that products are few.
+    firsts = starts.transpose(0, 1).contiguous()
+    read = (terms[:, :-1].flatten(0, 1) @ weight.flatten(0, 1).mT).view(count, order, reads, channels)
+    read = read.permute(3, 1, 2, 0).reshape(channels, order, reads * count)
+    seen = torch.bmm(firsts, read).view(channels, -1).t().contiguous().view(rows * reads, count, channels)
+    since = chunks.since[:, None].expand(-1, reads, -1, -1).flatten(0, 1).contiguous()
+    y = torch.bmm(since, seen).view(rows, reads, chunks.samples, channels)
+    table = (cells.values.flatten(0, 1) @ weight.mT).view(reads, -1, 6, channels)
+    _compiled(read_jumps, table, cells.inverse, chunks.ends, chunks.starts, jumps, y)
+    return y, (firsts, read, since, table)
+
+
+def _pull_channels(chunks: Chunks, gradients: Any, inputs: Any, kept: Any, needed: Any) -> tuple[Tensor, ...]:
+    (jumps, starts, weight), (firsts, read, since, table) = inputs, kept
+    reads, channels, order = weight.shape
+    terms, given = chunks.series.terms, gradients[0].contiguous()
+    of_jumps, of_table = torch.zeros_like(jumps), torch.zeros_like(table, dtype=torch.float64)
+    _compiled(pull_jumps, table, chunks.cells.inverse, chunks.ends, chunks.starts, jumps, given, of_table, of_jumps)
+    of_seen = torch.bmm(since.mT, given.flatten(0, 1)).view(-1, channels).t().contiguous()
+    of_seen = of_seen.view(channels, len(starts), -1)
+    of_read = torch.bmm(firsts.mT, of_seen).view(channels, order, reads, -1).permute(2, 0, 3, 1)
+    of_weight = of_read.reshape(reads, channels, -1) @ terms[:, :-1].flatten(0, 1)
+    of_weight += of_table.to(weight).flatten(1, 2).mT @ chunks.cells.values.flatten(0, 1)
+    of_starts = torch.bmm(of_seen, read.mT).transpose(0, 1).contiguous()
+    return of_jumps, of_starts, of_weight
+
+
+def _compiled(kernel: Any, *arguments: Tensor | float) -> None:
+    kernel(*(one.detach().numpy() if isinstance(one, Tensor) else one for one in arguments))

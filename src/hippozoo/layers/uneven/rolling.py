@@ -1,7 +1,8 @@
-"""Which way samples at uneven times go: chunk by chunk, or state after state."""
+"""Which way samples at uneven times go: chunk by chunk, or state after state by matrices that are known beforehand."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -10,13 +11,17 @@ from torch import Tensor
 
 from hippozoo.discretise import longest_step
 from hippozoo.layers import updates as rules
-from hippozoo.layers.derivatives import torch_looks_inside
+from hippozoo.layers.derivatives import torch_looks_inside, with_own_backward
 from hippozoo.layers.types import State
-from hippozoo.layers.uneven.cells import lag_cells
-from hippozoo.layers.uneven.chunks import Chunks, ends_in_chunks, jumps_and_starts
-from hippozoo.layers.uneven.reads import read_channels, read_full, read_shared
-from hippozoo.layers.uneven.series import TOLERANCE, series_for
-from hippozoo.layers.uneven.states import uneven_states
+from hippozoo.layers.uneven.chunks import (
+    Chunks,
+    ends_in_chunks,
+    jumps_and_starts,
+    read_channels,
+    read_full,
+    read_shared,
+)
+from hippozoo.layers.uneven.tables import TOLERANCE, lag_cells, series_for
 from hippozoo.systems import HippoSystem
 
 __all__ = ["Readout", "goes_fast", "roll_uneven"]
@@ -105,11 +110,46 @@ def _by_states(
             rule = rules.updates(steps, generator, "zoh", x.dtype, longest=longest_step(system))
             return rules.roll_stretch(x, state, *rule)[0]
 
-        found = _matrices(system, generator, steps.detach().mT.contiguous(), x.dtype)
-        states = uneven_states(found, generator[:-1], definition, steps, x, state)
+        matrices = _matrices(system, generator, steps.detach().mT.contiguous(), x.dtype)
+        passes = partial(_roll_states, matrices), partial(_pull_states, matrices, generator[:-1]), definition
+        states = with_own_backward(*passes, steps, x, state)
         return readout.of(states), states[:, -1].clone()
 
     return rules.by_stretches(one, x, state, steps)
+
+
+def _roll_states(matrices: Tensor, steps: Tensor, x: Tensor, state: Tensor) -> tuple[Tensor, tuple[Tensor]]:
+    """The state after every sample; `matrices` are (time, rows, order + 1, order)."""
+    batch, n_steps, channels = x.shape
+    rows, order = matrices.shape[1], state.shape[-1]
+    # Time first, also in memory; items that share their steps are so many more channels.
+    samples = x.transpose(0, 1).contiguous().view(n_steps, rows, -1)
+    states = samples[..., None] * matrices[:, :, -1:]
+    before = state.reshape(rows, -1, order)
+    for E_T, now in zip(matrices[:, :, :-1].unbind(), states.unbind(), strict=True):
+        before = now.baddbmm_(before, E_T)
+    return states.view(n_steps, batch, channels, order).transpose(0, 1), (states,)
+
+
+def _pull_states(
+    matrices: Tensor, generator: Tensor, gradients: Any, inputs: Any, kept: Any, needed: Any
+) -> tuple[Tensor | None, ...]:
+    (steps, x, state), (states,) = inputs, kept
+    batch, n_steps, channels = x.shape
+    back = gradients[0].transpose(0, 1).clone(memory_format=torch.contiguous_format).view(states.shape)
+    E, later = matrices[:, :, :-1].mT.unbind(), back.unbind()
+    for t in range(n_steps - 1, 0, -1):
+        later[t - 1].baddbmm_(later[t], E[t])
+    for_state = torch.bmm(later[0], E[0]).view_as(state)
+    for_x = torch.bmm(back.flatten(0, 1), matrices[:, :, -1].flatten(0, 1)[..., None])
+    for_x = for_x.view(n_steps, batch, channels).transpose(0, 1)
+    for_steps = None
+    if needed[0]:  # the derivative of a state by its step is A state + b x
+        A, b = generator[:, :-1].to(back), generator[:, -1].to(back)
+        for_steps = ((back @ A) * states).sum((-2, -1))
+        samples = x.transpose(0, 1).reshape(n_steps, len(steps), -1)
+        for_steps = (for_steps + ((back @ b) * samples).sum(-1)).mT.to(steps)
+    return for_steps, for_x, for_state
 
 
 def _matrices(system: HippoSystem, generator: Tensor, steps: Tensor, dtype: torch.dtype) -> Tensor:

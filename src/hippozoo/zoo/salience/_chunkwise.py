@@ -8,14 +8,13 @@ Both stand in the update table, multiplied with the functional. Only the states 
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, without_autocast
+from hippozoo.layers.derivatives import with_own_backward
 from hippozoo.zoo.salience._kernels import pull_chunks, read_chunks
 from hippozoo.zoo.salience.update_table import Tables, arrivals_at, updates_at
 
@@ -55,7 +54,8 @@ def read_staircases(tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor
 
     There may be any axes before that of the samples.
     """
-    return cast("tuple[Tensor, Tensor]", _Read.apply(tables, weight, ends, starts))
+    passes = (partial(one, tables) for one in (_read_forward, _read_backward, read_plainly))
+    return with_own_backward(*passes, weight, ends, starts)
 
 
 def read_plainly(tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
@@ -65,50 +65,39 @@ def read_plainly(tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor) -
     return rows, (arrivals_at(lags, tables) @ weight).tril()
 
 
-class _Read(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
-        chunk = ends.shape[-1]
-        rows = ends.new_empty(*ends.shape, len(weight))
-        left = ends.new_zeros(*ends.shape, chunk)
-        read_chunks(
-            *_projected(tables, weight),
-            tables.root_step,
-            *(t.reshape(-1, chunk).numpy() for t in (ends, starts)),
-            *(t.flatten(0, -3).numpy() for t in (rows, left)),
-        )
-        ctx.tables = tables
-        ctx.save_for_backward(weight, ends, starts, rows)
-        return rows, left
-
-    @staticmethod
-    @without_autocast
-    def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        weight, ends, starts, rows = ctx.saved_tensors
-        tables: Tables = ctx.tables
-        if differentiated_again(*gradients):
-            found = gradients_by_definition(partial(read_plainly, tables), (weight, ends, starts), gradients)
-            return None, *found
-        for_rows, for_left = (g.contiguous() for g in gradients)
-        order, chunk = len(weight), ends.shape[-1]
-        for_knots = ends.new_zeros(3 * len(tables.knots), order)
-        for_jump_knots = ends.new_zeros(3 * len(tables.knots))
-        # d/dτ E'w = E'A'w, and d/dτ G'w = b'E'w
-        for_ends = (for_rows * (rows @ tables.A_T.mT)).sum(-1)
-        for_starts = torch.zeros_like(for_ends)
-        pull_chunks(
-            (tables.knots[..., :-1, :] @ weight @ tables.b).flatten().numpy(),
-            tables.root_step,
-            *(t.reshape(-1, chunk).numpy() for t in (ends, starts)),
-            *(t.flatten(0, -3).numpy() for t in (for_rows, for_left)),
-            *(t.numpy() for t in (for_knots, for_jump_knots)),
-            *(t.view(-1, chunk).numpy() for t in (for_ends, for_starts)),
-        )
-        both = torch.cat([for_knots, for_jump_knots[:, None]], 1).view(-1)
-        return None, both @ tables.knots.reshape(-1, order), for_ends, for_starts
-
-
-def _projected(tables: Tables, weight: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """The knots of what the functional reads: of a state, (3 knots, order), and of a jump, (3 knots,)."""
+def _read_forward(
+    tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor
+) -> tuple[tuple[Tensor, Tensor], tuple[Tensor]]:
+    chunk = ends.shape[-1]
+    rows = ends.new_empty(*ends.shape, len(weight))
+    left = ends.new_zeros(*ends.shape, chunk)
+    # The knots of what the functional reads: of a state, (3 knots, order), and of a jump, (3 knots,).
     knots = (tables.knots @ weight).flatten(0, 1)
-    return knots[:, :-1].contiguous().numpy(), knots[:, -1].contiguous().numpy()
+    read_chunks(
+        *(part.contiguous().numpy() for part in (knots[:, :-1], knots[:, -1])),
+        tables.root_step,
+        *(t.reshape(-1, chunk).numpy() for t in (ends, starts)),
+        *(t.flatten(0, -3).numpy() for t in (rows, left)),
+    )
+    return (rows, left), (rows,)
+
+
+def _read_backward(tables: Tables, gradients: Any, inputs: Any, kept: Any, needed: Any) -> tuple[Tensor, ...]:
+    (weight, ends, starts), (rows,) = inputs, kept
+    for_rows, for_left = (g.contiguous() for g in gradients)
+    order, chunk = len(weight), ends.shape[-1]
+    for_knots = ends.new_zeros(3 * len(tables.knots), order)
+    for_jump_knots = ends.new_zeros(3 * len(tables.knots))
+    # d/dτ E'w = E'A'w, and d/dτ G'w = b'E'w
+    for_ends = (for_rows * (rows @ tables.A_T.mT)).sum(-1)
+    for_starts = torch.zeros_like(for_ends)
+    pull_chunks(
+        (tables.knots[..., :-1, :] @ weight @ tables.b).flatten().numpy(),
+        tables.root_step,
+        *(t.reshape(-1, chunk).numpy() for t in (ends, starts)),
+        *(t.flatten(0, -3).numpy() for t in (for_rows, for_left)),
+        *(t.numpy() for t in (for_knots, for_jump_knots)),
+        *(t.view(-1, chunk).numpy() for t in (for_ends, for_starts)),
+    )
+    both = torch.cat([for_knots, for_jump_knots[:, None]], 1).view(-1)
+    return both @ tables.knots.reshape(-1, order), for_ends, for_starts

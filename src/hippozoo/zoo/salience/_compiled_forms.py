@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
-from hippozoo.layers.derivatives import torch_looks_inside
+from hippozoo.layers.derivatives import make_again, torch_looks_inside
 from hippozoo.zoo.salience._chunkwise import roll_chunkwise
 from hippozoo.zoo.salience._stepwise import Fixed, Network, roll_stepwise
 from hippozoo.zoo.salience.update_table import TOLERANCE, Tables, tables_for
@@ -100,9 +99,6 @@ def _by_chunks(
     pieces = []
     for now, ticks in zip(x.split(piece, 1), steps.split(piece, 1), strict=True):
         arguments = tables, chunk, now, ticks, state, layer.functional
-        if piece < x.shape[1] and torch.is_grad_enabled():
-            y, state = checkpoint(roll_chunkwise, *arguments, use_reentrant=False, preserve_rng_state=False)
-        else:
-            y, state = roll_chunkwise(*arguments)
+        y, state = make_again(roll_chunkwise, *arguments, when=piece < x.shape[1])
         pieces.append(y)
     return torch.cat(pieces, 1), state, salience

@@ -9,12 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from hippozoo.layers.derivatives import (
-    differentiated_again,
-    gradients_by_definition,
-    torch_looks_inside,
-    without_autocast,
-)
+from hippozoo.layers.derivatives import torch_looks_inside, with_own_backward, without_autocast
 
 __all__ = ["cubics", "read", "states_at"]
 
@@ -32,9 +27,8 @@ def read(
     cubic: Float[Tensor, "cells 4 *reads"], lags: Float[Tensor, "*lags"], root_step: float
 ) -> Float[Tensor, "*all"]:
     """The functionals of G at each lag; zero for lags below 0: what is not yet there leaves nothing."""
-    if torch_looks_inside():
-        return _read_plainly(cubic, lags, root_step)
-    return _Read.apply(cubic, lags, root_step)  # pyright: ignore[reportReturnType]
+    forward, definition = (partial(one, root_step=root_step) for one in (_read_forward, _read_plainly))
+    return with_own_backward(forward, partial(_read_backward, root_step), definition, cubic, lags)
 
 
 def _place(lags: Tensor, root_step: float, cells: int) -> tuple[Tensor, Tensor]:
@@ -53,7 +47,7 @@ def _place(lags: Tensor, root_step: float, cells: int) -> tuple[Tensor, Tensor]:
 
 
 def _read_plainly(cubic: Tensor, lags: Tensor, root_step: float) -> Tensor:
-    """What `_Read` gives, without a word on how it is differentiated."""
+    """The definition."""
     cell, within = _place(lags, root_step, len(cubic))
     return _horner(cubic[cell], within[..., None] if cubic.ndim == 3 else within, lags.ndim)
 
@@ -64,45 +58,36 @@ def _horner(c: Tensor, q: Tensor, axis: int) -> Tensor:
     return torch.addcmul(c0, torch.addcmul(c1, torch.addcmul(c2, c3, q), q), q)
 
 
-class _Read(torch.autograd.Function):
-    """Horner in the cell's cubic; the backward pass needs the cubic's slope and hands each cell its share."""
+def _read_forward(cubic: Tensor, lags: Tensor, root_step: float) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Horner in the cell's cubic."""
+    cell, within = _place(lags, root_step, len(cubic))
+    c = cubic[cell]
+    return _horner(c, within[..., None] if cubic.ndim == 3 else within, lags.ndim), (c, cell, within)
 
-    @staticmethod
-    def forward(ctx, cubic: Tensor, lags: Tensor, root_step: float) -> Tensor:
-        cell, within = _place(lags, root_step, len(cubic))
-        c = cubic[cell]
-        ctx.save_for_backward(cubic, lags, c, cell, within)
-        ctx.root_step, ctx.shape = root_step, cubic.shape
-        return _horner(c, within[..., None] if cubic.ndim == 3 else within, lags.ndim)
 
-    @staticmethod
-    @without_autocast
-    def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        cubic, lags, c, cell, within = ctx.saved_tensors
-        (gradient,) = gradients
-        if differentiated_again(gradient):
-            plainly = partial(_read_plainly, root_step=ctx.root_step)
-            for_cubic, for_lags = gradients_by_definition(plainly, (cubic, lags), gradient)
-            return for_cubic, for_lags, None
-        many = len(ctx.shape) == 3
-        q = within[..., None] if many else within
-        for_cubic = for_lags = None
-        if ctx.needs_input_grad[0]:
-            first = gradient * q
-            second = first * q
-            share = torch.stack([gradient, first, second, second * q], lags.ndim)
-            for_cubic = gradient.new_zeros(ctx.shape)
-            for_cubic.index_add_(0, cell.flatten(), share.view(-1, *ctx.shape[1:]))
-        if ctx.needs_input_grad[1]:
-            _, c1, c2, c3 = c.unbind(lags.ndim)
-            slope = torch.addcmul(c1, torch.addcmul(2 * c2, c3, 3 * q), q)
-            rate = (slope * gradient).sum(-1) if many else slope * gradient
-            # By the lag instead of its root; at lag 0 both vanish, and just beside it stands their ratio.
-            root = (lags.clamp(min=0.0).sqrt() / ctx.root_step).clamp(min=1e-3)
-            rate = rate / (2 * ctx.root_step**2 * root)
-            inside = (lags >= 0) & (root < ctx.shape[0])
-            for_lags = torch.where(inside, rate, 0.0)
-        return for_cubic, for_lags, None
+def _read_backward(
+    root_step: float, gradients: Any, inputs: Any, kept: Any, needed: Any
+) -> tuple[Tensor | None, Tensor | None]:
+    """The cubic's slope for the lags; each cell gets its share."""
+    (cubic, lags), (c, cell, within), (gradient,) = inputs, kept, gradients
+    many = cubic.ndim == 3
+    q = within[..., None] if many else within
+    for_cubic = for_lags = None
+    if needed[0]:
+        first = gradient * q
+        second = first * q
+        share = torch.stack([gradient, first, second, second * q], lags.ndim)
+        for_cubic = torch.zeros_like(cubic)
+        for_cubic.index_add_(0, cell.flatten(), share.view(-1, *cubic.shape[1:]))
+    if needed[1]:
+        _, c1, c2, c3 = c.unbind(lags.ndim)
+        slope = torch.addcmul(c1, torch.addcmul(2 * c2, c3, 3 * q), q)
+        rate = (slope * gradient).sum(-1) if many else slope * gradient
+        # By the lag instead of its root; at lag 0 both vanish, and just beside it stands their ratio.
+        root = (lags.clamp(min=0.0).sqrt() / root_step).clamp(min=1e-3)
+        rate = rate / (2 * root_step**2 * root)
+        for_lags = torch.where((lags >= 0) & (root < len(cubic)), rate, 0.0)
+    return for_cubic, for_lags
 
 
 def states_at(

@@ -6,13 +6,14 @@ of earlier segments only the first state is, and the backward pass rolls them ag
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from hippozoo.layers.derivatives import differentiated_again, gradients_by_definition, without_autocast
+from hippozoo.layers.derivatives import with_own_backward
 from hippozoo.zoo.salience._kernels import add_and_dot, advance_rows, pull_rows, tanh_in_place, update_matrices
 from hippozoo.zoo.salience.update_table import Tables, updates_at
 
@@ -59,7 +60,8 @@ def roll_stepwise(
     (time, batch, saliences), or the network that finds it from sample and state.
     """
     network = salience if isinstance(salience, Network) else (salience,)
-    return cast("tuple[Tensor, Tensor, Tensor]", _Stepwise.apply(fixed, x, clock, state, weight, *network))
+    passes = (partial(one, fixed) for one in (_roll, _pull, roll_plainly))
+    return with_own_backward(*passes, x, clock, state, weight, *network)
 
 
 # -- the definition -----------------------------------------------------------------------------------------------
@@ -234,80 +236,52 @@ class _NetworkBack:
         self.back.out_bias.add_(scores.sum(0))
 
 
-class _Stepwise(torch.autograd.Function):
-    """Forward: `roll_plainly`, compiled. Backward: once by hand, further by the definition."""
-
-    @staticmethod
-    def forward(
-        ctx, fixed: Fixed, x: Tensor, clock: Tensor, state: Tensor, weight: Tensor | None, *given: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        inputs = x, clock, state, weight, *given  # as they came: further derivatives go through them
-        x, clock, state = (t.contiguous() for t in (x, clock, state))
-        network = None if len(given) == 1 else Network(given[0].contiguous(), *given[1:])
-        n_steps, batch, channels = x.shape
-        clocks = given[0].shape[-1] if network is None else len(network.out_bias)
-        salience = x.new_empty(n_steps, batch, clocks) if network is not None else given[0].contiguous()
-        mover = Mover(fixed.tables, batch, channels, clocks > 1)
-        length = min(n_steps, max(8, SEGMENT // state.numel()))
-        differentiable = any(ctx.needs_input_grad)
-        # A readout of states hands them out, and so keeps them anyway.
-        keep = (differentiable and n_steps * state.numel() <= KEPT) or weight is None
-        every = state.new_empty(n_steps + 1 if keep else 0, *state.shape)
-        starts, pieces = [], []
-        for begin in range(0, n_steps, length):
-            here = slice(begin, min(begin + length, n_steps))
-            states = every[begin : here.stop + 1] if keep else mover.room("states", here.stop - begin + 1, *state.shape)
-            if begin == 0 or not keep:
-                states[0] = state
-            if not keep:
-                starts.append(state)
-            if network is None:
-                _follow(mover, x[here], salience[here] * clock[here], states)
-            else:
-                local = network._replace(part=network.part[here])
-                _find(fixed, mover, x[here], clock[here], states, local, salience[here])
-            if weight is not None:
-                pieces.append(read(fixed, states[1:], weight))
-            state = states[-1] if keep else states[-1].clone()
-        if differentiable:
-            ctx.fixed, ctx.length = fixed, length
-            kept = (every,) if keep else starts
-            ctx.save_for_backward(salience, *kept, *inputs)
-            ctx.kept = len(kept)
+def _roll(
+    fixed: Fixed, x: Tensor, clock: Tensor, state: Tensor, weight: Tensor | None, *given: Tensor
+) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor, ...]]:
+    """`roll_plainly`, compiled; kept are the salience and all states, or the first of every segment."""
+    differentiable = any(one is not None and one.requires_grad for one in (x, clock, state, weight, *given))
+    x, clock, state = (t.contiguous() for t in (x, clock, state))
+    network = None if len(given) == 1 else Network(given[0].contiguous(), *given[1:])
+    n_steps, batch, channels = x.shape
+    clocks = given[0].shape[-1] if network is None else len(network.out_bias)
+    salience = x.new_empty(n_steps, batch, clocks) if network is not None else given[0].contiguous()
+    mover = Mover(fixed.tables, batch, channels, clocks > 1)
+    # A readout of states hands them out, and so keeps them anyway.
+    keep = (differentiable and n_steps * state.numel() <= KEPT) or weight is None
+    every = state.new_empty(n_steps + 1 if keep else 0, *state.shape)
+    starts, pieces = [], []
+    for here in segments(n_steps, state):
+        count = here.stop - here.start + 1
+        states = every[here.start : here.stop + 1] if keep else mover.room("states", count, *state.shape)
+        if here.start == 0 or not keep:
+            states[0] = state
+        if not keep:
+            starts.append(state)
         if network is None:
-            salience = salience.clone()  # an output is not an input
-        y = every[1:].clone() if weight is None else torch.cat(pieces)
-        return y, state.clone(), salience
-
-    @staticmethod
-    @without_autocast
-    def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        salience, *rest = ctx.saved_tensors
-        kept, inputs = rest[: ctx.kept], rest[ctx.kept :]
-        if differentiated_again(*gradients):
-            return None, *_by_definition(ctx.fixed, inputs, gradients)
-        return None, *_pull(ctx.fixed, ctx.length, kept, salience, inputs, gradients)
-
-
-def _by_definition(fixed: Fixed, inputs: list[Tensor | None], gradients: Any) -> list[Tensor | None]:
-    def definition(x: Tensor, clock: Tensor, state: Tensor, *rest: Tensor) -> Any:
-        weight, given = (None, rest) if inputs[3] is None else (rest[0], rest[1:])
-        return roll_plainly(fixed, x, clock, state, weight, *given)
-
-    found = iter(gradients_by_definition(definition, tuple(t for t in inputs if t is not None), gradients))
-    return [None if one is None else next(found) for one in inputs]
+            _follow(mover, x[here], salience[here] * clock[here], states)
+        else:
+            local = network._replace(part=network.part[here])
+            _find(fixed, mover, x[here], clock[here], states, local, salience[here])
+        if weight is not None:
+            pieces.append(read(fixed, states[1:], weight))
+        state = states[-1] if keep else states[-1].clone()
+    kept = (salience, *((every,) if keep else starts)) if differentiable else ()
+    if network is None:
+        salience = salience.clone()  # an output is not an input
+    y = every[1:].clone() if weight is None else torch.cat(pieces)
+    return (y, state.clone(), salience), kept
 
 
-def _pull(
-    fixed: Fixed,
-    length: int,
-    kept: list[Tensor],
-    salience: Tensor,
-    inputs: list[Any],
-    gradients: tuple[Tensor, ...],
-) -> tuple[Tensor | None, ...]:
+def segments(n_steps: int, state: Tensor) -> list[slice]:
+    """Stretches of time whose states stay in the cache."""
+    length = min(n_steps, max(8, SEGMENT // state.numel()))
+    return [slice(begin, min(begin + length, n_steps)) for begin in range(0, n_steps, length)]
+
+
+def _pull(fixed: Fixed, gradients: Any, inputs: Any, kept: Any, needed: Any) -> tuple[Tensor | None, ...]:
     """Gradients of all inputs, segment by segment from the last."""
-    x, clock, _, weight, *given = inputs
+    (x, clock, state, weight, *given), (salience, *kept) = inputs, kept
     x, clock = x.contiguous(), clock.contiguous()
     n_steps, batch, channels = x.shape
     order, rows = len(fixed.tables.b), salience[0].numel()
@@ -321,14 +295,13 @@ def _pull(
     for_x, for_steps = torch.empty_like(x), torch.empty_like(salience)
     for_weight = None if weight is None else torch.zeros_like(weight)
     spare = torch.empty_like(carried)
-    for begin in reversed(range(0, n_steps, length)):
-        here = slice(begin, min(begin + length, n_steps))
+    for number, here in reversed([*enumerate(segments(n_steps, state))]):
         steps = salience[here] * clock[here]
         if kept[0].ndim == 4:
-            states = kept[0][begin : here.stop + 1]
+            states = kept[0][here.start : here.stop + 1]
         else:
-            states = mover.room("states", here.stop - begin + 1, batch, channels, order)
-            states[0] = kept[begin // length]
+            states = mover.room("states", here.stop - here.start + 1, batch, channels, order)
+            states[0] = kept[number]
             _follow(mover, x[here], steps, states)
         learner = None
         if network is not None and back is not None:

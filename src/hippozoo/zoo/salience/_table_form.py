@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
-from hippozoo.layers.derivatives import inside_torch_func
+from hippozoo.layers.derivatives import make_again
 from hippozoo.zoo.salience._lookup import cubics, read, states_at
 
 if TYPE_CHECKING:
@@ -95,11 +94,7 @@ def _read_states(layer: SalienceLayer, jumps: Tensor, starts: Tensor, ends: Tens
 
     pieces = []
     for some_ends in ends.split(stretch, 1):
-        arguments = jumps, starts, some_ends
-        if stretch < ends.shape[1] and torch.is_grad_enabled() and not inside_torch_func():
-            pieces.append(checkpoint(one, *arguments, use_reentrant=False, preserve_rng_state=False))
-        else:
-            pieces.append(one(*arguments))
+        pieces.append(make_again(one, jumps, starts, some_ends, when=stretch < ends.shape[1]))
     return torch.cat(pieces, 1)
 
 

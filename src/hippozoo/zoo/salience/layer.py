@@ -9,15 +9,14 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from hippozoo._internal.arguments import positive_number, shorten, whole_number
 from hippozoo.discretise import LONGEST_STEP, longest_step
 from hippozoo.layers import State, Timing
 from hippozoo.layers.arguments import finest_dtype
-from hippozoo.layers.derivatives import inside_torch_func
+from hippozoo.layers.derivatives import make_again
 from hippozoo.layers.linear import weight_and_bias
-from hippozoo.layers.uneven.series import series_for
+from hippozoo.layers.uneven.tables import series_for
 from hippozoo.layers.updates import augmented_generator, roll_varying, updates
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.salience._compiled_forms import chosen_method, roll_compiled
@@ -256,10 +255,7 @@ class SalienceLayer(Salient):
         chunks = list(zip(x.split(chunk, 1), clock.split(chunk, 1), strict=True))
         for number, (now, ticks) in enumerate(chunks, start=1):
             arguments = now, state, ticks, keep_state or number < len(chunks)
-            if chunk < n_steps and torch.is_grad_enabled() and not inside_torch_func():
-                rolled = Rolled(*checkpoint(roll, *arguments, use_reentrant=False, preserve_rng_state=False))
-            else:
-                rolled = roll(*arguments)
+            rolled = Rolled(*make_again(roll, *arguments, when=chunk < n_steps))
             state = rolled.state
             pieces.append(rolled.y)
             saliences.append(rolled.salience)

@@ -1,8 +1,7 @@
 r"""What any step does to any state, as a polynomial of the step.
 
 A sample x held for a time h takes a state s to ``E(h) s + G(h) x`` with :math:`E(h) = e^{hA}` and
-:math:`G(h) = \int_0^h e^{sA} b\,ds`. Both are smooth in h: a Chebyshev series of about as many terms as the state has
-coefficients gives them to rounding for all steps up to a quarter of a timescale, for all steps by one matrix product.
+:math:`G(h) = \int_0^h e^{sA} b\,ds`: Chebyshev series of both, and G alone in cells, six numbers for any functional.
 """
 
 from __future__ import annotations
@@ -20,12 +19,16 @@ from torch import Tensor
 from hippozoo.layers.updates import augmented_generator
 from hippozoo.systems import HippoSystem
 
-__all__ = ["StepSeries", "series_for", "step_series"]
+__all__ = ["LagCells", "StepSeries", "lag_cells", "series_for", "step_series"]
 
-#: What the terms that are left out add up to, at most, in any entry.
+#: What the terms that are left out of a series add up to, at most, in any entry.
 TOLERANCE = {torch.float32: 1e-8, torch.float64: 1e-12}
 #: Terms of a series, at most: a longer step is better taken digit by digit.
 MOST_TERMS = 128
+#: Error of a coefficient of G between the nodes of a cell, and cells at most.
+CELL_TOLERANCE = {torch.float32: 1e-7, torch.float64: 1e-10}
+MOST_CELLS = 1 << 10
+DEGREE = 5
 
 
 class StepSeries(NamedTuple):
@@ -65,16 +68,7 @@ def series_for(system: HippoSystem, longest: float, dtype: torch.dtype) -> StepS
 
 @lru_cache(maxsize=64)
 def step_series(system: HippoSystem, reach: float, dtype: torch.dtype) -> StepSeries | None:
-    """The series of a system for all steps up to `reach` timescales; None where it would be too long.
-
-    Examples
-    --------
-    >>> from hippozoo.systems import LegT
-    >>> series = step_series(LegT(8, timescale=1.0), 0.5, torch.float64)
-    >>> half, whole = series.updates(torch.tensor([0.2, 0.4], dtype=torch.float64))[:, :-1]
-    >>> bool(torch.allclose(half @ half, whole))
-    True
-    """
+    """The series of a system for all steps up to `reach` timescales; None where it would be too long."""
     generator = augmented_generator(system).numpy()
     nodes = 16
     while nodes <= 2 * MOST_TERMS:
@@ -92,4 +86,38 @@ def step_series(system: HippoSystem, reach: float, dtype: torch.dtype) -> StepSe
         if nodes == MOST_TERMS and left_out[-1] > TOLERANCE[dtype]:
             break  # the last term allowed is still needed, so twice the nodes would only confirm it
         nodes *= 2
+    return None
+
+
+class LagCells(NamedTuple):
+    """G(lag), which a signal that rose from 0 to 1 so long ago has left, in cells even in the root of the lag.
+
+    `inverse` is cells per unit of the square root of the lag; `values` are coefficients of the powers of the place in a
+    cell, 0 to 1.
+    """
+
+    inverse: float
+    values: Float[Tensor, "cells 6 order"]
+
+
+@lru_cache(maxsize=64)
+def lag_cells(system: HippoSystem, reach: float, dtype: torch.dtype) -> LagCells | None:
+    """The cells of a system for all lags up to `reach` timescales; None where there would be too many."""
+    series = step_series(system, reach, torch.float64)
+    if series is None:
+        return None
+    nodes = (1 - np.cos(np.pi * np.arange(DEGREE + 1) / DEGREE)) / 2
+    between = (nodes[1:] + nodes[:-1]) / 2
+    to_powers = np.linalg.inv(np.vander(nodes, increasing=True))
+    cells = 4
+    while cells <= MOST_CELLS:
+        root = np.sqrt(reach) / cells
+        lags = ((np.arange(cells)[:, None] + np.concatenate([nodes, between])) * root) ** 2
+        left = series.arrivals(torch.from_numpy(lags)).numpy()
+        values = to_powers @ left[:, : len(nodes)]
+        error = np.abs(np.vander(between, DEGREE + 1, increasing=True) @ values - left[:, len(nodes) :]).max()
+        if error <= CELL_TOLERANCE[dtype]:
+            return LagCells(float(1 / root), torch.tensor(values, dtype=dtype, device="cpu"))
+        # The error of a polynomial of degree five falls with the sixth power.
+        cells = int(cells * min(2.0, max(1.1, 1.05 * (error / CELL_TOLERANCE[dtype]) ** (1 / 6)))) + 1
     return None
