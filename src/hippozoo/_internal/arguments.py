@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,14 @@ def whole_number(name: str, value: Any, *, minimum: int = 1, why: str = "") -> i
     if value < minimum:
         raise ValueError(f"{name}={value}{reason}; pass {name} >= {minimum}.")
     return int(value)
+
+
+def one_of(name: str, value: Any, choices: Iterable[Any]) -> Any:
+    """One of a few names, or the error that lists them."""
+    choices = tuple(choices)
+    if value not in choices:
+        raise ValueError(f"{name}={shorten(value)}; choose from {', '.join(map(repr, choices))}.")
+    return value
 
 
 def positive_number(name: str, value: Any, *, why: str = "") -> float:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from hippozoo._internal.arguments import shorten
+from hippozoo._internal.arguments import one_of
 from hippozoo.baselines.base import Baseline
 from hippozoo.baselines.gru_scan import fading_gru
 from hippozoo.baselines.lstm import parts_of_gates
@@ -62,9 +62,7 @@ class GRU(Baseline):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(inputs, outputs, width, layers, device, dtype)
-        if time not in (None, *get_args(Time)):
-            raise ValueError(f"time={shorten(time)}; choose from 'feature' and 'fading', or leave it out.")
-        self.time: Time | None = time
+        self.time: Time | None = one_of("time", time, (None, *get_args(Time)))
         numbers = self.inputs + (time == "feature")
         self.cells = nn.GRU(numbers, self.width, self.layers, batch_first=True, **self._place)
         if time == "fading":

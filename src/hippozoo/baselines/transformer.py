@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo._internal.arguments import one_of, whole_number
 from hippozoo.baselines._short_convolution import last_samples
 from hippozoo.baselines.base import Baseline, demand_multiple
 from hippozoo.layers import Timing
@@ -83,9 +83,7 @@ class Transformer(Baseline):
         super().__init__(inputs, outputs, width, layers, device, dtype)
         self.heads, self.context = whole_number("heads", heads), whole_number("context", context)
         demand_multiple(self.width, self.heads)
-        if positions not in get_args(Positions):
-            raise ValueError(f"positions={shorten(positions)}; pass 'none', 'sinusoidal' or 'learnt'.")
-        self.positions: Positions = positions
+        self.positions: Positions = one_of("positions", positions, get_args(Positions))
         self.encoder = nn.Linear(self.inputs, self.width, **self._place)
         self.blocks = nn.ModuleList(_Block(self.width, self.heads, self._place) for _ in range(self.layers))
         if positions == "learnt":

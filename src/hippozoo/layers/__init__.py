@@ -18,14 +18,12 @@ from hippozoo.layers.arguments import check_values
 from hippozoo.layers.block import Block, Factory
 from hippozoo.layers.calls import Call, calls_inside
 from hippozoo.layers.forecast_head import FittedForecast, ForecastLayer
-from hippozoo.layers.missing import Mask
-from hippozoo.layers.scanner import Scanner, Stepper
 from hippozoo.layers.sequence_layer import SequenceLayer, parameter_count
 from hippozoo.layers.stack import PooledState, SequenceModel, Stack
-from hippozoo.layers.streaming import LayerStream
+from hippozoo.layers.stepping import LayerStream, Scanner, Stepper
 from hippozoo.layers.tables import WithTables
 from hippozoo.layers.torch_cells import TorchCells
-from hippozoo.layers.types import Lengths, State, Steps, Timing
+from hippozoo.layers.types import Lengths, Mask, State, Steps, Timing
 
 __all__ = [
     "Block",

@@ -12,15 +12,13 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, silu
 from torch.nn.utils.rnn import PackedSequence
 
-from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo._internal.arguments import one_of, shorten, whole_number
 from hippozoo.layers.arguments import silent_in_padding
 from hippozoo.layers.contract import advance, attribute_of, contract_of, initial_state_of, outputs_of
-from hippozoo.layers.missing import Mask
-from hippozoo.layers.reversal import reversed_in_time, reversed_timing
-from hippozoo.layers.scanner import Scanner, Stepper, Time
 from hippozoo.layers.sequence_layer import SequenceLayer
+from hippozoo.layers.stepping import Scanner, Stepper, Time
 from hippozoo.layers.torch_cells import KINDS, TorchCells
-from hippozoo.layers.types import Lengths, Steps, Timing
+from hippozoo.layers.types import Lengths, Mask, Steps, Timing, reversed_in_time
 
 __all__ = ["Block", "Factory"]
 
@@ -43,11 +41,12 @@ class Container(SequenceLayer):
 
     @property
     def reads_whole(self) -> bool:
-        """Whether a part reads backwards too: then sequences are read whole, without a state and without steps."""
-        return self._has_part_that_reads_whole()
+        """Whether it or a part reads backwards too: then sequences are read whole, without state and steps."""
+        own = getattr(self, "bidirectional", False)
+        return own or any(attribute_of(part, "reads_whole", False) for part in self._parts())
 
-    def _has_part_that_reads_whole(self) -> bool:
-        return any(attribute_of(part, "reads_whole", False) for part in self._parts())
+    def _single(self, x: Tensor, state: Any, steps: Tensor | None, *options: Any) -> tuple[Tensor, Any]:
+        return self._roll(x, state, Timing(steps), *options, step=True)
 
     def initial_state(self, batch: int, channels: int | None = None) -> Any:
         """The state before any sample; `channels` is for layers that take any number of them."""
@@ -135,9 +134,7 @@ class Block(Container):
         self.width = width
         self.gate, self.around = bool(gate), bool(around)
         self.hidden = whole_number("hidden", hidden, minimum=0)
-        if norm not in get_args(Norm):
-            raise ValueError(f"norm={shorten(norm)}; choose from 'rms', 'layer'.")
-        self.norm: Norm = norm
+        self.norm: Norm = one_of("norm", norm, get_args(Norm))
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout={shorten(dropout)} is a share; pass 0 <= dropout < 1.")
         self.dropout = float(dropout)
@@ -161,12 +158,6 @@ class Block(Container):
     def wants_first(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether a layer inside wants what entered the stack."""
         return any(attribute_of(part, "wants_first", False) for part in self._parts())
-
-    @property
-    def reads_whole(self) -> bool:
-        """Whether it, or a layer inside, reads backwards too."""
-        # Not super().reads_whole: torch.compile takes a property of super() for itself, which is true.
-        return self.bidirectional or self._has_part_that_reads_whole()
 
     @property
     def layer(self) -> Any:
@@ -210,42 +201,27 @@ class Block(Container):
     def _roll(
         self, x: Tensor, state: Any, timing: Timing, first: Tensor | None = None, step: bool = False
     ) -> tuple[Tensor, tuple[Any, ...]]:
-        value, gate = self._entered(x)
-        value = silent_in_padding(value, timing.real)
+        entered = self.enter(self.before(x))
+        value = silent_in_padding(entered[..., : self.width], timing.real)
         states = [None] * len(self.layers) if state is None else state
         pairs = zip(self._parts(), states, strict=True)
         found = [advance(part, value, one, timing, first, step=step) for part, one in pairs]
         y = [one.flatten(1 if step else 2) for one, _ in found]
         if self.bidirectional:
             y += self._read_backwards(value, timing, first)
-        return self._left(x, y, gate), tuple(after for _, after in found)
-
-    def _single(
-        self, x: Tensor, state: Any, steps: Tensor | None, first: Tensor | None = None
-    ) -> tuple[Tensor, tuple[Any, ...]]:
-        return self._roll(x, state, Timing(steps), first, step=True)
+        read = y[0] if len(y) == 1 else torch.cat(y, -1)
+        read = self._dropped(self.leave(read * silu(entered[..., self.width :]) if self.gate else read))
+        x = x + read if self.around else read
+        if self.hidden:
+            x = x + self._dropped(self.down(gelu(self.up(self.before_network(x)))))
+        return x, tuple(after for _, after in found)
 
     def _read_backwards(self, value: Tensor, timing: Timing, first: Tensor | None) -> list[Tensor]:
-        lengths, back = timing.lengths, reversed_timing(timing, len(value))
+        lengths, back = timing.lengths, timing.reversed(len(value))
         value = reversed_in_time(value, lengths)
         first = None if first is None else reversed_in_time(first, lengths)
         found = (advance(part, value, None, back, first)[0].flatten(2) for part in self.backwards)
         return [reversed_in_time(one, lengths) for one in found]
-
-    def _entered(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
-        entered = self.enter(self.before(x))
-        if not self.gate:
-            return entered, None
-        return entered[..., : self.width], entered[..., self.width :]
-
-    def _left(self, x: Tensor, found: list[Tensor], gate: Tensor | None) -> Tensor:
-        y = found[0] if len(found) == 1 else torch.cat(found, -1)
-        y = self.leave(y if gate is None else y * silu(gate))
-        y = self._dropped(y)
-        x = x + y if self.around else y
-        if self.hidden:
-            x = x + self._dropped(self.down(gelu(self.up(self.before_network(x)))))
-        return x
 
     def _dropped(self, y: Tensor) -> Tensor:
         return nn.functional.dropout(y, self.dropout, self.training) if self.dropout else y

@@ -6,14 +6,14 @@ import inspect
 from typing import Any, Literal, get_args
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo._internal.arguments import one_of, whole_number
 from hippozoo.layers.configured import NOT_CONFIGURED
-from hippozoo.layers.linear import weight_and_bias
 from hippozoo.layers.sequence_layer import SequenceLayer
 
-__all__ = ["Readout", "ReadingLayer"]
+__all__ = ["Readout", "ReadingLayer", "weight_and_bias"]
 
 Readout = Literal["states", "full", "shared", "per_channel"]
 
@@ -44,9 +44,8 @@ class ReadingLayer(SequenceLayer):
     def _choose_readout(self, outputs: int | None, readout: Readout | None, reads: int, bias: bool) -> None:
         """Check and keep what the readout is to be."""
         self.outputs = None if outputs is None else whole_number("outputs", outputs)
-        if readout is not None and readout not in get_args(Readout):
-            raise ValueError(f"readout={shorten(readout)}; choose from {', '.join(map(repr, get_args(Readout)))}.")
-        self._asked: Readout | None = readout  # the name `readout` belongs to the linear map
+        # The name `readout` belongs to the linear map.
+        self._asked: Readout | None = None if readout is None else one_of("readout", readout, get_args(Readout))
         self.reads = whole_number("reads", reads)
         if self.reads > 1 and readout != "per_channel":
             raise ValueError(f"reads={reads} with readout={readout!r}; pass readout='per_channel' for several.")
@@ -98,3 +97,18 @@ class ReadingLayer(SequenceLayer):
         if self._by_lag:
             return self.functional
         return next(self.readout.parameters(), None) if self.outputs else None
+
+
+def weight_and_bias(
+    linear: nn.Module, inputs: int, like: Tensor
+) -> tuple[Float[Tensor, "outputs inputs"], Float[Tensor, " outputs"] | None]:
+    """Weight and bias of a linear map of `inputs` numbers, for computations that fold them into others.
+
+    A plain ``nn.Linear`` has them. Any other module in its place (an adapter, a quantised map) is called: what it makes
+    of the unit vectors and of zeros is its weight and its bias, with their gradients.
+    """
+    if type(linear) is nn.Linear and not (linear._forward_hooks or linear._forward_pre_hooks):
+        return linear.weight, linear.bias
+    unit = torch.eye(inputs, dtype=like.dtype, device=like.device)
+    found = linear(torch.cat([unit, torch.zeros_like(unit[:1])]))
+    return (found[:-1] - found[-1]).mT, found[-1]

@@ -27,10 +27,8 @@ from hippozoo.layers.arguments import (
     without_padding,
 )
 from hippozoo.layers.configured import Configured, parameter_count
-from hippozoo.layers.missing import Mask, hold_missing
-from hippozoo.layers.scanner import Scanner, Stepper, Time, exportable
-from hippozoo.layers.streaming import LayerStream
-from hippozoo.layers.types import Lengths, Steps, Timing
+from hippozoo.layers.stepping import LayerStream, Scanner, Stepper, Time, exportable
+from hippozoo.layers.types import Lengths, Mask, Steps, Timing, hold_missing
 
 __all__ = ["SequenceLayer", "parameter_count"]
 

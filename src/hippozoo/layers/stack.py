@@ -10,13 +10,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo._internal.arguments import one_of, whole_number
 from hippozoo.layers.arguments import on_device, silent_in_padding, whole_numbers_up_to
 from hippozoo.layers.block import Block, Container, Factory, made_for
 from hippozoo.layers.blocks import pick
 from hippozoo.layers.contract import advance, initial_state_of
-from hippozoo.layers.missing import Mask
-from hippozoo.layers.types import Lengths, Steps, Timing
+from hippozoo.layers.types import Lengths, Mask, Steps, Timing
 
 __all__ = ["PooledState", "SequenceModel", "Stack"]
 
@@ -97,9 +96,6 @@ class Stack(Container):
             x, one = advance(block, x, before, timing, first, step=step)
             after.append(one)
         return x, tuple(after)
-
-    def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, tuple[Any, ...]]:
-        return self._roll(x, state, Timing(steps), step=True)
 
 
 class PooledState(NamedTuple):
@@ -185,9 +181,7 @@ class SequenceModel(Container):
                 f"tied=True with tokens={tokens} and outputs={outputs}: a readout that uses the embedding again "
                 "answers with a token; leave outputs out, or pass tied=False."
             )
-        if pool is not None and pool not in get_args(Pool):
-            raise ValueError(f"pool={shorten(pool)}; choose from None, 'last', 'mean'.")
-        self.pool: Pool | None = pool
+        self.pool: Pool | None = one_of("pool", pool, (None, *get_args(Pool)))
         if self.tokens:
             self.embedding = nn.Embedding(self.tokens, self.width, **self._place)
         else:
@@ -276,21 +270,16 @@ class SequenceModel(Container):
         place = {"dtype": self.dtype, "device": self.device}
         return PooledState(layers, torch.zeros(batch, self.width, **place), torch.zeros(batch, **place))
 
-    def _roll(self, x: Tensor, state: Any, timing: Timing) -> tuple[Tensor, Any]:
-        inside = x if self.tokens else self.encoder(x)
+    def _roll(self, x: Tensor, state: Any, timing: Timing, step: bool = False) -> tuple[Tensor, Any]:
+        before = state.layers if self.pool and state is not None else state
+        y, layers = advance(self.stack, x if self.tokens else self.encoder(x), before, timing, step=step)
+        y = self.norm(y)
         if not self.pool:
-            y, state = advance(self.stack, inside, state, timing)
-            return self._answer(self.norm(y)), state
-        y, layers = advance(self.stack, inside, None if state is None else state.layers, timing)
-        return self._pooled(self.norm(y), layers, self._begin(x, state), timing)
-
-    def _single(self, x: Tensor, state: Any, steps: Tensor | None) -> tuple[Tensor, Any]:
-        inside = x if self.tokens else self.encoder(x)
-        y, layers = advance(self.stack, inside, state.layers if self.pool else state, Timing(steps), step=True)
-        if not self.pool:
-            return self._answer(self.norm(y)), layers
-        timing = Timing(steps if steps is None or steps.ndim == 0 else steps[:, None])
-        return self._pooled(self.norm(y)[:, None], layers, state, timing)
+            return self._answer(y), layers
+        if step:
+            steps = timing.steps
+            y, timing = y[:, None], Timing(steps if steps is None or steps.ndim == 0 else steps[:, None])
+        return self._pooled(y, layers, self._begin(x, state), timing)
 
     def _pooled(self, y: Tensor, layers: Any, before: PooledState, timing: Timing) -> tuple[Tensor, PooledState]:
         """One answer for all samples so far, and the state behind them."""

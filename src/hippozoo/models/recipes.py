@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, cast
 
-from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo._internal.arguments import one_of, shorten, whole_number
 from hippozoo.baselines import GRU, LSTM, S4D, DeltaNet, Mamba
 from hippozoo.layers import Block, Factory, SequenceLayer, SequenceModel
 from hippozoo.memory.lags import LagLayer
@@ -95,10 +95,8 @@ def recipe(name: str, history: int) -> Callable[[int], SequenceLayer]:
     >>> stack.layers[1].beside[0].system
     LegT(order=16, timescale=64.0)
     """
-    if name not in RECIPES:
-        raise ValueError(f"name={shorten(name)}; choose from {', '.join(RECIPES)}.")
-    history = whole_number("history", history)
-    return lambda width: RECIPES[name](width, history)
+    make, history = RECIPES[one_of("name", name, RECIPES)], whole_number("history", history)
+    return lambda width: make(width, history)
 
 
 def build_model(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from hippozoo._internal.arguments import positive_number, shorten, whole_number
+from hippozoo._internal.arguments import one_of, positive_number, whole_number
 
 __all__ = ["Plan", "Schedule", "best_rate"]
 
@@ -68,9 +68,7 @@ class Plan:
         if self.clip is not None:
             positive_number("clip", self.clip, why="it is the largest norm of a gradient; None for no limit")
         whole_number("warm_up", self.warm_up, minimum=0)
-        if self.schedule not in get_args(Schedule):
-            choices = ", ".join(map(repr, get_args(Schedule)))
-            raise ValueError(f"schedule={shorten(self.schedule)}; choose from {choices}.")
+        one_of("schedule", self.schedule, get_args(Schedule))
         whole_number("validate_every", self.validate_every)
         if self.patience is not None:
             whole_number("patience", self.patience)

@@ -11,7 +11,7 @@ from torch import Tensor
 from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.layers import Lengths, SequenceLayer, Steps, Timing
 from hippozoo.layers.arguments import silent_in_padding
-from hippozoo.layers.linear import weight_and_bias
+from hippozoo.layers.reading import weight_and_bias
 from hippozoo.memory import MemoryLayer
 from hippozoo.polynomials import OrthonormalFamily
 from hippozoo.systems import HippoSystem, LegT

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from hippozoo.layers.scanner import copied
+from hippozoo.layers.stepping import copied
 
 if TYPE_CHECKING:
     from hippozoo.zoo.salience.layer import SalienceLayer

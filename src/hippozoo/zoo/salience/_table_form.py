@@ -92,10 +92,8 @@ def _read_states(layer: SalienceLayer, jumps: Tensor, starts: Tensor, ends: Tens
     def one(jumps: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
         return layer._read(_states(layer, jumps, starts, ends))
 
-    pieces = []
-    for some_ends in ends.split(stretch, 1):
-        pieces.append(make_again(one, jumps, starts, some_ends, when=stretch < ends.shape[1]))
-    return torch.cat(pieces, 1)
+    again = stretch < ends.shape[1]
+    return torch.cat([make_again(one, jumps, starts, some, when=again) for some in ends.split(stretch, 1)], 1)
 
 
 def _states(layer: SalienceLayer, jumps: Tensor, starts: Tensor, ends: Tensor) -> Tensor:

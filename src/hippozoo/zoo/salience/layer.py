@@ -10,12 +10,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from hippozoo._internal.arguments import positive_number, shorten, whole_number
+from hippozoo._internal.arguments import one_of, positive_number, shorten, whole_number
 from hippozoo.discretise import LONGEST_STEP, longest_step
 from hippozoo.layers import State, Timing
 from hippozoo.layers.arguments import finest_dtype
 from hippozoo.layers.derivatives import make_again
-from hippozoo.layers.linear import weight_and_bias
+from hippozoo.layers.reading import weight_and_bias
 from hippozoo.layers.uneven.tables import series_for
 from hippozoo.layers.updates import augmented_generator, roll_varying, updates
 from hippozoo.systems import HippoSystem
@@ -136,13 +136,13 @@ class SalienceLayer(Salient):
             raise TypeError(f"system={shorten(system)}; pass a system such as LegT(order=64, timescale=100.0).")
         self.system = system
         self.dt = positive_number("dt", dt, why="it is the time from sample to sample")
-        self.readout = _one_of("readout", readout, get_args(Readout))
+        self.readout = one_of("readout", readout, get_args(Readout))
         self.outputs = None if outputs is None else whole_number("outputs", outputs)
         if self.readout == "full" and self.outputs is None:
             raise ValueError("readout='full' without outputs; pass the number of values to read, such as outputs=1.")
         if self.readout == "states" and self.outputs is not None:
             raise ValueError(f"readout='states' gives the states themselves; leave out outputs={outputs}.")
-        self.form: Form | None = None if form is None else _one_of("form", form, get_args(Form))
+        self.form: Form | None = None if form is None else one_of("form", form, get_args(Form))
         self.per_channel = bool(per_channel)
         #: Whether one clock, of the sample alone, is read by one functional.
         self.reads_in_chunks = not summary and self.readout == "shared" and not self.per_channel
@@ -363,9 +363,3 @@ def bump(system: HippoSystem, at: float = 0.5, finest: float = 12.0) -> Float[np
     """
     n = np.arange(system.order)
     return system.basis(at * system.timescale) * np.exp(-((n / finest) ** 2))
-
-
-def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> Any:
-    if value not in choices:
-        raise ValueError(f"{name}={shorten(value)}; choose from {', '.join(map(repr, choices))}.")
-    return value

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from hippozoo._internal.arguments import positive_number, whole_number
-from hippozoo.layers.linear import weight_and_bias
+from hippozoo.layers.reading import weight_and_bias
 
 __all__ = ["SalienceNetwork"]
 

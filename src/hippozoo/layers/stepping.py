@@ -1,29 +1,67 @@
-"""Layers as modules that export: a sequence of any length through torch's scan operator, or one step."""
+"""Layers one sample at a time: streams; and modules that export, through torch's scan operator or as one step."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.utils import _pytree as nests
 
-from hippozoo._internal.arguments import shorten
+from hippozoo._internal.arguments import one_of
+from hippozoo.layers.arguments import finest_dtype
 
 if TYPE_CHECKING:
     from hippozoo.layers.sequence_layer import SequenceLayer
 
-__all__ = ["Scanner", "Stepper", "Time", "exportable"]
+__all__ = ["LayerStream", "Scanner", "Stepper", "Time", "exportable"]
 
 Time = Literal["any", "one"]
 
 
+class LayerStream:
+    """The state of a layer in motion, for single samples: what ``layer.stream(batch)`` gives.
+
+    The first sample is checked as in every call. The others must be like it, in shape, dtype and device; neither that
+    nor their values are looked at again, no hook is called, and no gradient is kept. Weights that change afterwards
+    are not seen; begin a new stream.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import MemoryLayer
+    >>> from hippozoo.systems import LegT
+    >>> layer = MemoryLayer(LegT(order=4, timescale=20.0), channels=1, outputs=2)
+    >>> stream = layer.stream(batch=1)
+    >>> for sample in torch.ones(10, 1, 1):
+    ...     y = stream.push(sample)
+    >>> torch.allclose(y, layer(torch.ones(1, 10, 1))[0][:, -1], atol=1e-6)
+    True
+    """
+
+    def __init__(self, layer: SequenceLayer, state: Any) -> None:
+        self.layer, self.state = layer, state
+        self._step: Callable[[Tensor, Any, Tensor | None], tuple[Tensor, Any]] | None = None
+
+    @torch.no_grad()
+    def push(
+        self, x: Float[Tensor, "batch channels"] | Int[Tensor, " batch"], dt: float | None = None
+    ) -> Float[Tensor, "batch *output"]:
+        """Take in one sample per item, held for `dt`; give the output."""
+        if self._step is None:
+            y, self.state = self.layer.step(x, self.state, dt)
+            self._step = self.layer._streamed()
+            return y
+        steps = None if dt is None else torch.tensor(dt, dtype=finest_dtype(x.device))
+        y, self.state = self._step(x, self.state, steps)
+        return y
+
+
 def exportable(layer: SequenceLayer, time: Time) -> Scanner | Stepper:
     """A copy of a layer that exports, in evaluation mode and without gradients; see `SequenceLayer.exportable`."""
-    if time not in get_args(Time):
-        raise ValueError(f"time={shorten(time)}; pass 'any' for sequences of any length, or 'one' for one step.")
+    one_of("time", time, get_args(Time))
     copy = deepcopy(layer).eval().requires_grad_(False)
     # What is computed at the first call and kept is computed here: a graph cannot hold how.
     channels = copy.channels or 1
