@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from hippozoo._internal.arguments import one_of
 from hippozoo.baselines.base import Baseline
 from hippozoo.baselines.gru_scan import fading_gru
-from hippozoo.baselines.lstm import parts_of_gates
+from hippozoo.baselines.lstm import parts_of_gates, weights_of_gates
 from hippozoo.layers import Timing
 from hippozoo.layers.blocks import pick
 from hippozoo.layers.torch_cells import roll_cells
@@ -96,8 +96,7 @@ class GRU(Baseline):
         steps, after = self._steps(x, timing), []
         for number, hidden in enumerate(state.unbind(1)):
             fading = torch.exp(-torch.relu(self.rate[number] * steps + self.offset[number]))
-            names = (f"{name}_l{number}" for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh"))
-            by_sample, sample_bias, weight, bias = (getattr(self.cells, name) for name in names)
+            by_sample, sample_bias, weight, bias = weights_of_gates(self.cells, number)
             x = fading_gru(nn.functional.linear(x, by_sample, sample_bias), fading, hidden, weight, bias)
             faded = x * fading
             if timing.lengths is None:

@@ -78,6 +78,11 @@ class LSTM(Baseline):
 
 def parts_of_gates(cells: nn.LSTM | nn.GRU, layer: int, x: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
     """What the sample and the last hidden state bring to the gates of a layer."""
-    weights = (getattr(cells, f"{name}_l{layer}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh"))
-    by_sample, sample_bias, by_hidden, hidden_bias = weights
+    by_sample, sample_bias, by_hidden, hidden_bias = weights_of_gates(cells, layer)
     return nn.functional.linear(x, by_sample, sample_bias), nn.functional.linear(hidden, by_hidden, hidden_bias)
+
+
+def weights_of_gates(cells: nn.LSTM | nn.GRU, layer: int) -> tuple[Tensor, ...]:
+    """Weight and bias of what the sample brings to the gates of a layer, and of what the hidden state brings."""
+    names = "weight_ih", "bias_ih", "weight_hh", "bias_hh"
+    return tuple(getattr(cells, f"{name}_l{layer}") for name in names)

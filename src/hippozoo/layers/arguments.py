@@ -157,27 +157,6 @@ def samples_with_finite_powers(x: Tensor, power: int) -> None:
         _refuse("x", x, x.detach().abs() <= largest, advice)
 
 
-def finite_state(
-    name: str,
-    state: Any,
-    dtype: torch.dtype,
-    expected: tuple[int, ...],
-    axes: str,
-    begin: str,
-    device: torch.device | None = None,
-) -> None:
-    """A state, or a part of one, that a layer can go on from."""
-    real_tensor(name, state, dtype)
-    on_device(name, state, device)
-    if tuple(state.shape) != expected:
-        raise ValueError(
-            f"{name} has shape {tuple(state.shape)}, expected {axes}{expected}; "
-            f"pass what this layer returned, or {begin}."
-        )
-    if state.is_floating_point():
-        finite_values(name, state, what_to_do="go on from an earlier state.")
-
-
 def finite_values(name: str, value: Tensor, *, what_to_do: str) -> None:
     """No NaN and no infinity."""
     # One pass in the usual case: a sum is finite unless a term is not, or unless the sum itself overflows.

@@ -1,8 +1,7 @@
 """What a module must offer to stand in a stack, and how a stack calls it: always as a module, through ``__call__``.
 
-Forward hooks, activation checkpointing, ``torch.compile``, sharding and adapters act on calls of modules. So a
-container reaches its parts by calling them, for a whole sequence and for a single sample alike. Parts of ours take the
-`Timing` that the outermost layer has checked; modules of other makers get ``dt`` and ``lengths``.
+Hooks, checkpointing, ``torch.compile``, sharding and adapters act on calls of modules. Parts of ours take the `Timing`
+that the outermost layer has checked; modules of other makers get ``dt`` and ``lengths``.
 """
 
 from __future__ import annotations
@@ -29,16 +28,12 @@ _MISSING = object()
 
 def attribute_of(module: nn.Module, name: str, default: Any = None) -> Any:
     """What a module says of itself; a wrapper that says nothing is asked for the one module inside that does."""
-    found = _sought(module, name)
-    return default if found is _MISSING else found
-
-
-def _sought(module: nn.Module, name: str) -> Any:
     found = getattr(module, name, _MISSING)
     if found is not _MISSING:
         return found
-    inside = [one for one in (_sought(child, name) for child in module.children()) if one is not _MISSING]
-    return inside[0] if len(inside) == 1 else _MISSING
+    each = (attribute_of(child, name, _MISSING) for child in module.children())
+    inside = [one for one in each if one is not _MISSING]
+    return inside[0] if len(inside) == 1 else default
 
 
 def advance(
@@ -68,7 +63,7 @@ def initial_state_of(part: nn.Module, batch: int, width: int) -> Any:
 
 def contract_of(module: nn.Module) -> None:
     """Refuse a module that cannot stand in a stack, with what it lacks."""
-    lacks = [what for name, what in CONTRACT.items() if _sought(module, name) is _MISSING]
+    lacks = [what for name, what in CONTRACT.items() if attribute_of(module, name, _MISSING) is _MISSING]
     try:
         inspect.signature(module.forward).bind(None, None, None, None)
     except TypeError:

@@ -16,9 +16,10 @@ from hippozoo._internal.nests import leaves, map_leaves
 from hippozoo.layers.arguments import (
     above_zero,
     finest_dtype,
-    finite_state,
     finite_values,
     in_own_precision,
+    on_device,
+    real_tensor,
     refuse_low_precision,
     samples,
     samples_with_finite_powers,
@@ -244,11 +245,6 @@ class SequenceLayer(Configured, ABC):
             return self._single(x, state, dt.steps, *options) if step else self._whole(x, state, dt, *options)
         if step:
             return in_own_precision(self.dtype, self._check_sample, x, state, dt, *options)
-        return self._sequence(x, state, dt, lengths, *options)
-
-    def _sequence(
-        self, x: Tensor | PackedSequence, state: Any, dt: Steps | None, lengths: Any, *options: Any
-    ) -> tuple[Any, Any]:
         if not isinstance(x, PackedSequence):
             return self._enter(self._whole, x, state, dt, lengths, *options)
         if lengths is not None:
@@ -329,7 +325,16 @@ class SequenceLayer(Configured, ABC):
             )
         axes = f"{self.state_axes} = " if self.state_axes else ""
         for (place, leaf), (_, like) in zip(found, wanted, strict=True):
-            finite_state(place, leaf, like.dtype, (batch, *like.shape[1:]), axes, begin, x.device)
+            real_tensor(place, leaf, like.dtype)
+            on_device(place, leaf, x.device)
+            expected = (batch, *like.shape[1:])
+            if tuple(leaf.shape) != expected:
+                raise ValueError(
+                    f"{place} has shape {tuple(leaf.shape)}, expected {axes}{expected}; "
+                    f"pass what this layer returned, or {begin}."
+                )
+            if leaf.is_floating_point():
+                finite_values(place, leaf, what_to_do="go on from an earlier state.")
 
     def _check_steps(
         self, dt: Steps | None, x: Tensor, shapes: dict[str, tuple[int, ...]], real: Tensor | None

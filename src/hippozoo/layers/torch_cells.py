@@ -86,32 +86,20 @@ def roll_cells(
     cells: nn.RNNBase, x: Tensor, state: tuple[Tensor, ...], timing: Timing
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Torch's recurrent cells with states that have the batch first; no time passes in the padding."""
-    lengths = timing.lengths
-    if lengths is not None and x.device.type != "cpu":
-        # torch sorts items by length, and asks the device for the order when it sorts them back. Ours is on the host.
-        on_host = (lengths if timing.given_lengths is None else timing.given_lengths).cpu()
-        order = on_host.argsort(descending=True)
-        there, back = (index.to(x.device) for index in (order, order.argsort()))
-        sorted_state = tuple(part[there] for part in state)
-        y, parts = _packed(cells, x[there], sorted_state, on_host[order], enforce_sorted=True)
-        y, parts = y[back], tuple(part[back] for part in parts)
-    elif lengths is not None:
-        y, parts = _packed(cells, x, state, lengths, enforce_sorted=False)
-    else:
+    if timing.lengths is None:
         y, after = cells(x if cells.batch_first else x.transpose(0, 1), _layers_first(cells, state))
         return y if cells.batch_first else y.transpose(0, 1), _batch_first(after)
-    empty = (lengths == 0)[:, None, None]
-    return y, tuple(torch.where(empty, old, new) for old, new in zip(state, parts, strict=True))
-
-
-def _packed(
-    cells: nn.RNNBase, x: Tensor, state: tuple[Tensor, ...], lengths: Tensor, *, enforce_sorted: bool
-) -> tuple[Tensor, tuple[Tensor, ...]]:
+    # Sorted here: torch sorts items by length, too, but asks the device for the order when it sorts them back.
+    on_host = (timing.lengths if timing.given_lengths is None else timing.given_lengths).cpu()
+    order = on_host.argsort(descending=True)
+    there, back = (index.to(x.device) for index in (order, order.argsort()))
     # A packed sequence has at least one sample; items of none keep what they had.
-    packed = nn.utils.rnn.pack_padded_sequence(x, lengths.clamp(min=1).cpu(), True, enforce_sorted=enforce_sorted)
-    y, after = cells(packed, _layers_first(cells, state))
+    packed = nn.utils.rnn.pack_padded_sequence(x[there], on_host[order].clamp(min=1), True)
+    y, after = cells(packed, _layers_first(cells, tuple(part[there] for part in state)))
     y, _ = nn.utils.rnn.pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])
-    return y, _batch_first(after)
+    empty = (timing.lengths == 0)[:, None, None]
+    pairs = zip(state, _batch_first(after), strict=True)
+    return y[back], tuple(torch.where(empty, old, new[back]) for old, new in pairs)
 
 
 def _layers_first(cells: nn.RNNBase, state: tuple[Tensor, ...]) -> Any:

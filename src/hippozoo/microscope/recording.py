@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -126,16 +126,14 @@ class StepSubject(Subject):
 
     def record(self, x: np.ndarray, moments: np.ndarray) -> Recording:
         self.refuse_memoryless(x)
-        wanted = {int(moment): place for place, moment in enumerate(moments)}
-        found, state = np.empty(0), self.start(len(x))
-        for t in range(int(moments.max()) + 1):
-            state = self.advance(state, x[:, t])
-            if t in wanted or not t:
-                row = self.flat(state, len(x))
-                found = found if t else empty_states(len(x), len(moments), row.shape[1])  # too large: said at once
-                if t in wanted:
-                    found[:, wanted[t]] = row
-        return Recording(found)
+
+        def states() -> Iterator[Any]:
+            state = self.start(len(x))
+            for t in range(x.shape[1]):
+                state = self.advance(state, x[:, t])
+                yield state
+
+        return Recording(at_moments(states(), moments, lambda state: self.flat(state, len(x))))
 
     def refuse_memoryless(self, x: np.ndarray) -> None:
         """An error where the next state is the same whatever the present one is."""
@@ -243,10 +241,18 @@ def numbers(state: Any) -> list[np.ndarray]:
     return [real_parts(as_array(leaf)) for _, leaf in leaves(state)]
 
 
-def empty_states(batch: int, moments: int, size: int) -> np.ndarray:
-    """Room for states, unless they would take more than `MOST_BYTES`."""
-    refuse_large(batch, moments, size)
-    return np.empty((batch, moments, size))
+def at_moments(states: Iterator[Any], moments: np.ndarray, flat: Callable[[Any], np.ndarray]) -> np.ndarray:
+    """States after every sample, as numbers, at some moments; those that are too large are refused at once."""
+    wanted, found = {int(moment): place for place, moment in enumerate(moments)}, np.empty(0)
+    for t, state in zip(range(int(moments.max()) + 1), states, strict=False):
+        if t in wanted or not t:
+            row = flat(state)
+            if not t:
+                refuse_large(len(row), len(moments), row.shape[1])
+                found = np.empty((len(row), len(moments), row.shape[1]))
+            if t in wanted:
+                found[:, wanted[t]] = row
+    return found
 
 
 def refuse_large(batch: int, moments: int, size: int) -> None:

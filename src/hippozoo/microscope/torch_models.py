@@ -15,7 +15,7 @@ from hippozoo.baselines import Transformer
 from hippozoo.baselines.base import Baseline
 from hippozoo.layers import Block, SequenceLayer, SequenceModel, Stack
 from hippozoo.memory import MemoryLayer
-from hippozoo.microscope.recording import KINDS, Recording, Subject, columns_of, empty_states
+from hippozoo.microscope.recording import KINDS, Recording, Subject, at_moments, columns_of
 from hippozoo.zoo.multiscale import MultiscaleLayer
 
 __all__ = ["TorchSubject", "torch_subject"]
@@ -56,19 +56,20 @@ class TorchSubject(Subject):
         raise NotImplementedError
 
     def record(self, x: np.ndarray, moments: np.ndarray) -> Recording:  # noqa: D102 - as in Subject
-        wanted = {int(moment): place for place, moment in enumerate(moments)}
-        found, layers = np.empty(0), {}
-        with looked_at(self.model), torch.no_grad():
+        sizes: list[tuple[str, int]] = []
+
+        def states() -> Iterator[Any]:
             given = self.tensor(x)
             state = self.start(len(given), x.shape[-1])
-            for t in range(int(moments.max()) + 1):
-                state = self.advance(given[:, t], state)
-                if not t:  # a state that is too large is refused at once
-                    layers = columns_of([(name, part.shape[1]) for name, part in self.numbers(state)])
-                    found = empty_states(len(x), len(moments), sum(map(len, layers.values())))
-                if t in wanted:
-                    found[:, wanted[t]] = self.flat(state).cpu().double().numpy()
-        return Recording(found, layers)
+            for sample in given.unbind(1):
+                state = self.advance(sample, state)
+                if not sizes:
+                    sizes.extend((name, part.shape[1]) for name, part in self.numbers(state))
+                yield state
+
+        with looked_at(self.model), torch.no_grad():
+            found = at_moments(states(), moments, lambda state: self.flat(state).cpu().double().numpy())
+        return Recording(found, columns_of(sizes))
 
     def respond(self, x: np.ndarray) -> np.ndarray:  # noqa: D102 - as in Subject
         with looked_at(self.model), torch.no_grad():

@@ -165,7 +165,7 @@ def train_online(
     if threads is not None:
         whole_number("threads", threads, why="None leaves torch's own")
     run = _Run(model, (optimiser or adamw)(parameters, plan), plan, state, checkpoint)
-    with _so_many_threads(threads), torch.random.fork_rng(devices=[]), _in_training(model):
+    with _so_many_threads(threads), torch.random.fork_rng(devices=[]), _in_modes(model, _training_modes(model)):
         run.go(chunk, loss, parameters, validate, on_progress)
     return run.trained()
 
@@ -279,7 +279,7 @@ class _Run:
         plan, mean = self.plan, self._mean_loss()
         score = mean
         if validate is not None:
-            with torch.no_grad(), _evaluating(self.model):
+            with torch.no_grad(), _in_modes(self.model):
                 score = float(validate(self.model))
         self.looks.append(Look(self.step, mean, score))
         self.sum, self.summed = torch.zeros((), dtype=torch.float64), 0
@@ -363,36 +363,29 @@ def _so_many_threads(threads: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-@contextmanager
-def _in_training(model: nn.Module) -> Iterator[None]:
-    before = _modes(model)
+def _training_modes(model: nn.Module) -> dict[nn.Module, bool]:
+    """All parts in training but those that were put into evaluation mode by themselves, with all that they hold."""
+    before = {part: part.training for part in model.modules()}
     during = dict.fromkeys(before, True)
     for parent in before:
         for part in parent.children():
-            if before[parent] and not before[part]:  # put there by itself: so it stays, with all that it holds
+            if before[parent] and not before[part]:
                 during |= {inner: before[inner] for inner in part.modules()}
-    _set_modes(model, during)
-    try:
-        yield
-    finally:
-        _set_modes(model, before)
+    return during
 
 
 @contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    before = _modes(model)
-    model.eval()
+def _in_modes(model: nn.Module, modes: dict[nn.Module, bool] | None = None) -> Iterator[None]:
+    """Every part in its mode, or all of them in evaluation mode; afterwards as before."""
+    before = {part: part.training for part in model.modules()}
+
+    def enter(modes: dict[nn.Module, bool]) -> None:
+        model.train(modes[model])  # by the front door first: some modules do more there than to note it
+        for part, mode in modes.items():
+            part.training = mode
+
+    enter(dict.fromkeys(before, False) if modes is None else modes)
     try:
         yield
     finally:
-        _set_modes(model, before)
-
-
-def _modes(model: nn.Module) -> dict[nn.Module, bool]:
-    return {part: part.training for part in model.modules()}
-
-
-def _set_modes(model: nn.Module, modes: dict[nn.Module, bool]) -> None:
-    model.train(modes[model])  # by the front door first: some modules do more there than to note it
-    for part, mode in modes.items():
-        part.training = mode
+        enter(before)

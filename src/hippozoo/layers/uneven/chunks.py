@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -82,10 +83,10 @@ class Chunks:
     @property
     def lags(self) -> Float[Tensor, "rows samples terms samples"]:
         """The polynomials at the lag of every sample to itself and every earlier one, zero for later ones."""
-        terms = self.series.terms
-        found = terms.new_empty(*self.ends.shape, len(terms), self.samples)
-        polynomials_of_pairs(self.ends.numpy(), self.starts.numpy(), self.series.reach, found.numpy())
-        return found
+        terms = self.series.terms.numpy()  # an array, because a new tensor inside torch.func has no memory to fill
+        found = np.empty((*self.ends.shape, len(terms), self.samples), terms.dtype)
+        polynomials_of_pairs(self.ends.numpy(), self.starts.numpy(), self.series.reach, found)
+        return torch.from_numpy(found)
 
     def cut(self, x: Float[Tensor, "batch time *rest"]) -> Float[Tensor, "rows samples *rest"]:
         """A sequence in chunks, the last one filled with zeros."""
