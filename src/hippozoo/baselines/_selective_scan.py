@@ -1,9 +1,4 @@
-r"""The selective scan of Mamba: compiled loops for float32 on the CPU, a tree in plain torch everywhere else.
-
-For every item, channel e and coefficient n,
-
-.. math:: h_t = e^{\Delta_t A} h_{t-1} + \Delta_t x_t B_t, \qquad y_t = \sum_n C_{t,n} h_{t,n}.
-"""
+"""The selective scan of Mamba: compiled loops for float32 on the CPU, a tree in plain torch everywhere else."""
 
 from __future__ import annotations
 
@@ -62,8 +57,7 @@ def scan_as_tree(
 ) -> Float[Tensor, "batch time *rest"]:
     """``h[t] = decays[t] * h[t - 1] + arrived[t]`` at all times; before the first there was nothing.
 
-    Pairs of neighbouring times are merged, the recurrence of half the length is solved, the times between are filled
-    in. Only products of the given decays occur, so that nothing overflows where the loop does not.
+    Pairs of neighbouring times are merged; only products of decays occur, so nothing overflows where the loop does not.
     """
     n_steps = arrived.shape[1]
     if n_steps == 1:

@@ -1,13 +1,7 @@
 """The torch contract: what every layer of the zoo stands on, and the algebra that several of them share.
 
->>> from hippozoo.memory import MemoryLayer
->>> from hippozoo.layers import SequenceLayer
->>> issubclass(MemoryLayer, SequenceLayer)
-True
-
 `SequenceLayer` owns the call: state in and out, `step`, padding, time, precision, devices and checks. `Block`, `Stack`
-and `SequenceModel` make models of layers, from functions ``width -> layer``. `ForecastLayer` is the map of
-`hippozoo.zoo.forecasting` as a head, fitted in every call.
+and `SequenceModel` make models of layers, from functions ``width -> layer``.
 """
 
 from hippozoo._internal.extras import needs

@@ -65,10 +65,7 @@ def finest_dtype(device: torch.device) -> torch.dtype:
 
 
 def in_own_precision(dtype: torch.dtype, run: Callable[..., Outcome], x: Any, *others: Any) -> Outcome:
-    """``run(x, *others)`` without autocast, which begins again behind the layer.
-
-    Half a precision would spoil a recurrence, and change the dtype of the state.
-    """
+    """``run(x, *others)`` without autocast, which would spoil a recurrence; it begins again behind the layer."""
     if isinstance(x, Tensor) and x.device.type != "meta" and torch.is_autocast_enabled(x.device.type):
         with torch.autocast(x.device.type, enabled=False):
             return run(x.to(dtype) if x.is_floating_point() else x, *others)

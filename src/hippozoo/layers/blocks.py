@@ -1,7 +1,6 @@
 """A whole sequence by a few matrix products: time is cut into blocks.
 
-Within a block every state is a linear map of the state at the block's start and of the block's samples. From start to
-start the memory moves by ``A_d^block``, as a tree, or one by one where one block is enough to be busy with. (A Fourier
+Within a block every state is a linear map of the state at the block's start and of the block's samples. (A Fourier
 transform is faster, but its rounding lets a large sample disturb outputs *before* it; blocks are causal exactly.)
 """
 
@@ -55,11 +54,8 @@ def block_tables(
 def fixed_tables(
     A_d: Float[Tensor, "order order"], b_d: Float[Tensor, " order"], block: int, place: Tensor
 ) -> BlockTables:
-    """The tables of a rule that does not change, for sequences of any length, with dtype and device of `place`.
-
-    The carries end where nothing is left to carry. Numbers too small to be normal are zero: they are slow.
-    """
-    tiny = torch.finfo(place.dtype).tiny
+    """The tables of a rule that does not change, for sequences of any length, with dtype and device of `place`."""
+    tiny = torch.finfo(place.dtype).tiny  # numbers too small to be normal are slow: they are zero
     carries, power = [A_d.mT], A_d.mT @ A_d.mT
     while len(carries) < MOST_CARRIES and power.abs().max() >= tiny:
         carries.append(power)

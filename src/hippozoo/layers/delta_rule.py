@@ -1,13 +1,8 @@
 """The delta rule over a sequence: one triangular solve per stretch of time in place of a loop over samples.
 
-A write moves the bank by ``gate * (value - bank @ key) key'`` for a key of length one. What each write corrects depends
-on the corrections before it, linearly, and only on those:
-
-    errors[t] = values[t] - bank @ keys[t] - sum over s < t of gates[s] (keys[s] . keys[t]) errors[s]
-
-so the errors of a whole stretch solve a unit lower triangular system, after which reads and the new bank are products.
-
-Yang, Wang, Zhang, Shen and Kim (2024), Parallelizing linear transformers with the delta rule over sequence length.
+A write moves the bank by ``gate * (value - bank @ key) key'`` for a key of length one. What it corrects is linear in
+the corrections before it: ``errors[t] = values[t] - bank @ keys[t] - sum_{s < t} gates[s] (keys[s] . keys[t])
+errors[s]``. Yang et al. (2024), Parallelizing linear transformers with the delta rule over sequence length.
 """
 
 from __future__ import annotations
@@ -30,32 +25,14 @@ Bank = Float[Tensor, "*batch channels coefficients"]
 
 
 def delta_rule(keys: Keys, values: Values, gates: Gates, queries: Keys, bank: Bank) -> tuple[Values, Bank]:
-    """Write, then read, at every time; keys have length one. All reads, and the bank after the last write.
-
-    Examples
-    --------
-    >>> keys = torch.eye(3)[None]
-    >>> reads, bank = delta_rule(keys, torch.ones(1, 3, 2), torch.ones(1, 3), keys, torch.zeros(1, 2, 3))
-    >>> reads[0].tolist(), bool(torch.equal(written(bank, keys[:, 0], torch.ones(1, 2), torch.ones(1)), bank))
-    ([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]], True)
-    """
+    """Write, then read, at every time; keys have length one. All reads, and the bank after the last write."""
     return _by_stretches(_one_stretch, (keys, values, queries), (gates,), bank)
 
 
 def fading_delta_rule(
     keys: Keys, values: Values, gates: Gates, fading: Gates, queries: Keys, bank: Bank
 ) -> tuple[Values, Bank]:
-    """At every time the bank is multiplied by ``exp(-fading)``, then written by the delta rule, then read.
-
-    A correction counts for later ones as far as it has not faded. All factors are at most one, so nothing overflows.
-
-    Examples
-    --------
-    >>> keys, ones = torch.eye(3)[None], torch.ones(1, 3)
-    >>> reads, bank = fading_delta_rule(keys, torch.ones(1, 3, 2), ones, ones, keys, torch.zeros(1, 2, 3))
-    >>> bank[0, 0].log().tolist()
-    [-2.0, -1.0, 0.0]
-    """
+    """The same; before each write the bank is multiplied by ``exp(-fading)``, at most one: nothing overflows."""
     return _by_stretches(_one_fading_stretch, (keys, values, queries), (gates, fading), bank)
 
 
@@ -105,8 +82,7 @@ def along_a_path(
 ) -> tuple[Float[Tensor, "batch time channels"], Float[Tensor, "batch channels coefficients"]]:
     """One stretch where each write goes to the key before, and each read is at the key of its own time.
 
-    `keys` and their `overlaps`, all products of two of them, begin with the key before the first value. Every key is
-    brought to the bank once, as query and as key; and products of keys may be known without multiplying them.
+    `keys` and their `overlaps`, all products of two of them, begin with the key before the first value.
     """
     known = keys @ bank.mT
     earlier = torch.tril(overlaps[:, :-1, :-1] * gates[:, None], -1)

@@ -21,7 +21,7 @@ Readout = Literal["states", "full", "shared", "per_channel"]
 class ReadingLayer(SequenceLayer):
     """A layer that keeps coefficients of every channel, with a choice of readouts of them.
 
-    A layer of its own calls `_choose_readout` first and `_make_readout` last in its constructor, and asks `read_by`.
+    Its constructor calls `_choose_readout` first and `_make_readout` last.
     """
 
     outputs: int | None

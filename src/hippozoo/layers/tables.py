@@ -68,10 +68,7 @@ class WithTables(nn.Module):
         self._filled_for = place.dtype
 
     def refresh_tables(self, device: torch.device | None = None) -> None:
-        """Compute tables anew, here and inside, that are elsewhere than `device` or were converted unseen.
-
-        Parts that learn nothing cannot tell by themselves where weights were put, and are told.
-        """
+        """Compute tables anew, here and inside, that are elsewhere than `device` or were converted unseen."""
         # In a graph that is being compiled nothing can be computed once and kept.
         if torch.compiler.is_compiling():
             return

@@ -73,10 +73,7 @@ def exponential(
     dtype: torch.dtype = torch.float64,
     longest: float | None = None,
 ) -> Float[Tensor, "steps n n"]:
-    """``exp(h G)`` for every step h, computed in float64 and differentiable in the steps.
-
-    No step is longer than `longest`; an accelerator, which nobody asks for the longest of its steps, needs to know.
-    """
+    """``exp(h G)`` for every step h up to `longest`, computed in float64 and differentiable in the steps."""
     if steps.requires_grad:
         found = _Exponential.apply(steps, generator, longest)
         return found.to(dtype)  # pyright: ignore[reportOptionalMemberAccess]
@@ -166,10 +163,7 @@ def digit_tables(generator: Generator, longest: float, device: torch.device, dty
 
 
 def by_digits(steps: Float[Tensor, " steps"], made: DigitTables, dtype: torch.dtype) -> Float[Tensor, "steps n n"]:
-    """``exp(h G)`` for every step: h digit by digit from tables of exponentials, the rest by a short series.
-
-    About two products per step, where a matrix exponential takes twenty.
-    """
+    """``exp(h G)`` for every step: h digit by digit from tables, the rest by a short series; two products per step."""
     n = made.terms.shape[-1]
     exponents = torch.arange(SERIES_TERMS, device=steps.device)
     pieces = []
@@ -221,10 +215,7 @@ def roll_varying(
     update: Callable[[Float[Tensor, "rows chunk"]], Updates],
     read: Callable[[Float[Tensor, "batch chunk channels order"]], Tensor],
 ) -> tuple[Tensor, Float[Tensor, "batch channels order"]]:
-    """A sequence whose every sample has its own step; ``rows`` is 1 where the batch shares them.
-
-    The matrices of a stretch of time are held at once, and of all stretches never: the backward pass makes them again.
-    """
+    """A sequence whose every sample has its own step; ``rows`` is 1 where the batch shares them."""
 
     def one(x: Tensor, state: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
         states, state = roll_stretch(x, state, *update(steps))

@@ -22,14 +22,7 @@ NO_DIFFERENCE = ("params", "lr", "initial_lr", "fused", "foreach", "capturable")
 
 
 def description(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, str]:
-    """What weights do not tell: every part of the model by name with its configuration, and the optimiser's class.
-
-    Examples
-    --------
-    >>> model = nn.Sequential(nn.Linear(2, 1), nn.Dropout(0.1))
-    >>> description(model, torch.optim.SGD(model.parameters()))["the model's part 1"]
-    'Dropout(p=0.1, inplace=False)'
-    """
+    """What weights do not tell: every part of the model by name with its configuration, and the optimiser's class."""
     parts = {f"the model's part {name}" if name else "the model": _told(part) for name, part in model.named_modules()}
     frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
     return {**parts, "what is frozen": ", ".join(frozen) or "nothing", "the optimiser": type(optimiser).__name__}

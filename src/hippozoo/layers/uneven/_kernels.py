@@ -98,10 +98,7 @@ def pull_jumps(cells, inverse, ends, starts, jumps, for_y, for_cells, for_jumps)
 
 @compiled(error_model="numpy")
 def polynomials_of_pairs(ends, starts, reach, found):
-    """The Chebyshev polynomials on [0, reach] at the lag of every sample of a row to every earlier one.
-
-    `found` is (rows, samples, terms, samples); it is zero for later samples.
-    """
+    """The Chebyshev polynomials on [0, reach] at the lag of every sample to every earlier one, zero to later ones."""
     rows, samples, terms, _ = found.shape
     twice = np.empty(samples)
     before = np.empty(samples)

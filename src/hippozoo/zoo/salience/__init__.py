@@ -1,8 +1,7 @@
 """Salience HiPPO: a memory whose clock runs faster where the input matters, and which shows what it keeps.
 
-A learnt salience g warps time; on the warped clock the memory is a plain HiPPO system, so that everything it remembers
-can be drawn in real time: its measure, its basis, and the functional that each output applies to the past. See
-docs/salience.md.
+On the warped clock the memory is a plain HiPPO system, so that its measure, its basis and the functional of each output
+can be drawn in real time. See docs/salience.md.
 """
 
 from hippozoo._internal.extras import needs

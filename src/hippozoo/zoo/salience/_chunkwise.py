@@ -1,8 +1,7 @@
 """Salience known beforehand, read by one functional: short chunks of time, all at once.
 
-In a chunk every sample is a jump, and what the functional reads of it is one number per pair of samples. What came
-before the chunk is a state, and the functional reads it through a vector that depends on the warped time since then.
-Both stand in the update table, multiplied with the functional. Only the states at the chunks' ends are rolled.
+In a chunk every sample is a jump, of which the functional reads one number at each later sample; of the state before
+the chunk it reads a function of the warped time since. Both stand in the update table, multiplied with the functional.
 """
 
 from __future__ import annotations

@@ -31,11 +31,7 @@ PIECE = 1 << 16
 def chosen_method(
     layer: SalienceLayer, n_steps: int, longest: float, carried: bool = False
 ) -> tuple[Method, int, Tables] | None:
-    """The cheapest compiled way of a call whose samples are held for up to `longest` timescales; None: plain torch.
-
-    With the samples of a chunk and the table to read in. For torch.func, compilers and other devices there is plain
-    torch alone.
-    """
+    """The cheapest compiled way of a call whose samples are held for up to `longest` timescales; None: plain torch."""
     if layer.form not in (None, "stepwise", "chunkwise") or layer.dtype not in TOLERANCE:
         return None
     by_chunks = layer.reads_in_chunks and layer.form != "stepwise"

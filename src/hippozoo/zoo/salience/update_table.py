@@ -1,8 +1,7 @@
-r"""The update table: what any step of the warped clock does to any state, kept as a function of the step.
+"""The update table: what any step of the warped clock does to any state, kept as a function of the step.
 
-A held sample x and a step h take the state s to ``E(h) s + G(h) x`` with :math:`E(h) = e^{hA}` and
-:math:`G(h) = \int_0^h e^{sA} b\,ds`. Both are kept at knots even in the square root of the step, with two derivatives;
-a quintic stands between knots. Unlike the table of lags, any system has one, as far as memory goes.
+A held sample x and a step h take the state s to ``E(h) s + G(h) x``. Both are kept at knots even in the square root of
+the step, with two derivatives; a quintic stands between knots.
 """
 
 from __future__ import annotations
