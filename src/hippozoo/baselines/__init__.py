@@ -1,10 +1,5 @@
 """Other people's sequence models, small and parameter-matched, under the same contract as our layers.
 
->>> from hippozoo.baselines import Mamba, parameter_count
->>> model = Mamba.match(params=25_000, inputs=32, outputs=32)
->>> parameter_count(model)
-24682
-
 `VanillaHippo`, `VanillaMLP` and ``GRU(time=...)`` know time; the others refuse every `dt` but None.
 """
 

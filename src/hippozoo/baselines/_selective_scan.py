@@ -1,4 +1,8 @@
-"""The selective scan of Mamba: compiled loops for float32 on the CPU, a tree in plain torch everywhere else."""
+"""The selective scan of Mamba: compiled loops for float32 on the CPU, a tree in plain torch everywhere else.
+
+For every item, channel e and coefficient n: ``h[t] = exp(step[t] A) h[t - 1] + step[t] x[t] B[t]``, and the output is
+the sum of ``C[t] h[t]`` over n.
+"""
 
 from __future__ import annotations
 

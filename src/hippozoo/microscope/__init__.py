@@ -2,12 +2,6 @@
 
 ``look`` runs a model on sequences and reads their past off its states, cross-fitted and with bands; ``compare`` does
 the same for several models and writes a page. Definitions: docs/studies/microscope.md.
-
->>> from hippozoo.microscope import look
->>> from hippozoo.systems import LegS
->>> view = look(LegS(8, 20.0), "noise", lags=32)
->>> view.size, len(view.profile)
-(8, 32)
 """
 
 from hippozoo.microscope.closed_form import NearestSystem, exact_profile

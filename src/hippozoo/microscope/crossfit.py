@@ -1,8 +1,7 @@
 """Cross-fitted linear readouts: what can be read off states in sequences that the readout was not fitted on.
 
-The definitions are those of docs/studies/microscope.md. Readable means above noise on the state: the noise enters the
-normal equations and the squared error by its expectation, so that no noise is drawn. Readouts are fitted to sums over
-folds; only the errors of the chosen one are taken sequence by sequence, for the bands.
+The definitions are those of docs/studies/microscope.md. Readable means above noise on the state, which enters by its
+expectation; none is drawn. Readouts are fitted to sums over folds.
 """
 
 from __future__ import annotations
@@ -69,22 +68,11 @@ class Readout(NamedTuple):
 
 
 class Crossfit:
-    """Readouts of one set of features, fitted on four fifths of the sequences and scored on the others.
+    """Readouts of one set of features, (sequences, rows, size), fitted on four fifths of the sequences.
 
-    Parameters
-    ----------
-    features
-        The state, (sequences, rows, size).
-    noise
-        Variance of the noise that a readout must rise above, relative to `scale`.
-    rng
-        Assigns sequences to folds, and draws other sequences' pasts.
-    progress
-        Called with a phrase and the share that is done.
-    scale
-        What noise and ridge penalties are relative to; by default the mean variance of the features.
-    free
-        How many of the first features are under no ridge penalty.
+    A readout must rise above `noise`, a variance relative to `scale`, as ridge penalties are (by default the mean
+    variance of the features); the first `free` features are under no penalty. `rng` assigns sequences to folds and
+    draws other sequences' pasts; `progress` is called with a phrase and the share that is done.
     """
 
     def __init__(

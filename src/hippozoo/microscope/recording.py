@@ -89,8 +89,7 @@ class Subject:
 class StepSubject(Subject):
     """A pair of functions: ``state = step(state, sample)``, and the state before any sample.
 
-    A callable ``initial_state(batch)`` says that `step` takes a batch of samples, (batch, channels), and a state with
-    the batch first. Anything else is the state of one sequence, whose samples are (channels,).
+    With a callable ``initial_state(batch)``, `step` takes a batch of samples and a state with the batch first.
     """
 
     no_sensitivity = ""

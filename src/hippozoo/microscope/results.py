@@ -21,13 +21,7 @@ Values = Float[np.ndarray, " values"]
 def band(value: Values, without_each: Float[np.ndarray, "sequences values"], *, of_r2: bool) -> tuple[Values, Values]:
     """Lower and upper limits around values of which each sequence has been left out in turn.
 
-    Parameters
-    ----------
-    value, without_each
-        The estimate, and the estimates without each sequence.
-    of_r2
-        Whether values are at most 1, as R² is. The jackknife then works on log(1 - value), where errors are nearly
-        normal and limits stay below 1.
+    Of values at most 1 (`of_r2`) the jackknife works on log(1 - value), where errors are nearly normal.
     """
     if of_r2:
         tiny = np.finfo(float).tiny

@@ -1,10 +1,5 @@
 """Named stacks with good defaults, built of layers, members and baselines.
 
->>> from hippozoo.layers import parameter_count
->>> from hippozoo.models import explicit_characters
->>> parameter_count(explicit_characters(params=25_000)) <= 25_000
-True
-
 `build_model` makes a model by the names of its layers, `recipe` one layer of a kind for stacks of one's own.
 """
 

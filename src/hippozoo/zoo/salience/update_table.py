@@ -1,7 +1,7 @@
 """The update table: what any step of the warped clock does to any state, kept as a function of the step.
 
-A held sample x and a step h take the state s to ``E(h) s + G(h) x``. Both are kept at knots even in the square root of
-the step, with two derivatives; a quintic stands between knots.
+A held sample x and a step h take the state s to ``E(h) s + G(h) x``, with ``E(h) = exp(h A)`` and G its integral from 0
+to h, times b. Both are kept at knots even in the square root of the step; a quintic stands between knots.
 """
 
 from __future__ import annotations
