@@ -55,6 +55,11 @@ class Chunks:
         return pad(self.ends[:, :-1], (1, 0))
 
     @cached_property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ends, starts and terms for compiled loops; kept, because inside torch.func no tensor gives its numbers."""
+        return self.ends.numpy(), self.starts.numpy(), self.series.terms.numpy()
+
+    @cached_property
     def _polynomials(self) -> tuple[Tensor, Tensor]:
         both = torch.stack([self.ends, self.ends[:, -1:] - self.starts])
         found = self.series.polynomials(both).view(-1, 2, *self.ends.shape)
@@ -83,9 +88,9 @@ class Chunks:
     @property
     def lags(self) -> Float[Tensor, "rows samples terms samples"]:
         """The polynomials at the lag of every sample to itself and every earlier one, zero for later ones."""
-        terms = self.series.terms.numpy()  # an array, because a new tensor inside torch.func has no memory to fill
-        found = np.empty((*self.ends.shape, len(terms), self.samples), terms.dtype)
-        polynomials_of_pairs(self.ends.numpy(), self.starts.numpy(), self.series.reach, found)
+        ends, starts, terms = self.arrays
+        found = np.empty((*ends.shape, len(terms), self.samples), terms.dtype)
+        polynomials_of_pairs(ends, starts, self.series.reach, found)
         return torch.from_numpy(found)
 
     def cut(self, x: Float[Tensor, "batch time *rest"]) -> Float[Tensor, "rows samples *rest"]:
@@ -184,7 +189,7 @@ def _read_channels(
     since = chunks.since[:, None].expand(-1, reads, -1, -1).flatten(0, 1).contiguous()
     y = torch.bmm(since, seen).view(rows, reads, chunks.samples, channels)
     table = (cells.values.flatten(0, 1) @ weight.mT).view(reads, -1, 6, channels)
-    _compiled(read_jumps, table, cells.inverse, chunks.ends, chunks.starts, jumps, y)
+    _compiled(read_jumps, table, cells.inverse, *chunks.arrays[:2], jumps, y)
     return y, (firsts, read, since, table)
 
 
@@ -193,7 +198,7 @@ def _pull_channels(chunks: Chunks, gradients: Any, inputs: Any, kept: Any, neede
     reads, channels, order = weight.shape
     terms, given = chunks.series.terms, gradients[0].contiguous()
     of_jumps, of_table = torch.zeros_like(jumps), torch.zeros_like(table, dtype=torch.float64)
-    _compiled(pull_jumps, table, chunks.cells.inverse, chunks.ends, chunks.starts, jumps, given, of_table, of_jumps)
+    _compiled(pull_jumps, table, chunks.cells.inverse, *chunks.arrays[:2], jumps, given, of_table, of_jumps)
     of_seen = torch.bmm(since.mT, given.flatten(0, 1)).view(-1, channels).t().contiguous()
     of_seen = of_seen.view(channels, len(starts), -1)
     of_read = torch.bmm(firsts.mT, of_seen).view(channels, order, reads, -1).permute(2, 0, 3, 1)
@@ -203,5 +208,5 @@ def _pull_channels(chunks: Chunks, gradients: Any, inputs: Any, kept: Any, neede
     return of_jumps, of_starts, of_weight
 
 
-def _compiled(kernel: Any, *arguments: Tensor | float) -> None:
+def _compiled(kernel: Any, *arguments: Tensor | np.ndarray | float) -> None:
     kernel(*(one.detach().numpy() if isinstance(one, Tensor) else one for one in arguments))
