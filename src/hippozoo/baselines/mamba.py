@@ -14,6 +14,7 @@ from hippozoo._internal.arguments import whole_number
 from hippozoo.baselines._selective_scan import one_by_one, selective_scan
 from hippozoo.baselines._short_convolution import ShortConvolution
 from hippozoo.baselines.base import ConvolvedBlocks
+from hippozoo.layers.calls import given_to
 
 __all__ = ["Mamba", "MambaState"]
 
@@ -122,15 +123,8 @@ class Mamba(ConvolvedBlocks):
         >>> steps.shape, bool((steps > 0).all())
         (torch.Size([5, 30, 2, 16]), True)
         """
-        seen: list[Tensor] = []
-        places: list[Any] = [block.on_steps for block in self.blocks]
-        hooks = [place.register_forward_hook(lambda *call: seen.append(call[-1])) for place in places]
-        try:
-            self(x, state)
-        finally:
-            for hook in hooks:
-                hook.remove()
-        return torch.stack(seen, 2)
+        places = {str(number): block.on_steps for number, block in enumerate(self.blocks)}
+        return torch.stack([steps for _, (steps,) in given_to(places, lambda: self(x, state))], 2)
 
 
 class _Block(nn.Module):

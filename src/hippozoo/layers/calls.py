@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -44,22 +45,27 @@ def calls_inside(
     >>> [(call.name, tuple(call.x.shape)) for call in calls_inside(model, MemoryLayer, torch.zeros(2, 30, 1))]
     [('stack.blocks.0.layers.0', (2, 30, 3)), ('stack.blocks.1.layers.0', (2, 30, 3))]
     """
-    found: list[Call] = []
-
-    def note(name: str) -> Any:
-        def hook(layer: nn.Module, given: tuple[Any, ...], options: dict[str, Any]) -> None:
-            x, state, timing, *_ = (*given, None, None)
-            found.append(Call(name, layer, x, state, timing if isinstance(timing, Timing) else Timing()))
-
-        return hook
-
     inside = {name: part for name, part in model.named_modules() if isinstance(part, kind)}
     if not inside:
         raise TypeError(f"{shorten(model)} holds no {kind.__name__}; pass a model that does.")
-    hooks = [part.register_forward_pre_hook(note(name), with_kwargs=True) for name, part in inside.items()]
+    found = []
+    with torch.no_grad():
+        for name, given in given_to(inside, lambda: model(x, state, dt, lengths)):
+            samples, before, timing, *_ = (*given, None, None)
+            found.append(Call(name, inside[name], samples, before, timing if isinstance(timing, Timing) else Timing()))
+    return found
+
+
+def given_to(parts: Mapping[str, nn.Module], run: Callable[[], Any]) -> list[tuple[str, tuple[Any, ...]]]:
+    """What parts of a model are given while something runs, call by call: name and positional arguments."""
+    found: list[tuple[str, tuple[Any, ...]]] = []
+
+    def note(name: str) -> Callable[[nn.Module, tuple[Any, ...]], None]:
+        return lambda part, given: found.append((name, given))
+
+    hooks = [part.register_forward_pre_hook(note(name)) for name, part in parts.items()]
     try:
-        with torch.no_grad():
-            model(x, state, dt, lengths)
+        run()
     finally:
         for hook in hooks:
             hook.remove()

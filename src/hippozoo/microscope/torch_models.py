@@ -14,6 +14,7 @@ from hippozoo._internal.nests import leaves
 from hippozoo.baselines import Transformer
 from hippozoo.baselines.base import Baseline
 from hippozoo.layers import Block, SequenceLayer, SequenceModel, Stack
+from hippozoo.layers.calls import given_to
 from hippozoo.memory import MemoryLayer
 from hippozoo.microscope.recording import KINDS, Recording, Subject, at_moments, columns_of
 from hippozoo.zoo.multiscale import MultiscaleLayer
@@ -250,19 +251,10 @@ class InsideSubject(TorchSubject):
 
     def inputs(self, x: Tensor) -> dict[str, Tensor]:
         """What each recurrent layer is given, (batch, time, ...)."""
-        caught: dict[str, list[Any]] = {name: [] for name in self.inside}
-
-        def keep(name: str) -> Callable[[nn.Module, Any], None]:
-            return lambda module, given: caught[name].append(given)
-
-        hooks = [subject.model.register_forward_pre_hook(keep(name)) for name, subject in self.inside.items()]
-        try:
-            self.model(x)
-        finally:
-            for hook in hooks:
-                hook.remove()
+        heard = given_to({name: subject.model for name, subject in self.inside.items()}, lambda: self.model(x))
         found = {}
-        for name, calls in caught.items():
+        for name in self.inside:
+            calls = [given for caller, given in heard if caller == name]
             given = calls[0][0] if len(calls) == 1 and calls[0] else None
             given = self.inside[name].batch_first(given) if isinstance(given, Tensor) and given.ndim == 3 else None
             if given is None or given.shape[:2] != x.shape[:2]:

@@ -165,7 +165,9 @@ def test_float32_is_float64_but_for_rounding(form, summary):
 
 
 @pytest.mark.parametrize("summary", [0, 3])
-def test_float32_agrees_with_float64_at_the_papers_size(summary):
+def test_float32_agrees_with_float64_at_the_papers_size(summary, monkeypatch):
+    # The table of float64 to 1e-10 takes ten times as long to make, and float32 is compared to 1e-4.
+    monkeypatch.setitem(TOLERANCE, torch.float64, 1e-8)
     exact = make(LegT(256, timescale=30.0), channels=4, outputs=2, summary=summary)
     single = SalienceLayer(**exact.configuration())
     single.load_state_dict(exact.state_dict())
