@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from hippozoo.memory import Memory
 from hippozoo.systems import FouT, LagT, LegS, LegT
 from hippozoo.zoo.salience import SalienceLayer, SalienceModel
+from hippozoo.zoo.salience.layer import TOLERANCE
 from oracles import project, roll_held
 
 SYSTEMS = [LegT(12, timescale=20.0), LegS(12, timescale=15.0), LagT(6, timescale=15.0), FouT(9, timescale=25.0)]
