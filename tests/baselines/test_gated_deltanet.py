@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from torch import nn
 
 from hippozoo.baselines import GatedDeltaNet
-from hippozoo.layers.delta_rule import STRETCH, delta_rule
+from hippozoo.layers.delta_rule import STRETCH, delta_rule, fading_delta_rule
 from oracles import fading_delta_rule as slow_fading_delta_rule
 
 
@@ -21,7 +21,7 @@ def drawn(rng, n_steps):
 @pytest.mark.parametrize("n_steps", [1, 9, STRETCH + 7])
 def test_the_solve_is_the_rule_one_write_after_the_other(n_steps, rng):
     keys, values, gates, fading, queries, before = drawn(rng, n_steps)
-    reads, after = delta_rule(keys, values, gates, queries, before, fading)
+    reads, after = fading_delta_rule(keys, values, gates, fading, queries, before)
     for item in np.ndindex(2, 3):
         parts = (part[item].numpy() for part in (keys, values, gates, fading))
         banks = slow_fading_delta_rule(*parts, before[item].numpy())
@@ -31,7 +31,7 @@ def test_the_solve_is_the_rule_one_write_after_the_other(n_steps, rng):
 
 def test_without_fading_it_is_deltanets_rule(rng):
     keys, values, gates, fading, queries, before = drawn(rng, 80)
-    ours = delta_rule(keys, values, gates, queries, before, torch.zeros_like(fading))
+    ours = fading_delta_rule(keys, values, gates, torch.zeros_like(fading), queries, before)
     for one, other in zip(ours, delta_rule(keys, values, gates, queries, before), strict=True):
         torch.testing.assert_close(one, other)
 
@@ -39,15 +39,15 @@ def test_without_fading_it_is_deltanets_rule(rng):
 def test_a_fast_fading_memory_overflows_nowhere(rng):
     keys, values, gates, _, queries, before = drawn(rng, 2 * STRETCH)
     fading = torch.full_like(gates, 500.0).requires_grad_()
-    reads, after = delta_rule(keys, values, gates, queries, before, fading)
+    reads, after = fading_delta_rule(keys, values, gates, fading, queries, before)
     (reads.sum() + after.sum()).backward()
     assert torch.isfinite(reads).all()
     assert torch.isfinite(fading.grad).all()
 
 
 def test_gradients_are_those_of_finite_differences(rng):
-    keys, values, gates, fading, queries, before = (part.requires_grad_() for part in drawn(rng, 5))
-    assert torch.autograd.gradcheck(delta_rule, (keys, values, gates, queries, before, fading))
+    parts = [part.requires_grad_() for part in drawn(rng, 5)]
+    assert torch.autograd.gradcheck(fading_delta_rule, parts)
 
 
 def test_a_width_that_the_heads_do_not_share_is_refused():

@@ -13,7 +13,7 @@ from torch.nn import functional
 from hippozoo._internal.arguments import whole_number
 from hippozoo.baselines._short_convolution import ShortConvolution
 from hippozoo.baselines.base import ConvolvedBlocks, demand_multiple
-from hippozoo.layers.delta_rule import delta_rule
+from hippozoo.layers.delta_rule import delta_rule, fading_delta_rule
 
 __all__ = ["DeltaNet", "DeltaNetState", "GatedDeltaNet"]
 
@@ -158,8 +158,11 @@ class _Block(nn.Module):
         queries, keys = functional.normalize(parts[:2], dim=-1).unbind(0)
         # In the padding nothing is written, and nothing fades.
         betas = _only_real(torch.sigmoid(self.to_beta(seen)).mT, real)
-        fading = _only_real(functional.softplus(self.to_fading(seen)).mT, real) if self.gated else None
-        reads, bank = delta_rule(keys, parts[2], betas, queries, memory.mT, fading)
+        if self.gated:
+            fading = _only_real(functional.softplus(self.to_fading(seen)).mT, real)
+            reads, bank = fading_delta_rule(keys, parts[2], betas, fading, queries, memory.mT)
+        else:
+            reads, bank = delta_rule(keys, parts[2], betas, queries, memory.mT)
         read = self.norm_read(reads).transpose(1, 2).flatten(2)
         if self.gated:
             read = read * functional.silu(self.gate(seen))

@@ -7,13 +7,13 @@ errors[s]``. Yang et al. (2024), Parallelizing linear transformers with the delt
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["STRETCH", "along_a_path", "delta_rule", "read_at", "written"]
+__all__ = ["STRETCH", "along_a_path", "delta_rule", "fading_delta_rule", "read_at", "written"]
 
 # Samples per solve: long enough that products outweigh calls, short enough that the square does not matter.
 STRETCH = 64
@@ -24,41 +24,53 @@ Gates = Float[Tensor, "*batch time"]
 Bank = Float[Tensor, "*batch channels coefficients"]
 
 
-def delta_rule(
-    keys: Keys, values: Values, gates: Gates, queries: Keys, bank: Bank, fading: Gates | None = None
-) -> tuple[Values, Bank]:
-    """Write, then read, at every time; keys have length one. All reads, and the bank after the last write.
+def delta_rule(keys: Keys, values: Values, gates: Gates, queries: Keys, bank: Bank) -> tuple[Values, Bank]:
+    """Write, then read, at every time; keys have length one. All reads, and the bank after the last write."""
+    return _by_stretches(_one_stretch, (keys, values, queries), (gates,), bank)
 
-    With `fading` the bank is multiplied by ``exp(-fading)`` before each write: at most one, so nothing overflows.
-    """
+
+def fading_delta_rule(
+    keys: Keys, values: Values, gates: Gates, fading: Gates, queries: Keys, bank: Bank
+) -> tuple[Values, Bank]:
+    """The same; before each write the bank is multiplied by ``exp(-fading)``, at most one: nothing overflows."""
+    return _by_stretches(_one_fading_stretch, (keys, values, queries), (gates, fading), bank)
+
+
+def _by_stretches(
+    one: Callable[..., tuple[Tensor, Tensor]], vectors: tuple[Tensor, ...], numbers: tuple[Tensor, ...], bank: Tensor
+) -> tuple[Tensor, Tensor]:
     pieces = []
     # Split at once: a slice per stretch would have a gradient as long as the sequence, and the cost its square.
-    parts: list[Any] = [*(part.split(STRETCH, -2) for part in (keys, values, queries)), gates.split(STRETCH, -1)]
-    parts.append([None] * len(parts[0]) if fading is None else fading.split(STRETCH, -1))
+    parts = [*(part.split(STRETCH, -2) for part in vectors), *(part.split(STRETCH, -1) for part in numbers)]
     for some in zip(*parts, strict=True):
-        reads, bank = _one_stretch(*some, bank)
+        reads, bank = one(*some, bank)
         pieces.append(reads)
     return (pieces[0] if len(pieces) == 1 else torch.cat(pieces, -2)), bank
 
 
-def _one_stretch(
-    keys: Keys, values: Values, queries: Keys, gates: Gates, fading: Gates | None, bank: Bank
-) -> tuple[Values, Bank]:
-    known, asked = keys @ bank.mT, queries @ bank.mT
-    weights, overlaps, kept = gates[..., None, :], queries @ keys.mT, None
-    if fading is not None:
-        age = fading.cumsum(-1)  # since the beginning of the stretch
-        left = torch.exp(-age)[..., None]
-        # How much of the write at s is left at t >= s; later ones are cut off before the exponential could overflow.
-        kept = torch.exp(-torch.tril(age[..., :, None] - age[..., None, :]))
-        known, asked, bank = left * known, left * asked, left[..., -1:, :] * bank
-        weights, overlaps = weights * kept, overlaps * kept
-    changes = gates[..., None] * _solved(torch.tril((keys @ keys.mT) * weights, -1), values - known)
+def _one_stretch(keys: Keys, values: Values, queries: Keys, gates: Gates, bank: Bank) -> tuple[Values, Bank]:
+    before = bank.mT
+    earlier = torch.tril((keys @ keys.mT) * gates[..., None, :], -1)
+    changes = gates[..., None] * _solved(earlier, values - keys @ before)
     # The diagonal belongs to it: a read sees the write of its own time.
-    reads = asked + torch.tril(overlaps) @ changes
-    if kept is not None:
-        changes = kept[..., -1, :, None] * changes
+    reads = queries @ before + torch.tril(queries @ keys.mT) @ changes
     return reads, bank + changes.mT @ keys
+
+
+def _one_fading_stretch(
+    keys: Keys, values: Values, queries: Keys, gates: Gates, fading: Gates, bank: Bank
+) -> tuple[Values, Bank]:
+    age = fading.cumsum(-1)  # since the beginning of the stretch
+    left = torch.exp(-age)[..., None]
+    # How much of the write at s is left at t >= s; later ones are cut off before the exponential could overflow.
+    since = torch.tril(age[..., :, None] - age[..., None, :])
+    kept = torch.tril(torch.exp(-since) * gates[..., None, :])
+    earlier = torch.tril((keys @ keys.mT) * kept, -1)
+    before = bank.mT
+    errors = _solved(earlier, values - left * (keys @ before))
+    reads = left * (queries @ before) + ((queries @ keys.mT) * kept) @ errors
+    changes = kept[..., -1, :, None] * errors
+    return reads, left[..., -1:, :] * bank + changes.mT @ keys
 
 
 def along_a_path(
