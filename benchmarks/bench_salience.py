@@ -39,7 +39,7 @@ class BilinearLoop(nn.Module):
         for t in range(x.shape[1]):
             if layer.summary:
                 pooled = state @ layer.network.pool.weight.mT
-                salience = layer.network.with_summary(part[:, t], pooled, layer.network.summary_weight())
+                salience = layer.network.with_summary(part[:, t], pooled, layer.network.pooling(u))
             else:
                 salience = layer.network.from_sample(part[:, t])
             half = salience[:, :, None] / 2 * self.A
