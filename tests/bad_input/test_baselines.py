@@ -29,7 +29,10 @@ def spoilt(shape):
         (lambda: S4D(3, 2, order=0), r"order=0; pass order >= 2"),
         (lambda: Mamba(3, 2, taps=0), r"taps=0; pass taps >= 1"),
         (lambda: Transformer(3, 2, width=6), r"width=6 is no multiple of heads=4; pass one that is"),
-        (lambda: Transformer(3, 2, positions="learned"), r"positions='learned'; choose from 'none', 'sinusoidal', 'learnt'"),
+        (
+            lambda: Transformer(3, 2, positions="learned"),
+            r"positions='learned'; choose from 'none', 'sinus",
+        ),
         (lambda: Transformer(3, 2, context=0), r"context=0; pass context >= 1"),
         (lambda: DeltaNet(3, 2, width=5), r"width=5 is no multiple of heads=2"),
         (lambda: VanillaHippo(3, 2, "legt"), r"system='legt'; pass a system"),

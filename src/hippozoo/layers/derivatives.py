@@ -57,23 +57,29 @@ def differentiated_again(*gradients: Tensor) -> bool:
 
 
 def with_own_backward(
-    forward: Callable[..., Any], backward: Callable[..., Any], definition: Callable[..., Any], *inputs: Tensor | None
+    forward: Callable[..., Any],
+    backward: Callable[..., Any],
+    definition: Callable[..., Any],
+    *inputs: Tensor | None,
+    takes_none: bool = False,
 ) -> Any:
     """``definition(*inputs)``, a tensor or several, by passes of its own where torch need not look inside.
 
     ``forward(*inputs)`` gives the outputs and the tensors to keep. ``backward(gradients, inputs, kept, needed)`` gives
-    the gradients of all inputs; `needed` says of each whether anybody asks for it.
+    the gradients of all inputs; `needed` says of each whether anybody asks for it. Gradients of outputs that nobody
+    uses are zeros, or None where `backward` takes that.
     """
     if torch_looks_inside():
         return definition(*inputs)
-    return _OwnBackward.apply(forward, backward, definition, *inputs)
+    return _OwnBackward.apply(forward, (backward, definition), takes_none, *inputs)
 
 
 class _OwnBackward(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, forward: Any, backward: Any, definition: Any, *inputs: Tensor | None) -> Any:
+    def forward(ctx: Any, forward: Any, passes: Any, takes_none: bool, *inputs: Tensor | None) -> Any:
         outputs, kept = forward(*inputs)
-        ctx.passes, ctx.count = (backward, definition), len(inputs)
+        ctx.passes, ctx.count = passes, len(inputs)
+        ctx.set_materialize_grads(not takes_none)
         ctx.save_for_backward(*inputs, *kept)
         return outputs
 
@@ -83,7 +89,7 @@ class _OwnBackward(torch.autograd.Function):
         backward, definition = ctx.passes
         saved = ctx.saved_tensors  # asked for once: a checkpoint makes them only once
         inputs, kept = saved[: ctx.count], saved[ctx.count :]
-        if differentiated_again(*gradients):
+        if differentiated_again(*(one for one in gradients if one is not None)):
             return None, None, None, *_gradients_by_definition(definition, inputs, gradients)
         return None, None, None, *backward(gradients, inputs, kept, ctx.needs_input_grad[3:])
 
@@ -96,5 +102,9 @@ def _gradients_by_definition(definition: Any, inputs: tuple[Tensor | None, ...],
         return definition(*(None if one is None else next(given) for one in inputs))
 
     outputs, pull_back = torch.func.vjp(of_tensors, *(one for one in inputs if one is not None))
-    found = iter(pull_back(gradients[0] if isinstance(outputs, Tensor) else gradients))
+    if isinstance(outputs, Tensor):
+        found = iter(pull_back(gradients[0]))
+    else:
+        pairs = zip(gradients, outputs, strict=True)
+        found = iter(pull_back(tuple(torch.zeros_like(y) if one is None else one for one, y in pairs)))
     return [None if one is None else next(found) for one in inputs]

@@ -54,7 +54,7 @@ def lag_functionals(
         y, starts = definition(filled, first, weight)
     else:
         forward, backward = partial(_forward, inside=inside), partial(_backward, inside)
-        y, starts = with_own_backward(forward, backward, definition, filled, first, weight)
+        y, starts = with_own_backward(forward, backward, definition, filled, first, weight, takes_none=True)
     y = y[:, :n_steps] if n_steps % block else y
     blocks = filled.unflatten(1, (-1, block)).transpose(2, 3)
     return y, last_state(starts.permute(1, 2, 0, 3), blocks, inside, n_steps, lengths, first.transpose(0, 1))
@@ -127,6 +127,7 @@ def _backward(inside: Tensor, gradients: Any, inputs: Any, kept: Any, needed: An
     (x, _, weight), (rows, read), (of_y, of_starts) = inputs, kept, gradients
     functionals, channels, order = weight.shape
     batch, block = x.shape[0], inside.shape[1]
+    of_y = x.new_zeros(*x.shape[:2], functionals, channels) if of_y is None else of_y
     turned = of_y.reshape(-1, functionals * channels).t().contiguous().view(functionals, channels, -1, block)
     of_read, of_rows = torch.empty_like(read), torch.empty_like(rows)
     for number, (one, matrix) in enumerate(zip(turned, read, strict=True)):
@@ -137,7 +138,8 @@ def _backward(inside: Tensor, gradients: Any, inputs: Any, kept: Any, needed: An
             torch.bmm(one, matrix.mT, out=of_rows)
     of_weight = (of_read.view(functionals * channels, -1) @ inside.reshape(-1, order)).view_as(weight)
     of_rows = of_rows.view(channels * batch, -1, order + block)
-    of_rows[:, :, :order] += of_starts.reshape(channels * batch, -1, order)
+    if of_starts is not None:
+        of_rows[:, :, :order] += of_starts.reshape(channels * batch, -1, order)
     carry, arrive = inside[:order, -1], inside[order:, -1]
     of_arrived = of_rows.new_empty(channels * batch, of_rows.shape[1], order)
     later = of_rows.new_zeros(channels * batch, order)

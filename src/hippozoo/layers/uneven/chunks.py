@@ -115,6 +115,12 @@ def jumps_and_starts(
     chunks: Chunks, x: Float[Tensor, "batch time channels"], state: State
 ) -> tuple[Jumps, Starts, State]:
     """The jumps of the signal, the state before every chunk, and the last one; no gradient reaches the times."""
+    passes = (partial(one, chunks) for one in (_roll_starts, _pull_starts, jumps_and_starts_plainly))
+    return with_own_backward(*passes, x, state, takes_none=True)
+
+
+def jumps_and_starts_plainly(chunks: Chunks, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The same in plain torch."""
     batch, _, order = state.shape
     pieces = chunks.cut(x)
     jumps = torch.diff(pieces, dim=1, prepend=torch.zeros_like(pieces[:, :1]))
@@ -123,6 +129,34 @@ def jumps_and_starts(
         starts.append(state)
         state = torch.baddbmm(new, state, move)
     return jumps, torch.cat(starts), state
+
+
+def _roll_starts(
+    chunks: Chunks, x: Tensor, state: Tensor
+) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+    (batch, channels, order), rows = state.shape, len(chunks.ends)
+    jumps = torch.diff(chunks.cut(x), dim=1, prepend=x.new_zeros(rows, 1, channels))
+    states = x.new_empty(rows // batch + 1, batch, channels, order)
+    states[0] = state
+    arrivals, moves = chunks.arrivals, chunks.moves.view(-1, batch, order, order)
+    torch.bmm(jumps.mT, arrivals, out=states[1:].view(rows, channels, order))
+    for move, before, after in zip(moves.unbind(), states.unbind(), states[1:].unbind(), strict=False):
+        after.baddbmm_(before, move)
+    return (jumps, states[:-1].view(rows, channels, order), states[-1].clone()), (arrivals, moves)
+
+
+def _pull_starts(chunks: Chunks, gradients: Any, inputs: Any, kept: Any, needed: Any) -> tuple[Tensor, Tensor]:
+    (_, state), (arrivals, moves), (of_jumps, of_starts, of_last) = inputs, kept, gradients
+    of_states = arrivals.new_zeros(len(moves) + 1, *state.shape)
+    of_states[:-1] += 0 if of_starts is None else of_starts.view(-1, *state.shape)
+    of_states[-1] += 0 if of_last is None else of_last
+    each, moves_back = of_states.unbind(), moves.mT.unbind()
+    for number in reversed(range(len(moves))):
+        each[number].baddbmm_(each[number + 1], moves_back[number])
+    of_arrived = of_states[1:].flatten(0, 1)
+    of_x = arrivals @ of_arrived.mT if of_jumps is None else torch.baddbmm(of_jumps, arrivals, of_arrived.mT)
+    of_x = torch.cat([of_x[:, :-1] - of_x[:, 1:], of_x[:, -1:]], 1)
+    return chunks.join(of_x), each[0].clone()
 
 
 # -- what readouts make of them --------------------------------------------------------------------------------------
