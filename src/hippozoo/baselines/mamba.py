@@ -123,7 +123,7 @@ class Mamba(ConvolvedBlocks):
         >>> steps.shape, bool((steps > 0).all())
         (torch.Size([5, 30, 2, 16]), True)
         """
-        places = {str(number): block.on_steps for number, block in enumerate(self.blocks)}
+        places: dict[str, Any] = {str(number): block.on_steps for number, block in enumerate(self.blocks)}
         return torch.stack([steps for _, (steps,) in given_to(places, lambda: self(x, state))], 2)
 
 

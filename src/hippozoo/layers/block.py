@@ -46,7 +46,7 @@ class Container(SequenceLayer):
         return own or any(attribute_of(part, "reads_whole", False) for part in self._parts())
 
     def _single(self, x: Tensor, state: Any, steps: Tensor | None, *options: Any) -> tuple[Tensor, Any]:
-        return self._roll(x, state, Timing(steps), *options, step=True)
+        return self._roll(x, state, Timing(steps), *options, step=True)  # pyright: ignore[reportCallIssue]
 
     def initial_state(self, batch: int, channels: int | None = None) -> Any:
         """The state before any sample; `channels` is for layers that take any number of them."""

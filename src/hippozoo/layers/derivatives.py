@@ -101,7 +101,7 @@ def _gradients_by_definition(definition: Any, inputs: tuple[Tensor | None, ...],
         given = iter(tensors)
         return definition(*(None if one is None else next(given) for one in inputs))
 
-    outputs, pull_back = torch.func.vjp(of_tensors, *(one for one in inputs if one is not None))
+    outputs, pull_back, *_ = torch.func.vjp(of_tensors, *(one for one in inputs if one is not None))
     if isinstance(outputs, Tensor):
         found = iter(pull_back(gradients[0]))
     else:

@@ -115,8 +115,9 @@ def jumps_and_starts(
     chunks: Chunks, x: Float[Tensor, "batch time channels"], state: State
 ) -> tuple[Jumps, Starts, State]:
     """The jumps of the signal, the state before every chunk, and the last one; no gradient reaches the times."""
-    passes = (partial(one, chunks) for one in (_roll_starts, _pull_starts, jumps_and_starts_plainly))
-    return with_own_backward(*passes, x, state, takes_none=True)
+    ours = _roll_starts, _pull_starts, jumps_and_starts_plainly
+    forward, backward, definition = (partial(one, chunks) for one in ours)
+    return with_own_backward(forward, backward, definition, x, state, takes_none=True)
 
 
 def jumps_and_starts_plainly(chunks: Chunks, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -195,8 +196,9 @@ def read_channels(
     chunks: Chunks, jumps: Jumps, starts: Starts, weight: Float[Tensor, "reads channels order"]
 ) -> Float[Tensor, "rows samples reads channels"]:
     """Functionals of each channel's own, compiled: what is read of a jump stands in cells of lags."""
-    passes = (partial(one, chunks) for one in (_read_channels, _pull_channels, read_channels_plainly))
-    return with_own_backward(*passes, jumps, starts, weight).transpose(1, 2)
+    ours = _read_channels, _pull_channels, read_channels_plainly
+    forward, backward, definition = (partial(one, chunks) for one in ours)
+    return with_own_backward(forward, backward, definition, jumps, starts, weight).transpose(1, 2)
 
 
 def read_channels_plainly(

@@ -53,8 +53,8 @@ def read_staircases(tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor
 
     There may be any axes before that of the samples.
     """
-    passes = (partial(one, tables) for one in (_read_forward, _read_backward, read_plainly))
-    return with_own_backward(*passes, weight, ends, starts)
+    forward, backward, definition = (partial(one, tables) for one in (_read_forward, _read_backward, read_plainly))
+    return with_own_backward(forward, backward, definition, weight, ends, starts)
 
 
 def read_plainly(tables: Tables, weight: Tensor, ends: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:

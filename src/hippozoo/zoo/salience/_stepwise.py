@@ -60,8 +60,8 @@ def roll_stepwise(
     (time, batch, saliences), or the network that finds it from sample and state.
     """
     network = salience if isinstance(salience, Network) else (salience,)
-    passes = (partial(one, fixed) for one in (_roll, _pull, roll_plainly))
-    return with_own_backward(*passes, x, clock, state, weight, *network)
+    forward, backward, definition = (partial(one, fixed) for one in (_roll, _pull, roll_plainly))
+    return with_own_backward(forward, backward, definition, x, clock, state, weight, *network)
 
 
 # -- the definition -----------------------------------------------------------------------------------------------
