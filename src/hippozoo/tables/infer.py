@@ -20,7 +20,7 @@ from hippozoo.tables.stacked import panel_option, stacked_series, stacked_withou
 from hippozoo.tables.times import Times, find_times, moments_of
 from hippozoo.tables.trouble import Place, TableError, Trouble, list_reasons, list_some, reason
 
-__all__ = ["LOOKED_AT", "Inferred", "infer", "infer_from_lines"]
+__all__ = ["LOOKED_AT", "Inferred", "first_series", "infer", "infer_from_lines"]
 
 # So many of the first rows say how a source is read, and so many filled cells whether a column holds numbers.
 LOOKED_AT, _FILLED = 1000, 50
@@ -116,7 +116,7 @@ def infer(
     free = [name for name in names if name not in columns and name not in series]
     times: Times | None = None
     if time is not None or find_time:
-        looked_at = _first_series(head, series) if series else head
+        looked_at = first_series(head, series) if series else head
         times, more = find_times(looked_at, free, time, source, stream=stream, whole=cells)
         notes = [*more, *notes] if times is None else [*notes, *more]
     if not series and (find_time or stream):
@@ -149,7 +149,7 @@ def infer(
     return Inferred(schema, notes, left_out)
 
 
-def _first_series(cells: Mapping[str, Cells], series: Sequence[str]) -> dict[str, Cells]:
+def first_series(cells: Mapping[str, Cells], series: Sequence[str]) -> dict[str, Cells]:
     """The rows of the first series."""
     labels = list(zip(*(map(str, cells[name]) for name in series), strict=True))
     places = [k for k, label in enumerate(labels) if label == labels[0]]

@@ -24,8 +24,9 @@ from hippozoo._internal.extras import is_installed, needs
 from hippozoo._internal.files import demand_folder, make_folder, write_whole
 from hippozoo.apps.forecast.files import inert, write_folder
 from hippozoo.apps.forecast.learner import Choices
-from hippozoo.apps.forecast.reading import Reading, learn_table, run_of_table
-from hippozoo.apps.forecast.run import ForecastRun, forecast_columns
+from hippozoo.apps.forecast.reading import Reading
+from hippozoo.apps.forecast.result import learn
+from hippozoo.apps.forecast.run import forecast_columns
 from hippozoo.apps.pages.page import Page
 from hippozoo.apps.pages.text import shown
 from hippozoo.scale.folder import Part, open_folder
@@ -220,13 +221,9 @@ def _caught(work: Callable[[Any], Any], item: Any) -> Any:
 def forecast_file(item: tuple[Path, Path, Reading, Choices]) -> dict[str, Any]:
     """Forecast one table into its folder; give its summary."""
     path, out, reading, choices = item
-    run = _run(path, reading, choices)
-    write_folder(run, out)
-    return run.summary
-
-
-def _run(path: Path, reading: Reading, choices: Choices) -> ForecastRun:
-    return run_of_table(*learn_table(path, reading, choices), path.name)
+    result = learn(path, reading, choices)
+    write_folder(result.run, out)
+    return result.summary
 
 
 def _names(files: Sequence[Path]) -> list[str]:
@@ -320,7 +317,7 @@ def forecast_part(item: tuple[Part, TableLayout, Choices, Path]) -> dict[str, An
             named = {layout.id: series.name}
             try:
                 _series_frame(series, layout, pandas).to_parquet(file, index=False)
-                run = _run(file, reading, choices)
+                run = learn(file, reading, choices).run
             except ValueError as error:
                 why = str(error).replace(f"{file}: ", "").replace(str(file), shorten(series.name))
                 reasons[str(series.name)] = why

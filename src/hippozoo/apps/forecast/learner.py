@@ -66,6 +66,11 @@ class Learner:
 
         The values of inputs stand after the columns in each row; `future` are rows after all that come.
         """
+        if choices.every is not None and first.times is None:
+            raise ValueError(
+                f"every={choices.every} is a length of time, and the rows have no times; name their column with "
+                f"--time, or omit --every."
+            )
         beside = Beside(choices.inputs, len(columns)) if choices.inputs else None
         if beside is not None:
             first = beside.present(first)

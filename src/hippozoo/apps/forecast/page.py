@@ -8,10 +8,10 @@ from typing import Any
 
 from hippozoo._internal.extras import needs
 from hippozoo._internal.files import make_folder
+from hippozoo.apps.forecast.notes import GLOSSARY
 from hippozoo.apps.forecast.page_data import methods_of, page_data
 from hippozoo.apps.forecast.run import ForecastRun
 from hippozoo.apps.forecast.times import say_duration
-from hippozoo.apps.forecast.words import GLOSSARY
 from hippozoo.apps.pages import Page, colour, json_for_script, new_figure, shown
 from hippozoo.tables import list_reasons
 
