@@ -53,9 +53,9 @@ RESULTS = {
 ABSTRACT = {
     "Construction",
     "Forecast",
-    "ForecasterLike",
     "KeyState",
     "Learner",
+    "OnlineForecaster",
     "Readout",
     "ScaleExpansion",
     "StateLike",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-__all__ = ["Waiting", "forecasts_until", "take_in", "up_to_now"]
+__all__ = ["Waiting", "forecasts_until", "quantile_of", "take_in", "up_to_now"]
 
 
 class Waiting(NamedTuple):
@@ -70,6 +71,21 @@ def forecasts_until(forecaster: Any, state: Any, steps: int) -> list[Any]:
         if reached < steps:
             state = forecaster.follow(state, samples.T)
     return found
+
+
+def quantile_of(forecasts: Sequence[Any], probability: float) -> Float[np.ndarray, "*channels steps"]:
+    """The value that each step stays below with this probability, of forecasts one after the other."""
+    pieces, before = [], 0.0
+    for forecast in forecasts:
+        samples = forecast.samples()
+        reach = np.zeros_like(samples)
+        if probability != 0.5:
+            reach = forecast.quantile(forecast.leads(), probability) - samples
+        # What a forecast from forecasts does not know adds to what the one before it did not.
+        reach = np.sign(probability - 0.5) * np.sqrt(reach**2 + before**2)
+        pieces.append(forecast.bounded(samples + reach))
+        before = reach[..., -1:]
+    return np.concatenate(pieces, axis=-1)
 
 
 def _advance(forecaster: Any, state: Any, waiting: Waiting, count: int) -> Any:

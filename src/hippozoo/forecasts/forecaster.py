@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, Generic, Protocol, TypeVar, get_args, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -13,14 +13,52 @@ from jaxtyping import Bool, Float
 from hippozoo._internal.arguments import positive_number, real_array, shorten, whole_number
 from hippozoo._internal.immutable import Immutable
 from hippozoo.discretise import checked_steps
-from hippozoo.forecasts.protocol import StateLike
+from hippozoo.forecasts.forecast import Forecast
 from hippozoo.forecasts.settings import several
 from hippozoo.memory import hold_missing
 from hippozoo.systems import HippoSystem
 
-__all__ = ["OnlineForecaster", "Signal", "check_bound", "check_choice", "checked_signal", "row_of"]
+__all__ = [
+    "ForecasterLike", "OnlineForecaster", "Signal", "StateLike", "check_bound", "check_choice", "checked_signal",
+    "row_of",
+]  # fmt: skip
 
 Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
+
+
+@runtime_checkable
+class StateLike(Protocol):
+    """What a forecaster carries along; it is never changed, each sample gives a new one."""
+
+    @property
+    def single(self) -> bool:
+        """Whether samples are single numbers, without a channel axis."""
+
+    @property
+    def time(self) -> float:
+        """The present: how much time has passed since the beginning."""
+
+    @property
+    def seen(self) -> float:
+        """How much of it was observed, in any channel."""
+
+    @property
+    def channels(self) -> int:
+        """How many signals are forecast."""
+
+    @property
+    def pairs(self) -> float:
+        """How many pairs of a past and its future were learnt from, counted by their weight."""
+
+    @property
+    def begun(self) -> Bool[np.ndarray, " channels"]:
+        """Which channels have had their first sample."""
+
+    @property
+    def held(self) -> Float[np.ndarray, " channels"]:
+        """The last value seen in each channel."""
+
+
 State = TypeVar("State", bound=StateLike)
 
 
@@ -194,6 +232,18 @@ class OnlineForecaster(Immutable, ABC, Generic[State]):
     @abstractmethod
     def until_each_validated(self, state: State) -> Float[np.ndarray, " channels"]:
         """The same for each channel."""
+
+    @abstractmethod
+    def forecast(self, state: State) -> Forecast:
+        """What is expected of the horizon that begins now."""
+
+    @abstractmethod
+    def silence(self, state: State) -> Float[np.ndarray, " channels"]:
+        """How long ago the last sample of each channel ended."""
+
+
+#: What streams, clusters, estimators and commands ask for: either forecaster.
+ForecasterLike = OnlineForecaster
 
 
 def check_choice(name: str, given: Any, allowed: Any) -> None:

@@ -83,17 +83,9 @@ def infer(
 ) -> Inferred:
     """The schema that fits the first rows, which are given by column and were cut as `form` says.
 
-    Parameters
-    ----------
-    columns
-        Which to read; all that hold numbers, and do not only count, if none is named.
-    time, find_time
-        The column of times, and whether to look for one where none is named.
-    stream
-        Whether rows that are wrong are left out later: then a column may hold some words, or be empty so far. Else
-        it is left out.
-    series
-        The columns that name the series of each row.
+    It reads the `columns`, or all that hold numbers and do not only count; `time`, or a column of times that it finds;
+    `series` name the series of each row. In a `stream` rows that are wrong are left out later: then a column may hold
+    some words, or be empty so far. Else it is left out.
     """
     names = list(cells)
     head = {name: some[:LOOKED_AT] for name, some in cells.items()}

@@ -28,16 +28,13 @@ def read_panel(
 ) -> Table:
     r"""A stacked table as a wide one, with a column for each series.
 
-    With times, a row of the wide table is a time; without, series are aligned at their ends.
+    With times, a row of the wide table is a time; without, series are aligned at their ends. `path`, `time`,
+    `chunk_rows` and `find_time` are those of `read_table`.
 
     Parameters
     ----------
-    path, time, chunk_rows, find_time
-        As of `read_table`.
-    series
-        The columns that name the series of each row.
-    column
-        The column of numbers; None if there is only one.
+    series, column
+        The columns that name the series of each row, and the one of numbers; None if there is only one.
     inputs
         Further columns of numbers, in which all series agree; they stand after the series in each row.
 

@@ -43,40 +43,24 @@ class Header(NamedTuple):
 class Schema:
     """How the rows of a source are read.
 
-    Parameters
-    ----------
-    kind, names, separator, header
-        ``"csv"``, ``"json"`` or ``"parquet"``; of CSV all column names in order, their separator, and whether the first
-        line holds them.
-    columns, marks
-        The columns of numbers, and the decimal marks that these may have.
-    time, parts
-        The column that holds times, or None: then every row is one step. All names where several hold them, as `parts`.
-    dates, written, zoned
-        Whether times are dates (seconds since 1970, read as UTC where no zone is given) or plain numbers; how dates are
-        written, as of `hippozoo.tables.dates.time_reader`; and whether they name their zone, None where that is not
-        asked.
-    series
-        The columns that name the series of each row, in a table that stacks several.
-
     >>> from hippozoo.tables.infer import infer_from_lines
     >>> schema = infer_from_lines([Line(1, "time,flow"), Line(2, "2024-01-31 12:00,3.5")], "pump.csv").schema
     >>> schema.time, schema.columns, schema.read(Line(3, "2024-01-31 12:05,high")).troubles[0].kind
     ('time', ('flow',), 'not a number')
     """
 
-    kind: str
-    names: tuple[str, ...]
-    columns: tuple[str, ...]
-    time: str | None
-    dates: bool
+    kind: str  # "csv", "json" or "parquet"
+    names: tuple[str, ...]  # of CSV all columns in order
+    columns: tuple[str, ...]  # those of numbers
+    time: str | None  # the column of times, None if every row is one step; all names where several hold them
+    dates: bool  # whether times are dates (seconds since 1970, in UTC where no zone is given) or plain numbers
     separator: str = ","
-    written: str = ""
-    marks: str = "."
-    header: bool = True
-    parts: tuple[str, ...] = ()
-    zoned: bool | None = None
-    series: tuple[str, ...] = ()
+    written: str = ""  # how dates are written, as of `hippozoo.tables.dates.time_reader`
+    marks: str = "."  # decimal marks that numbers may have
+    header: bool = True  # whether the first line holds the names
+    parts: tuple[str, ...] = ()  # the columns of the times, where they are several
+    zoned: bool | None = None  # whether dates name their zone; None where that is not asked
+    series: tuple[str, ...] = ()  # the columns that name the series of each row, in a table that stacks several
 
     def as_settings(self) -> dict[str, Any]:
         """What a database keeps of it; not what came later and is as before, so that older ones are the same."""
@@ -105,9 +89,8 @@ class Schema:
             if not label:
                 return Trouble("no series", Place(line=line.number, column=self.series[0]))
         values, troubles = [], []
-        cells = [row[k] if k >= 0 else None for k in self._places] if isinstance(row, list) else None
-        for k, name in enumerate(self.columns):
-            cell = cells[k] if cells is not None else row.get(name, ABSENT)  # pyright: ignore[reportAttributeAccessIssue]
+        for name in self.columns:
+            cell = row.get(name, ABSENT) if isinstance(row, dict) else self._cell(row, name)
             value, trouble = read_value(cell, self.marks)
             values.append(value)
             if trouble:
@@ -148,8 +131,8 @@ class Schema:
     def _cell(self, row: list[str] | dict[str, Any], name: str) -> Any:
         if isinstance(row, dict):
             return row.get(name)
-        place = self._place_of.get(name, -1)
-        return row[place] if place >= 0 else None
+        place = self._place_of.get(name)
+        return None if place is None else row[place]  # a column may have vanished
 
     @property
     def _mark(self) -> str:
@@ -176,11 +159,6 @@ class Schema:
     @cached_property
     def _place_of(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self.names)}
-
-    @cached_property
-    def _places(self) -> list[int]:
-        """Where the columns stand in a row; -1 for a column that has vanished."""
-        return [self._place_of.get(name, -1) for name in self.columns]
 
 
 _LATER = {"written": "", "marks": ".", "header": True, "parts": (), "zoned": None, "series": ()}

@@ -13,11 +13,10 @@ from jaxtyping import Float
 from hippozoo._internal.arguments import shorten
 from hippozoo.tables.infer import LOOKED_AT, Inferred, infer
 from hippozoo.tables.numbers import Cells, read_column
-from hippozoo.tables.order import order_problem
 from hippozoo.tables.parquet_file import open_parquet
 from hippozoo.tables.records import Form
 from hippozoo.tables.schema import Schema, cell_trouble, time_trouble
-from hippozoo.tables.stacked import stacked_series
+from hippozoo.tables.stacked import order_problem
 from hippozoo.tables.text_file import open_text
 from hippozoo.tables.trouble import KINDS, Place, TableError, Trouble
 
@@ -34,27 +33,14 @@ Piece = tuple[dict[str, Cells], int]
 class Rows:
     """A stretch of a table.
 
-    Parameters
-    ----------
-    first
-        The number of its first row; rows count from 1, the header not counted.
-    times
-        Seconds (for dates, since 1970) or plain numbers, strictly rising; None without a time column.
-    values
-        (rows, columns); NaN where a cell is empty.
-    offsets
-        How many seconds local time is ahead of UTC in each row; None where times name no zone.
-
-    Examples
-    --------
     >>> Rows(1, np.array([0.0, 60.0]), np.array([[5.0], [np.nan]])).values.shape
     (2, 1)
     """
 
-    first: int
-    times: Float[np.ndarray, " rows"] | None
-    values: Float[np.ndarray, "rows columns"]
-    offsets: Float[np.ndarray, " rows"] | None = None
+    first: int  # the number of its first row; rows count from 1, the header not counted
+    times: Float[np.ndarray, " rows"] | None  # seconds (of dates, since 1970) or plain numbers, strictly rising
+    values: Float[np.ndarray, "rows columns"]  # NaN where a cell is empty
+    offsets: Float[np.ndarray, " rows"] | None = None  # seconds of local time ahead of UTC; None where no zone is named
 
     def part(self, begin: int, end: int | None = None) -> Rows:
         """Those from one place to another."""
@@ -78,29 +64,17 @@ class Rows:
 class Table:
     """A table that was opened.
 
-    Parameters
-    ----------
-    columns, dates, size
-        Its columns of numbers, whether times are dates, and bytes of the file.
-    chunks
-        Its rows, chunk by chunk, each with the bytes read so far.
-    left_out, time
-        The columns that nobody named and that hold no numbers, and why; and the column of times, if there is one.
-    notes
-        What was skipped, and what looks wrong, lost times first; complete once all chunks were read.
-
-    Examples
-    --------
     >>> Table(("load",), dates=False, size=0, chunks=iter(())).left_out
     {}
     """
 
-    columns: tuple[str, ...]
-    dates: bool
-    size: int
-    chunks: Iterator[tuple[Rows, int]]
-    left_out: Mapping[str, Trouble] = field(default_factory=dict)
-    time: str | None = None
+    columns: tuple[str, ...]  # those of numbers
+    dates: bool  # whether times are dates
+    size: int  # bytes of the file
+    chunks: Iterator[tuple[Rows, int]]  # its rows, each chunk with the bytes read so far
+    left_out: Mapping[str, Trouble] = field(default_factory=dict)  # columns that hold no numbers, and why
+    time: str | None = None  # the column of times, if there is one
+    # What was skipped, and what looks wrong, lost times first; complete once all chunks were read.
     notes: list[Trouble] = field(default_factory=list)
 
 
@@ -267,13 +241,10 @@ def _chunks(
 def _demand_order(rows: Rows, before: np.ndarray, schema: Schema, cells: Mapping[str, Cells], source: str) -> None:
     assert rows.times is not None
     assert schema.times is not None
+    others = [name for name in cells if name not in schema.times.columns]
     wall_clock = schema.dates and rows.offsets is None
-    problem = order_problem(rows.times, before, wall_clock=wall_clock)
-    if problem is None:
-        return
-    # What else may tell the rows apart is looked for only where it is needed.
-    names = [name for name in cells if name not in schema.times.columns]
-    series = stacked_series(rows.times.tolist(), cells, names)
-    at, kind, advice = order_problem(rows.times, before, wall_clock=wall_clock, series=series) or problem
-    given = shorten(str(schema.times.cells(cells)[at]))
-    raise TableError(Trouble(kind, Place(source, row=rows.first + at, column=schema.time or ""), given, advice))
+    problem = order_problem(rows.times, before, {name: cells[name] for name in others}, wall_clock=wall_clock)
+    if problem is not None:
+        at, kind, advice = problem
+        given = shorten(str(schema.times.cells(cells)[at]))
+        raise TableError(Trouble(kind, Place(source, row=rows.first + at, column=schema.time or ""), given, advice))

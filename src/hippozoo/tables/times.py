@@ -84,18 +84,10 @@ def find_times(
 ) -> Found:
     """The column of the times and how they are written; None where rows have to be counted.
 
-    It is the one that was named; or the one that holds dates in nearly all rows, and rises if any does; or one that is
-    called and rises like a clock; or several that hold year, month and so on.
-
-    Parameters
-    ----------
-    cells, whole
-        The first rows; and more of them, to be asked where the first ones do not say which number is the day.
-    free, named
-        Columns that may hold the times, and the one that does, if somebody has said so.
-    stream
-        Whether it goes on after these rows: then times that cannot be read in a column that is called like a clock are
-        refused, since all that follows would be numbered.
+    It is the one that was `named`; or of those that are `free` the one that holds dates in nearly all rows, and rises
+    if any does; or one that is called and rises like a clock; or several that hold year, month and so on. Where the
+    first rows do not say which number is the day, the `whole` is asked. A `stream` goes on after these rows: it refuses
+    times that cannot be read, since all that follows would be numbered.
 
     >>> found = find_times({"day": ["1.2.2024", "2.2.2024"], "x": ["1", "2"]}, ["day", "x"], None, "a", stream=False)
     >>> found.times.column, found.times.written

@@ -30,17 +30,6 @@ class Place(NamedTuple):
 class Trouble(NamedTuple):
     """Something that is not as it should be.
 
-    Parameters
-    ----------
-    kind, place
-        One of `KINDS`, and where it is.
-    given, more
-        What stands there, shortened for a message, and what else the sentence names.
-    advice
-        What to do, where it is not what is always done about this kind.
-
-    Examples
-    --------
     >>> trouble = Trouble("not a number", Place("pump.csv", line=3, column="flow"), "'high'")
     >>> word(trouble, stream=True)
     "pump.csv, line 3, column 'flow': 'high' is not a number; it counts as missing."
@@ -48,11 +37,11 @@ class Trouble(NamedTuple):
     "pump.csv, line 3, column 'flow': 'high' is not a number; correct it."
     """
 
-    kind: str
+    kind: str  # one of `KINDS`
     place: Place = Place()
-    given: Any = ""
-    advice: str = ""
-    more: tuple[Any, ...] = ()
+    given: Any = ""  # what stands there, shortened for a message
+    advice: str = ""  # what to do, where it is not what is always done about this kind
+    more: tuple[Any, ...] = ()  # what else the sentence names
 
 
 _LEFT_OUT, _MISSING, _READ_SO = "the row is left out", "it counts as missing", "rows are read by it from here on"
