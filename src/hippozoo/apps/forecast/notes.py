@@ -87,7 +87,7 @@ def until_validated(learner: Learner) -> dict[str, int]:
 
 def _has_no_width(learner: Learner, group: Group, place: int) -> bool:
     """A constant makes no errors, and its bands have no width: there is nothing to measure."""
-    forecast = group.forecast()
+    forecast = group.forecaster.forecast(group.state)
     low, high = forecast.band(forecast.leads(), max(learner.choices.coverages))
     return bool((low[place] == high[place]).all())
 

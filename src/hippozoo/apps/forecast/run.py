@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo.apps.forecast.backtest import season_rival
 from hippozoo.apps.forecast.comparison import Comparison, Verdict, judge, pool
 from hippozoo.apps.forecast.input_gains import InputGain, gains_of
 from hippozoo.apps.forecast.learner import Learner
@@ -45,7 +44,7 @@ class TableForecast:
     """
 
     def __init__(self, learner: Learner) -> None:
-        self.parts: list[Forecast] = [group.forecast() for group in learner.groups]
+        self.parts: list[Forecast] = [group.forecaster.forecast(group.state) for group in learner.groups]
         # For each column its group, and its place in it.
         self.places: list[tuple[int, int]] = []
         self.leans: dict[int, Lean] = {}
@@ -132,7 +131,9 @@ class ForecastRun:
         # clock or as numbers. The times to come as text. None without times.
         self.recent = learner.recent
         self.positions = learner.grid.positions(len(self.recent), self.horizon)
-        self.times = learner.grid.times_after(self.horizon)
+        self.times = None
+        if self.positions is not None:
+            self.times = learner.grid.write(self.positions[len(self.recent) :], learner.grid.last_offset)
 
     @cached_property
     def forecast(self) -> TableForecast:
@@ -158,7 +159,7 @@ class ForecastRun:
     def rival_names(self) -> dict[str, str]:
         """What to call each simple forecast: a season by what stands one period back ("last week")."""
         grid = self.learner.grid
-        return RIVALS | {season_rival(one): say_last(one, grid.duration(one)) for one in self.seasons}
+        return RIVALS | {f"season {one}": say_last(one, grid.duration(one)) for one in self.seasons}
 
     @cached_property
     def made_of(self) -> list[list[str]]:
@@ -242,7 +243,7 @@ class ForecastRun:
             "verdict": {name: asdict(self.verdicts[c]) for c, name in named},
             "pooled_verdict": None if self.pooled is None else asdict(self.pooled),
             "mean_absolute_error": {
-                name: {} if (found := self.comparisons[c]) is None else found.finite_means() for c, name in named
+                name: {} if (found := self.comparisons[c]) is None else _finite(found.means()) for c, name in named
             },
             "coverage": {name: places[c][0].test.coverage(places[c][1]) for c, name in named},
             "inputs": {
@@ -255,6 +256,10 @@ class ForecastRun:
                 name: {one: round(share, 4) for one, share in self.by[c].items() if share >= 0.005} for c, name in named
             },
         }
+
+
+def _finite(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
 
 
 def forecast_columns(run: ForecastRun, quantiles: Sequence[float] = ()) -> dict[str, Any]:
