@@ -7,7 +7,7 @@ import io
 import shlex
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -25,111 +25,91 @@ _AT_ONCE = 4096
 def open_text(
     path: Path, chunk_rows: int, named: Sequence[str], source: str, notes: list[Trouble]
 ) -> tuple[Form, Iterator[tuple[dict[str, Cells], int]]]:
-    """How a file is cut, and its columns, each piece with the number of bytes read so far.
+    """How a file is cut, and its columns in pieces, each with the bytes read so far; `notes` get what was skipped."""
+    lines = _lines(path, source)
+    head = list(islice(lines, LOOKED_AT))
+    form, _ = recognise(head, source, named)
+    records = _records(chain(head, lines), form)
+    if form.kind == "json":
+        first = list(islice(records, LOOKED_AT))
+        names = tuple(dict.fromkeys(str(name) for line in first for name in _object(line, source)))
+        objects = ((_object(line, source), line.end) for line in chain(first, records))
+        rows = (([cells.get(name) for name in names], end) for cells, end in objects)
+        return form, _pieces(rows, names, chunk_rows)
+    return form, _pieces(_cut(islice(records, int(form.header), None), form, source, notes), form.names, chunk_rows)
 
-    What was skipped is added to `notes`.
-    """
-    pieces = _pieces(path, chunk_rows, named, source, notes)
-    form = next(pieces)
-    assert isinstance(form, Form)
-    return form, pieces  # pyright: ignore[reportReturnType]
 
-
-def _pieces(
-    path: Path, chunk_rows: int, named: Sequence[str], source: str, notes: list[Trouble]
-) -> Iterator[Form | tuple[dict[str, Cells], int]]:
+def _lines(path: Path, source: str) -> Iterator[Line]:
+    """Lines, each with about the bytes read so far; what the file is to blame for is a trouble."""
     try:
         with path.open("rb") as raw:
+            end = 0
             unpacked = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
             text = io.TextIOWrapper(unpacked, encoding="utf-8-sig")  # pyright: ignore[reportArgumentType]
-            lines = (Line(number, line.rstrip("\n")) for number, line in enumerate(text, start=1))
-            head = list(islice(lines, LOOKED_AT))
-            form, _ = recognise(head, source, named)
-            yield form
-            rows = _Rows(form, source)
-            records, rest = _records(head, form, ended=False)
-            rows.add(records[1:] if form.kind == "csv" and form.header else records)
-            while True:
-                while len(rows.waiting) >= chunk_rows:
-                    yield rows.take(chunk_rows), raw.tell()
-                more = list(islice(lines, _AT_ONCE))
-                if not more and not rest:
-                    break
-                records, rest = _records([*rest, *more], form, ended=not more)
-                rows.add(records)
-            if rows.waiting:
-                yield rows.take(chunk_rows), raw.tell()
-            if rows.blank:
-                notes.append(Trouble("blank end", Place(source), rows.blank))
+            for number, line in enumerate(text, start=1):
+                if number % _AT_ONCE == 1:
+                    end = raw.tell()
+                yield Line(number, line.rstrip("\n"), end)
     except UnicodeDecodeError as error:
-        raise TableError(_other_encoding(path, source, error)) from None
+        with path.open("rb") as raw:
+            encoding = "utf-16" if raw.read(2) in (b"\xff\xfe", b"\xfe\xff") else "latin1"
+        more = (encoding, shlex.quote(source))
+        raise TableError(Trouble("encoding", Place(source), error.object[error.start], more=more)) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise TableError(Trouble("gzip", Place(source), error)) from None
 
 
-def _records(lines: Sequence[Line], form: Form, *, ended: bool) -> tuple[list[Line], list[Line]]:
-    """Whole records, and the lines of one that is not whole yet."""
-    filled = [line for line in lines if line.text.strip()]
-    return (filled, []) if form.kind == "json" else join_quoted(filled, form.separator, ended=ended)
+def _records(lines: Iterator[Line], form: Form) -> Iterator[Line]:
+    """Lines that are not blank, those of a quoted cell joined."""
+    filled = (line for line in lines if line.text.strip())
+    if form.kind == "json":
+        yield from filled
+        return
+    rest: list[Line] = []
+    while (more := list(islice(filled, _AT_ONCE))) or rest:
+        records, rest = join_quoted([*rest, *more], form.separator, ended=not more)
+        yield from records
 
 
-class _Rows:
-    """Rows that were cut and wait for their chunk."""
-
-    def __init__(self, form: Form, source: str) -> None:
-        self.form, self.source = form, source
-        self.names = list(form.names)
-        self.waiting: list[list[Any]] = []
-        self.row = 0  # rows cut so far
-        # Rows of separators, as spreadsheets write them below a table; between rows they are samples without values.
-        self.blank = 0
-
-    def add(self, records: Sequence[Line]) -> None:
-        """Cut more records."""
-        for place, line in enumerate(records, start=1):
-            if "\x00" in line.text:
-                row = 0 if self.form.kind == "json" else self.row + place
-                cells = [] if self.form.kind == "json" else line.text.split(self.form.separator)
-                column = next((name for name, cell in zip(self.names, cells, strict=False) if "\x00" in cell), "")
-                raise TableError(Trouble("not text", Place(self.source, line.number, row, column)))
-        if self.form.kind == "json":
-            objects = [self._object(line) for line in records]
-            self.names = self.names or list(dict.fromkeys(str(name) for one in objects for name in one))
-            self.waiting += [[one.get(name) for name in self.names] for one in objects]
-            return
-        separator, width = self.form.separator, len(self.names)
-        for line in records:
-            self.row += 1
-            cells = split(line.text, separator)
-            if cells is None:
-                raise TableError(Trouble("quotes", Place(self.source, line.number)))
-            if len(cells) != width:
-                if surplus(cells, width) > 0:
-                    raise TableError(Trouble("cells", Place(self.source, row=self.row), len(cells), more=(width,)))
-                # A short row ends early: what is not there is missing.
-                cells = cells[:width] + [""] * (width - len(cells))
-            if width > 1 and not any(map(str.strip, cells)):
-                self.blank += 1
-                continue
-            if self.blank:
-                self.waiting += [[""] * width] * self.blank
-                self.blank = 0
-            self.waiting.append(cells)
-
-    def _object(self, line: Line) -> dict[str, Any]:
-        found = read_object(line)
-        if isinstance(found, Trouble):
-            raise TableError(found._replace(place=Place(self.source, line.number)))
-        return found
-
-    def take(self, count: int) -> dict[str, Cells]:
-        """The next chunk, by column."""
-        chunk, self.waiting = self.waiting[:count], self.waiting[count:]
-        return {name: list(cells) for name, cells in zip(self.names, zip(*chunk, strict=True), strict=True)}
+def _object(line: Line, source: str) -> dict[str, Any]:
+    found = Trouble("not text", Place()) if "\x00" in line.text else read_object(line)
+    if isinstance(found, Trouble):
+        raise TableError(found._replace(place=Place(source, line.number)))
+    return found
 
 
-def _other_encoding(path: Path, source: str, error: UnicodeDecodeError) -> Trouble:
-    with path.open("rb") as raw:
-        encoding = "utf-16" if raw.read(2) in (b"\xff\xfe", b"\xfe\xff") else "latin1"
-    byte = error.object[error.start]
-    return Trouble("encoding", Place(source), byte, more=(encoding, shlex.quote(source)))
+def _cut(records: Iterator[Line], form: Form, source: str, notes: list[Trouble]) -> Iterator[tuple[list[Any], int]]:
+    """The cells of each row, with the bytes read so far."""
+    separator, width = form.separator, len(form.names)
+    # Rows of separators, as spreadsheets write them below a table; between rows they are samples without values.
+    blank = 0
+    for row, line in enumerate(records, start=1):
+        if "\x00" in line.text:
+            named = zip(form.names, line.text.split(separator), strict=False)
+            column = next((name for name, cell in named if "\x00" in cell), "")
+            raise TableError(Trouble("not text", Place(source, line.number, row, column)))
+        cells = split(line.text, separator)
+        if cells is None:
+            raise TableError(Trouble("quotes", Place(source, line.number)))
+        if len(cells) != width:
+            if surplus(cells, width) > 0:
+                raise TableError(Trouble("cells", Place(source, row=row), len(cells), more=(width,)))
+            # A short row ends early: what is not there is missing.
+            cells = cells[:width] + [""] * (width - len(cells))
+        if width > 1 and not any(map(str.strip, cells)):
+            blank += 1
+            continue
+        for _ in range(blank):
+            yield [""] * width, line.end
+        blank = 0
+        yield cells, line.end
+    if blank:
+        notes.append(Trouble("blank end", Place(source), blank))
+
+
+def _pieces(
+    rows: Iterator[tuple[list[Any], int]], names: Sequence[str], chunk_rows: int
+) -> Iterator[tuple[dict[str, Cells], int]]:
+    while chunk := list(islice(rows, chunk_rows)):
+        cells, ends = zip(*chunk, strict=True)
+        yield {name: list(column) for name, column in zip(names, zip(*cells, strict=True), strict=True)}, ends[-1]
