@@ -16,7 +16,7 @@ from hippozoo.tables import TableError, reason
 from hippozoo.tables.date_parts import is_part
 from hippozoo.tables.infer import LOOKED_AT, first_series
 from hippozoo.tables.stacked import stacked_series, stacked_without_times
-from hippozoo.tables.times import Times, find_times, moments_of
+from hippozoo.tables.times import Times, find_times
 
 __all__ = ["Clock", "FrameTimes", "read_times", "stacked_by", "table_clock"]
 
@@ -143,7 +143,7 @@ def _of_texts(
 
 
 def _read(times: Times, cells: Mapping[str, list[Any]], library: str) -> FrameTimes:
-    found = moments_of(times, cells)
+    found = times.moments(cells)
     missing = np.array([moment is None for moment in found])
     if missing.any():
         row = int(missing.argmax())

@@ -17,7 +17,7 @@ from hippozoo.tables.numbers import Cells, decimal_marks, is_missing, mark_in, r
 from hippozoo.tables.records import Form, Line, read_object, recognise, split, surplus
 from hippozoo.tables.schema import Schema
 from hippozoo.tables.stacked import panel_option, stacked_series, stacked_without_times
-from hippozoo.tables.times import Times, find_times, moments_of
+from hippozoo.tables.times import Times, find_times
 from hippozoo.tables.trouble import Place, TableError, Trouble, list_reasons, list_some, reason
 
 __all__ = ["LOOKED_AT", "Inferred", "first_series", "infer", "infer_from_lines"]
@@ -168,7 +168,7 @@ def _ask_whether_stacked(
                 raise TableError(trouble)
             notes.insert(0, trouble)
         return
-    moments = [None if moment is None else moment[0] for moment in moments_of(times, cells)]
+    moments = [None if moment is None else moment[0] for moment in times.moments(cells)]
     known = [moment for moment in moments if moment is not None]
     if all(before < after for before, after in pairwise(known)):
         return

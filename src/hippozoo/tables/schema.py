@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from hippozoo._internal.arguments import shorten
-from hippozoo.tables.date_parts import join_parts
-from hippozoo.tables.dates import Moment, time_reader
+from hippozoo.tables.dates import Moment
 from hippozoo.tables.numbers import ABSENT, LARGEST, SMALLEST, is_missing, read_number, read_value
 from hippozoo.tables.records import LONGEST, Line, named_columns, read_object, split, surplus
 from hippozoo.tables.times import Times
@@ -79,8 +78,8 @@ class Schema:
         if not isinstance(row, list | dict):
             return row
         moment: Moment | None = None
-        if self.time is not None:
-            moment = self._moment(row, line)
+        if self.times is not None:
+            moment = self._moment(self.times, row, line)
             if isinstance(moment, Trouble):
                 return moment
         label = ""
@@ -119,13 +118,10 @@ class Schema:
             return Trouble("cells", place, len(row), more=(len(self.names),))
         return row
 
-    def _moment(self, row: list[str] | dict[str, Any], line: Line) -> Any:
+    def _moment(self, times: Times, row: list[str] | dict[str, Any], line: Line) -> Any:
         """The time of a row, or what is wrong with it."""
-        if self.parts:
-            cell = join_parts(self.parts, [self._cell(row, name) for name in self.parts])
-        else:
-            cell = self._cell(row, self.time or "")
-        moment = self._read_time(cell)
+        cell = times.cell([self._cell(row, name) for name in times.columns])
+        moment = times.read(cell)
         return time_trouble(self, cell, moment, Place(line=line.number)) or moment
 
     def _cell(self, row: list[str] | dict[str, Any], name: str) -> Any:
@@ -151,10 +147,6 @@ class Schema:
             return Header(names, None)
         kind = "header again" if names == self.names else "header without" if gone else "other header"
         return Header(names, Trouble(kind, Place(line=line.number), gone))
-
-    @cached_property
-    def _read_time(self) -> Callable[[Any], Moment | None]:
-        return time_reader(self.dates, self.written)
 
     @cached_property
     def _place_of(self) -> dict[str, int]:

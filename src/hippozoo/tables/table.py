@@ -203,7 +203,7 @@ def _times(
     if schema.times is None:
         return None, None
     written = schema.times.cells(cells)
-    moments = list(map(schema.times.reader(), written))
+    moments = list(map(schema.times.read, written))
     for at, (cell, moment) in enumerate(zip(written, moments, strict=True)):
         trouble = time_trouble(schema, cell, moment, Place(source, row=row + at))
         if trouble is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from hippozoo.tables.dates import CLOCKS, Moment, date_format, time_reader
 from hippozoo.tables.numbers import LARGEST, Cells, is_missing, read_number, with_point
 from hippozoo.tables.trouble import Place, TableError, Trouble
 
-__all__ = ["Found", "Times", "find_times", "moments_of"]
+__all__ = ["Found", "Times", "find_times"]
 
 # Columns that are called so hold the times if they rise; others of CLOCKS if they rise evenly, or count from 1970.
 _TIME_NAMES = frozenset({"time", "times", "timestamp", "date", "datetime", "when", "ts"})
@@ -50,15 +51,22 @@ class Times:
         """The columns that are read for it."""
         return self.parts or (self.column,)
 
-    def cells(self, cells: Mapping[str, Cells]) -> list[Any]:
-        """What stands for the time of each row; several parts are joined."""
-        if not self.parts:
-            return list(cells[self.column])
-        return [join_parts(self.parts, row) for row in zip(*(cells[name] for name in self.parts), strict=True)]
+    def cell(self, row: Sequence[Any]) -> Any:
+        """What stands for the time of a row, given the cells of these columns; several are joined."""
+        return join_parts(self.parts, row) if self.parts else row[0]
 
-    def reader(self) -> Callable[[Any], Moment | None]:
-        """A function from a cell, or from a joined one, to its time."""
+    def cells(self, cells: Mapping[str, Cells]) -> list[Any]:
+        """The same for all rows."""
+        return [self.cell(row) for row in zip(*(cells[name] for name in self.columns), strict=True)]
+
+    @cached_property
+    def read(self) -> Callable[[Any], Moment | None]:
+        """A function from such a cell to its time."""
         return time_reader(self.dates, self.written)
+
+    def moments(self, cells: Mapping[str, Cells]) -> list[Moment | None]:
+        """The time of each row; None where there is none."""
+        return list(map(self.read, self.cells(cells)))
 
 
 class Found(NamedTuple):
@@ -66,11 +74,6 @@ class Found(NamedTuple):
 
     times: Times | None
     notes: list[Trouble]
-
-
-def moments_of(times: Times, cells: Mapping[str, Cells]) -> list[Moment | None]:
-    """The time of each row; None where there is none."""
-    return list(map(times.reader(), times.cells(cells)))
 
 
 def find_times(
@@ -137,10 +140,10 @@ def _read_as_times(name: str, cells: Cells, whole: Cells, *, named: bool = False
     if written in ("day?", "year?") and len(whole) > len(cells):
         written = date_format(name, [cell for cell in whole if not is_missing(cell)])
     if written is not None and not written.endswith("?"):
-        read = time_reader(dates=True, written=written)
-        zones = [moment[1] is not None for cell in filled if (moment := read(cell)) is not None]
+        found = Times(name, dates=True, written=written)
+        zones = [moment[1] is not None for moment in map(found.read, filled) if moment is not None]
         zoned = 2 * sum(zones) > len(zones) or (2 * sum(zones) == len(zones) and bool(zones) and zones[0])
-        return Times(name, dates=True, written=written, zoned=zoned)
+        return replace(found, zoned=zoned)
     numbers = sum(read_number(with_point(cell) if isinstance(cell, str) else cell) is not None for cell in filled)
     if named and 2 * numbers > len(filled):
         return Times(name, dates=False)
@@ -160,7 +163,7 @@ def _dated(
             if found not in ("", "numbers", "empty") or (found != "numbers" and name.strip().lower() in _LIKE_CLOCKS):
                 unread[name] = found
             continue
-        count = sum(moment is not None for moment in moments_of(found, cells))
+        count = sum(moment is not None for moment in found.moments(cells))
         if rows - count > max(1, _OTHERS * rows) or 2 * count <= rows:
             why = f"it holds dates in {count} of its first {rows} rows"
         elif rows > 1 and len({str(cell) for cell in whole[name]}) == 1:
@@ -197,7 +200,7 @@ def _choose(dated: Sequence[Times], cells: Mapping[str, Cells], source: str, str
 
 def _share_rising(times: Times, cells: Mapping[str, Cells], least: float = 1e-300) -> float:
     """The share of rows that come after the one before by this much at least."""
-    moments = np.array([moment[0] for moment in moments_of(times, cells) if moment is not None])
+    moments = np.array([moment[0] for moment in times.moments(cells) if moment is not None])
     return float((np.diff(moments) >= least).mean()) if len(moments) > 1 else 1.0
 
 
