@@ -55,7 +55,6 @@ ABSTRACT = {
     "Forecast",
     "KeyState",
     "Learner",
-    "OnlineForecaster",
     "Readout",
     "ScaleExpansion",
     "StateLike",

@@ -80,12 +80,6 @@ class HippoForecaster(BaseForecaster):
     >>> bool(error.abs().max() < 0.1)
     True
 
-    With a horizon of its own it is asked for other steps at any time.
-
-    >>> forecaster = HippoForecaster(horizon=24, season=24).fit(y[:576])
-    >>> forecaster.predict(fh=[1]).index.tolist(), forecaster.predict(fh=[2, 40]).index.tolist()
-    ([576], [577, 615])
-
     A price whose future is known moves what is sold one step later.
 
     >>> rng = np.random.default_rng(0)

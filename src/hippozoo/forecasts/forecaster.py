@@ -63,7 +63,22 @@ State = TypeVar("State", bound=StateLike)
 
 
 class OnlineForecaster(Immutable, ABC, Generic[State]):
-    """Learns a stream in one pass; pure: the state goes in and comes out."""
+    """Learns a stream in one pass; pure: the state goes in and comes out.
+
+    Examples
+    --------
+    >>> from hippozoo.ensemble import forecaster_for
+    >>> forecaster, signal = forecaster_for(4), np.cos(np.arange(200) / 3)
+    >>> whole = forecaster.learn(forecaster.initial_state(), signal)
+    >>> pieces = forecaster.learn(forecaster.learn(forecaster.initial_state(), signal[:77]), signal[77:])
+    >>> bool((forecaster.forecast(whole).samples() == forecaster.forecast(pieces).samples()).all())
+    True
+    >>> later = forecaster.follow(whole, signal[:50])
+    >>> later.time, later.pairs == whole.pairs, forecaster.learn_one(whole, None).time
+    (250.0, True, 201.0)
+    >>> forecaster.merge(whole, later).pairs == 2 * whole.pairs
+    True
+    """
 
     # Fields of both, in an order of their own.
     history: HippoSystem | tuple[HippoSystem, ...]
@@ -122,14 +137,7 @@ class OnlineForecaster(Immutable, ABC, Generic[State]):
         """What two states must share to hold the same statistics."""
 
     def initial_state(self, channels: int | None = None) -> State:
-        """Nothing seen, nothing learnt; for single numbers, or for vectors of `channels`.
-
-        Examples
-        --------
-        >>> from hippozoo.ensemble import forecaster_for
-        >>> forecaster_for(4).initial_state(channels=3).channels
-        3
-        """
+        """Nothing seen, nothing learnt; for single numbers, or for vectors of `channels`."""
         count = 1 if channels is None else whole_number("channels", channels)
         return self._begin(count, single=channels is None)
 
@@ -152,15 +160,6 @@ class OnlineForecaster(Immutable, ABC, Generic[State]):
             How long each sample holds: one number, or one per sample.
         mask
             True where there is a sample; of the signal's shape, or (time,).
-
-        Examples
-        --------
-        >>> from hippozoo.ensemble import forecaster_for
-        >>> forecaster, signal = forecaster_for(4), np.cos(np.arange(200) / 3)
-        >>> whole = forecaster.learn(forecaster.initial_state(), signal)
-        >>> pieces = forecaster.learn(forecaster.learn(forecaster.initial_state(), signal[:77]), signal[77:])
-        >>> bool((forecaster.forecast(whole).samples() == forecaster.forecast(pieces).samples()).all())
-        True
         """
         return self._take_in(state, signal, dt, mask, learning=True)
 
@@ -170,14 +169,6 @@ class OnlineForecaster(Immutable, ABC, Generic[State]):
         """The state after one more sample: a number, a vector of the channels, or None (NaN in a vector) if missing.
 
         The same as `learn` of an array of length one.
-
-        Examples
-        --------
-        >>> from hippozoo.ensemble import forecaster_for
-        >>> forecaster = forecaster_for(4)
-        >>> state = forecaster.learn_one(forecaster.initial_state(), 7.0)
-        >>> forecaster.learn_one(state, None).time, state.held.tolist()
-        (2.0, [7.0])
         """
         row, mask = row_of(state, value)
         return self.learn(state, row, dt, mask)
@@ -192,15 +183,6 @@ class OnlineForecaster(Immutable, ABC, Generic[State]):
         """Take samples in without learning from them: the present moves on, what was learnt stays.
 
         The arguments are those of `learn`.
-
-        Examples
-        --------
-        >>> from hippozoo.ensemble import forecaster_for
-        >>> forecaster = forecaster_for(4)
-        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(200) / 3))
-        >>> later = forecaster.follow(state, np.cos(np.arange(200, 250) / 3))
-        >>> later.time, later.pairs == state.pairs
-        (250.0, True)
         """
         return self._take_in(state, signal, dt, mask, learning=False)
 
@@ -208,15 +190,6 @@ class OnlineForecaster(Immutable, ABC, Generic[State]):
         """`state`, with what `other` has learnt from a separate series added to it.
 
         For pieces of one series hand the state over instead: the pairs across the cut would be missing.
-
-        Examples
-        --------
-        >>> from hippozoo.ensemble import forecaster_for
-        >>> forecaster = forecaster_for(4)
-        >>> one = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(100) / 3))
-        >>> two = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(150) / 4))
-        >>> forecaster.merge(one, two).pairs == one.pairs + two.pairs
-        True
         """
         if self._shapes(state) != self._shapes(other):
             raise ValueError(

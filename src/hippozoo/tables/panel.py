@@ -50,16 +50,15 @@ def read_panel(
     (('a', 'b'), [[1.0, nan], [2.0, 7.0]])
     """
     source, size = str(path), Path(path).stat().st_size if Path(path).exists() else 0
-    chosen = [] if column is None else [column, *inputs]
-    found, pieces = open_table(path, chosen, time, chunk_rows, find_time=find_time, source=source, series=series)
+    chosen = [] if column is None else [column]
+    found, pieces = open_table(
+        path, chosen, time, chunk_rows, find_time=find_time, source=source, series=series, inputs=inputs
+    )
     targets = [name for name in found.schema.columns if name not in inputs]
     if len(targets) != 1:
         names = ", ".join(map(repr, targets[:20]))
         more = (f"{', '.join(map(repr, series))}: {names}",)
         raise TableError(Trouble("panel numbers", Place(source), len(targets), more=more))
-    if inputs and column is None:
-        chosen = [*targets, *inputs]
-        found, pieces = open_table(path, chosen, time, chunk_rows, find_time=find_time, source=source, series=series)
     schema = found.schema
     labels: list[str] = []
     parts: list[Rows] = []

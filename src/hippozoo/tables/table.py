@@ -18,7 +18,7 @@ from hippozoo.tables.records import Form
 from hippozoo.tables.schema import Schema, cell_trouble, time_trouble
 from hippozoo.tables.stacked import order_problem
 from hippozoo.tables.text_file import open_text
-from hippozoo.tables.trouble import KINDS, Place, TableError, Trouble
+from hippozoo.tables.trouble import KINDS, Place, TableError, Trouble, unusable
 
 __all__ = ["CHUNK_ROWS", "Rows", "Table", "open_table", "read_rows", "read_table"]
 
@@ -86,6 +86,7 @@ def read_table(
     *,
     find_time: bool = False,
     name: str = "",
+    inputs: Sequence[str] = (),
 ) -> Table:
     r"""Open a table; its chunks come with the number of bytes read so far, and a file may be larger than memory.
 
@@ -107,6 +108,8 @@ def read_table(
         columns called year, quarter, month, day, hour and so on, as far as they are there.
     name
         What to call the table in messages; its path if left out.
+    inputs
+        Further columns of numbers, which stand after the others in each row.
 
     Examples
     --------
@@ -120,11 +123,12 @@ def read_table(
     (('load',), [5.0, nan, 7.0], [3600.0, 3600.0])
     """
     source = name or str(path)
-    found, pieces = open_table(path, columns, time, chunk_rows, find_time=find_time, source=source)
+    found, pieces = open_table(path, columns, time, chunk_rows, find_time=find_time, source=source, inputs=inputs)
     schema = found.schema
-    chunks = _chunks(pieces, schema, source, named=bool(columns), found=time is None and find_time)
+    targets = tuple(name for name in schema.columns if name not in inputs)
+    chunks = _chunks(pieces, schema, source, named=bool(columns or inputs), found=time is None and find_time)
     size = Path(path).stat().st_size
-    return Table(schema.columns, schema.dates, size, chunks, found.left_out, schema.time, found.notes)
+    return Table(targets, schema.dates, size, chunks, found.left_out, schema.time, found.notes)
 
 
 def open_table(
@@ -136,6 +140,7 @@ def open_table(
     find_time: bool = False,
     source: str = "",
     series: Sequence[str] = (),
+    inputs: Sequence[str] = (),
 ) -> tuple[Inferred, Iterator[Piece]]:
     """How a table is read, and its cells in pieces; arguments as of `read_table` and `infer`."""
     path = Path(path)
@@ -148,7 +153,7 @@ def open_table(
     if suffix in _PARQUET:
         form, pieces = Form("parquet"), open_parquet(path, chunk_rows, source)
     elif suffix in _TEXT:
-        named = [*columns, *series, *([time] if time else [])]
+        named = [*columns, *inputs, *series, *([time] if time else [])]
         form, pieces = open_text(path, chunk_rows, named, source, skipped)
     else:
         raise TableError(Trouble("ending", Place(source), repr(path.suffix)))
@@ -161,9 +166,17 @@ def open_table(
             break
     if not rows:
         raise TableError(Trouble("no rows", Place(source)))
-    found = infer(
-        _together([cells for cells, _ in first]), form, source, columns, time, find_time=find_time, series=series
-    )
+    cells, left_out = _together([cells for cells, _ in first]), None
+    if inputs and not columns:
+        looked = infer(cells, form, source, (), time, find_time=find_time, series=series)
+        columns = [name for name in looked.schema.columns if name not in inputs]
+        left_out = {name: why for name, why in looked.left_out.items() if name not in inputs}
+        if not columns:
+            raise unusable(
+                source, f"all its columns of numbers are inputs ({', '.join(inputs)}); leave one to forecast"
+            )
+    found = infer(cells, form, source, (*columns, *inputs), time, find_time=find_time, series=series)
+    found = found if left_out is None else found._replace(left_out=left_out)
     # What is skipped at the end of the file is known at its end.
     skipped[:0] = found.notes
     return found._replace(notes=skipped), chain(first, pieces)

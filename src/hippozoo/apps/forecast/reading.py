@@ -14,7 +14,6 @@ from hippozoo._internal.arguments import shorten
 from hippozoo.apps.forecast.inputs import InputNames
 from hippozoo.tables import CHUNK_ROWS, Rows, Table, TableError, read_panel, read_table
 from hippozoo.tables.frames import is_frame, read_frame
-from hippozoo.tables.trouble import unusable
 
 __all__ = ["Reading", "chunks_of", "future_rows", "is_path"]
 
@@ -43,25 +42,14 @@ class Reading:
         """The table; inputs stand after its columns in each row."""
         if not is_path(data):
             return read_frame(data, self.columns, self.time, self.panel, self.inputs)
-        path, find_time = Path(data), not self.rows_are_steps
+        both = [name for name in self.columns if name in self.inputs]
+        if both and not self.panel:
+            raise ValueError(f"column {both[0]!r} is to be forecast and an input too; name it once.")
+        more: Any = {"find_time": not self.rows_are_steps, "inputs": self.inputs}
         if self.panel:
             column = self.columns[0] if self.columns else None
-            return read_panel(
-                path, self.panel, column, self.time, self.chunk_rows, find_time=find_time, inputs=self.inputs
-            )
-        columns, left_out = self.columns, {}
-        if self.inputs and not columns:
-            looked = read_table(path, (), self.time, self.chunk_rows, find_time=find_time)
-            columns = tuple(name for name in looked.columns if name not in self.inputs)
-            left_out = {name: why for name, why in looked.left_out.items() if name not in self.inputs}
-            if not columns:
-                said = f"all its columns of numbers are inputs ({', '.join(self.inputs)}); leave one to forecast"
-                raise unusable(str(path), said)
-        both = [name for name in columns if name in self.inputs]
-        if both:
-            raise ValueError(f"column {both[0]!r} is to be forecast and an input too; name it once.")
-        table = read_table(path, (*columns, *self.inputs), self.time, self.chunk_rows, find_time=find_time)
-        return replace(table, columns=columns, left_out=left_out) if self.inputs else table
+            return read_panel(Path(data), self.panel, column, self.time, self.chunk_rows, **more)
+        return read_table(Path(data), self.columns, self.time, self.chunk_rows, **more)
 
     def at_time_of(self, frame: Any) -> Reading:
         """The same for a frame that may have its times elsewhere, as in its index."""
