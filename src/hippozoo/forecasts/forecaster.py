@@ -65,8 +65,6 @@ State = TypeVar("State", bound=StateLike)
 class OnlineForecaster(Immutable, ABC, Generic[State]):
     """Learns a stream in one pass; pure: the state goes in and comes out.
 
-    Examples
-    --------
     >>> from hippozoo.ensemble import forecaster_for
     >>> forecaster, signal = forecaster_for(4), np.cos(np.arange(200) / 3)
     >>> whole = forecaster.learn(forecaster.initial_state(), signal)

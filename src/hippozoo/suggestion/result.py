@@ -33,8 +33,6 @@ class Trial:
 class Suggestion(Immutable):
     """A memory for a signal, with what was tried on the way.
 
-    Examples
-    --------
     >>> from hippozoo import suggest
     >>> found = suggest(np.sin(np.arange(3000) / 10), horizon=100.0, budget=24)
     >>> found.system.order <= 24, found.report().splitlines()[0].startswith("Take")

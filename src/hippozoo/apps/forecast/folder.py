@@ -65,7 +65,7 @@ def run_files(
             tables[number] = {"file": files[number].name, "folder": names[number], **outcome}
     make_folder(out)
     ordered = [tables[number] for number in sorted(tables)]
-    rows = [row for table in ordered for row in _summary_rows(table)]
+    rows = [{"file": table["file"], "folder": table["folder"], **row} for table in ordered for row in _verdicts(table)]
     _write_summary(rows, out / "summary.csv", choices.coverages)
     _write_index(folder.name, rows, failed, out / "index.html")
     return {"tables": ordered, "failed": dict(sorted(failed.items())), "columns": len(rows)}
@@ -236,12 +236,11 @@ def _names(files: Sequence[Path]) -> list[str]:
     return [stem if stems.count(stem) == 1 else path.name for stem, path in zip(stems, files, strict=True)]
 
 
-def _summary_rows(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _verdicts(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A row of the summary for each column of a table."""
     for column, verdict in table["verdict"].items():
         errors = table["mean_absolute_error"][column]
         yield {
-            "file": table["file"],
-            "folder": table["folder"],
             "column": column,
             "rows": table["rows"],
             "verdict": verdict["kind"],
@@ -326,9 +325,9 @@ def forecast_part(item: tuple[Part, TableLayout, Choices, Path]) -> dict[str, An
             columns = forecast_columns(run)
             columns.pop("column")
             forecasts.append(pandas.DataFrame({layout.id: [series.name] * run.horizon, **columns}))
-            (row,) = _summary_rows({"file": "", "folder": "", **run.summary})
-            kept = {key: value for key, value in row.items() if key not in ("file", "folder", "column")}
-            verdicts.append({**named, **kept, "note": " ".join(run.notes)})
+            (row,) = _verdicts(run.summary)
+            row.pop("column")
+            verdicts.append({**named, **row, "note": " ".join(run.notes)})
     for kind, frames in (("forecast", forecasts), ("series", [pandas.DataFrame(verdicts)] if verdicts else [])):
         if frames:
             content = io.BytesIO()

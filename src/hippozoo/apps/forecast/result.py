@@ -193,8 +193,6 @@ class ForecastResult:
     Made by `hippozoo.forecast`. `frame` is the forecast, `verdict` says how good it is; `plot` and `page` draw it;
     `update` takes in more rows, and `save` writes it to a file that `hippozoo.load` reads.
 
-    Examples
-    --------
     >>> result = forecast(np.sin(np.arange(300) / 3), horizon=6)
     >>> result.frame["time"].tolist()
     [300, 301, 302, 303, 304, 305]

@@ -13,8 +13,6 @@ __all__ = ["copyable_table", "json_for_script", "shown"]
 def shown(text: object) -> str:
     """HTML that shows this text as it is, also angle brackets, quotes and line ends.
 
-    Examples
-    --------
     >>> shown('<b>"load"</b>')
     '&lt;b&gt;&quot;load&quot;&lt;/b&gt;'
     """
@@ -24,8 +22,6 @@ def shown(text: object) -> str:
 def json_for_script(value: Any) -> str:
     r"""JSON that may stand inside a script element: no text in it can end the element.
 
-    Examples
-    --------
     >>> json_for_script({"name": "</script>"})
     '{"name":"\\u003c/script>"}'
     """
@@ -38,8 +34,6 @@ def json_for_script(value: Any) -> str:
 def copyable_table(caption: str, head: Sequence[object], rows: Iterable[Sequence[object]], *, name: str) -> str:
     """HTML of a table with a button that copies it, cells separated by tabs; the first cell of a row names it.
 
-    Examples
-    --------
     >>> "&lt;load&gt;" in copyable_table("Next values", ["column", "mean"], [["<load>", 3]], name="next")
     True
     """
