@@ -13,10 +13,9 @@ import numpy as np
 
 from hippozoo._internal.arguments import shorten
 from hippozoo.tables import TableError, reason
-from hippozoo.tables.date_parts import is_part
 from hippozoo.tables.infer import LOOKED_AT, first_series
 from hippozoo.tables.stacked import stacked_series, stacked_without_times
-from hippozoo.tables.times import Times, find_times
+from hippozoo.tables.times import Times, find_times, is_part
 
 __all__ = ["Clock", "FrameTimes", "read_times", "stacked_by", "table_clock"]
 

@@ -11,13 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from hippozoo._internal.arguments import shorten
-from hippozoo.tables.date_parts import PARTS, whole_numbers
 from hippozoo.tables.dates import CLOCKS
-from hippozoo.tables.numbers import Cells, decimal_marks, is_missing, mark_in, read_value
+from hippozoo.tables.numbers import Cells, decimal_marks, is_missing, mark_in, read_value, whole_numbers
 from hippozoo.tables.records import Form, Line, read_object, recognise, split, surplus
 from hippozoo.tables.schema import Schema
 from hippozoo.tables.stacked import panel_option, stacked_series, stacked_without_times
-from hippozoo.tables.times import Times, find_times
+from hippozoo.tables.times import PARTS, Times, find_times
 from hippozoo.tables.trouble import Place, TableError, Trouble, list_reasons, list_some, reason
 
 __all__ = ["LOOKED_AT", "Inferred", "first_series", "infer", "infer_from_lines"]

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hippozoo.tables.date_parts import whole_numbers
-from hippozoo.tables.numbers import Cells, is_missing, read_number
+from hippozoo.tables.numbers import Cells, is_missing, read_number, whole_numbers
 
 __all__ = ["order_problem", "panel_option", "stacked_series", "stacked_without_times"]
 

@@ -13,11 +13,10 @@ from jaxtyping import Float
 from hippozoo._internal.arguments import shorten
 from hippozoo.tables.infer import LOOKED_AT, Inferred, infer
 from hippozoo.tables.numbers import Cells, read_column
-from hippozoo.tables.parquet_file import open_parquet
+from hippozoo.tables.pieces import open_parquet, open_text
 from hippozoo.tables.records import Form
 from hippozoo.tables.schema import Schema, cell_trouble, time_trouble
 from hippozoo.tables.stacked import order_problem
-from hippozoo.tables.text_file import open_text
 from hippozoo.tables.trouble import KINDS, Place, TableError, Trouble, unusable
 
 __all__ = ["CHUNK_ROWS", "Rows", "Table", "open_table", "read_rows", "read_table"]
