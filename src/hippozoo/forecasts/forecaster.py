@@ -33,30 +33,37 @@ class StateLike(Protocol):
     @property
     def single(self) -> bool:
         """Whether samples are single numbers, without a channel axis."""
+        ...
 
     @property
     def time(self) -> float:
         """The present: how much time has passed since the beginning."""
+        ...
 
     @property
     def seen(self) -> float:
         """How much of it was observed, in any channel."""
+        ...
 
     @property
     def channels(self) -> int:
         """How many signals are forecast."""
+        ...
 
     @property
     def pairs(self) -> float:
         """How many pairs of a past and its future were learnt from, counted by their weight."""
+        ...
 
     @property
     def begun(self) -> Bool[np.ndarray, " channels"]:
         """Which channels have had their first sample."""
+        ...
 
     @property
     def held(self) -> Float[np.ndarray, " channels"]:
         """The last value seen in each channel."""
+        ...
 
 
 State = TypeVar("State", bound=StateLike)

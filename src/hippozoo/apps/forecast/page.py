@@ -177,7 +177,7 @@ def _hover(figure: Any, line: Any, *tips: tuple[str, str], **more: Any) -> None:
     figure.add_tools(HoverTool(renderers=[line], tooltips=list(tips), **more))
 
 
-def _mark(figure: Any, at: float) -> None:
+def _mark(figure: Any, at: float | int) -> None:
     from bokeh.models import Span
 
     figure.add_layout(Span(location=at, dimension="height", line_color="gray", line_dash="dotted"))
