@@ -58,6 +58,7 @@ class Tab:
     """
 
     layout: Any
+    view: Any
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -66,8 +67,7 @@ class Tab:
 
     def write_code(self) -> str:
         """Python that gives the same pictures; most views need nothing but themselves for it."""
-        view: Any = self.view  # pyright: ignore[reportAttributeAccessIssue]
-        return view.code()
+        return self.view.code()
 
     def tell(self, text: str) -> None:
         """Say in words what the pictures show now; the code follows."""
@@ -163,6 +163,22 @@ def button(label: str, width: int, act: Callable[[], None]) -> Any:
 def choice(label: str, options: Sequence[Any] | dict[str, Any], value: Any) -> Any:
     """A slider over given values; its `value_throttled` changes when it is let go."""
     return pn.widgets.DiscreteSlider(label=label, options=options, value=value, min_width=150, max_width=330, **WIDE)
+
+
+def when_let_go(act: Callable[[], None], *choices: Any) -> None:
+    """Act when one of these is let go."""
+    for one in choices:
+        one.param.watch(lambda _event: act(), "value_throttled")
+
+
+def in_unit(values: Sequence[float], unit: str) -> dict[str, float]:
+    """Values as options of a choice, by how they are written."""
+    return {f"{one:g} {unit}".strip(): one for one in values}
+
+
+def chosen(options: Sequence[Any], slider: Any) -> Any:
+    """Which of the options a slider stands at; it may still be on its way to a shorter list."""
+    return options[min(int(slider.value), len(options) - 1)]
 
 
 def slider(title: str, end: int, value: int, act: Callable[[], None]) -> Any:
