@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 
 from hippozoo._internal.arguments import shorten
-from hippozoo._internal.extras import needs
 from hippozoo._internal.files import CannotWriteError, make_folder, write_whole
 from hippozoo.scale._dask import dask_module
-from hippozoo.scale.fit import normalised, side_by_side
+from hippozoo.scale.fit import normalised, side_by_side, with_learnt
 from hippozoo.scale.folder import PARTITION_BYTES
-from hippozoo.scale.handover import with_learnt
 from hippozoo.scale.reading import SeriesRows, TableLayout, masked
 from hippozoo.scale.whole_series import tasks_of
 from hippozoo.zoo.forecasting import Forecaster, ForecasterState
@@ -117,8 +115,7 @@ class _Forecast:
     id: str
 
     def __call__(self, series: Iterator[SeriesRows], reading: TableLayout | None, number: int) -> int:
-        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
-
+        pandas = dask_module("pandas")
         found: list[tuple[Any, np.ndarray, np.ndarray | None]] = []
         sizes: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 

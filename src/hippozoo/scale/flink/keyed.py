@@ -27,39 +27,30 @@ class KeyState(Protocol):
 
     def snapshot(self) -> bytes | None:
         """The last snapshot; None for a new key."""
-        ...
 
     def log(self) -> list[bytes]:
         """Rows that were taken in since the snapshot, in their order."""
-        ...
 
     def buffer(self) -> list[bytes]:
         """Rows that wait."""
-        ...
 
     def save(self, snapshot: bytes) -> None:
         """Replace the snapshot, and empty the log."""
-        ...
 
     def add_to_log(self, rows: Sequence[bytes]) -> None:
         """Append rows to the log."""
-        ...
 
     def add_to_buffer(self, row: bytes) -> None:
         """Append a row to those that wait."""
-        ...
 
     def replace_buffer(self, rows: Sequence[bytes]) -> None:
         """Let these rows wait, and no others."""
-        ...
 
     def wake_at(self, milliseconds: int) -> None:
         """Set a timer by the watermark."""
-        ...
 
     def wake_in(self, milliseconds: int) -> None:
         """Set a timer by the wall clock."""
-        ...
 
 
 @dataclass(frozen=True)
