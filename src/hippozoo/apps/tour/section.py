@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
     from hippozoo.apps.tour.sliders import Sliders
 
-__all__ = ["Section", "Table", "discover_sections", "run_section"]
+__all__ = ["Section", "Table", "discover_sections", "rms", "run_section"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ class Section:
     def listing(self) -> str:
         """The code as it is shown and run."""
         return f"{self.setup.strip()}\n\n{self.code.strip()}\n"
+
+
+def rms(errors: np.ndarray) -> float:
+    """Root of the mean square."""
+    return float(np.sqrt(np.mean(errors**2)))
 
 
 def discover_sections() -> list[Section]:
