@@ -18,23 +18,6 @@ __all__ = ["BENCHMARKS", "Benchmark", "load_benchmark", "published_errors", "rms
 class Benchmark:
     """A record of input and output voltages, and which rows are for what.
 
-    Parameters
-    ----------
-    name
-        Its name.
-    signal, target
-        Input and output, in volts.
-    rate
-        Samples per second.
-    train
-        Rows to learn from.
-    tests
-        Rows of each test set. A model sees their input, and their output for the first `known` samples only.
-    known
-        So many samples of a test set start a simulation and do not count.
-    published
-        RMSE in mV of published models on each test set.
-
     Examples
     --------
     >>> record = load_benchmark("silverbox", data="DIR")  # doctest: +SKIP
@@ -42,14 +25,16 @@ class Benchmark:
     (21688,)
     """
 
-    name: str
+    name: str  #: Its name.
+    #: Input and output, in volts.
     signal: Float[np.ndarray, " time"]
     target: Float[np.ndarray, " time"]
-    rate: float
-    train: slice
+    rate: float  #: Samples per second.
+    train: slice  #: Rows to learn from.
+    #: Rows of each test set. A model sees their input, and their output for the first `known` samples only.
     tests: Mapping[str, slice]
-    published: Mapping[str, Mapping[str, float]]
-    known: int = 50
+    published: Mapping[str, Mapping[str, float]]  #: RMSE in mV of published models on each test set.
+    known: int = 50  #: So many samples of a test set start a simulation and do not count.
 
 
 @dataclass(frozen=True)

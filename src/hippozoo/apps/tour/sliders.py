@@ -21,28 +21,15 @@ _DT = 0.01  # seconds from sample to sample
 
 @dataclass(frozen=True, eq=False)
 class Sliders:
-    """A picture of the past of a pressure wave whose order and timescale the reader chooses.
+    """A picture of the past of a pressure wave whose order and timescale the reader chooses."""
 
-    Parameters
-    ----------
-    signal
-        The wave, one sample every 10 ms.
-    kinds
-        The systems that remember it, by label.
-    furthest
-        The longest lag that is drawn.
-    orders, timescales
-        What can be chosen.
-    start
-        The order and the timescale to begin with, as places in these lists.
-    """
-
-    signal: Float[np.ndarray, " time"]
-    kinds: Mapping[str, type[HippoSystem]]
-    furthest: float
+    signal: Float[np.ndarray, " time"]  #: The wave, one sample every 10 ms.
+    kinds: Mapping[str, type[HippoSystem]]  #: The systems that remember it, by label.
+    furthest: float  #: The longest lag that is drawn.
+    #: What can be chosen.
     orders: Sequence[int]
     timescales: Sequence[float]
-    start: tuple[int, int]
+    start: tuple[int, int]  #: The order and the timescale to begin with, as places in these lists.
 
     def add_to(self, page: Page, name: str, alternative: str) -> None:
         """Append the picture, its sliders and a sentence with the error to a page."""
