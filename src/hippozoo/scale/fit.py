@@ -132,7 +132,7 @@ class _Fit:
     normalise: bool
 
     def __call__(self, series: Iterator[SeriesRows], reading: TableLayout | None, number: int) -> Halves:
-        given = (normalised(one)[0] for one in series) if self.normalise else series
+        given = map(normalised, series) if self.normalise else series
         if self.validate == "stretches":
             total: Halves = (None, None)
             for one in given:
@@ -186,14 +186,14 @@ def side_by_side(series: Iterator[SeriesRows], forecaster: Forecaster) -> Iterat
     yield from waiting.values()
 
 
-def normalised(series: SeriesRows) -> tuple[SeriesRows, np.ndarray, np.ndarray]:
-    """A series relative to its mean, in units of its deviation; and both. One that stands still keeps its unit."""
+def normalised(series: SeriesRows) -> SeriesRows:
+    """A series relative to its mean, in units of its deviation. One that stands still keeps its unit."""
     known = ~np.isnan(series.values)
     count = np.maximum(known.sum(axis=0), 1)
     mean = np.where(known, series.values, 0.0).sum(axis=0) / count
     size = np.sqrt((np.where(known, series.values - mean, 0.0) ** 2).sum(axis=0) / count)
     size = np.where(size > 1e-12 * np.abs(mean), size, 1.0)
-    return SeriesRows(series.name, (series.values - mean) / size, series.ticks), mean, size
+    return SeriesRows(series.name, (series.values - mean) / size, series.ticks, mean, size)
 
 
 def _merged(forecaster: ForecasterLike[Any], results: Sequence[Halves]) -> Halves:

@@ -27,6 +27,8 @@ class SeriesRows:
     name: Any
     values: np.ndarray  # (rows, columns); NaN where a cell is empty
     ticks: np.ndarray | None  # times as they were written, numbers or nanoseconds
+    mean: Any = 0.0  # what was taken off the values, and
+    size: Any = 1.0  # what they were divided by, where they are normalised
 
 
 @dataclass(frozen=True)

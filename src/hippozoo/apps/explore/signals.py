@@ -130,15 +130,7 @@ def from_file(path: str | Path, column: str | None = None) -> Loaded:
 
 
 class Uploaded:
-    """A table that was read whole, of which any column can be explored.
-
-    Examples
-    --------
-    >>> Uploaded.from_bytes("empty.csv", b"")
-    Traceback (most recent call last):
-    ...
-    hippozoo.tables.trouble.TableError: empty.csv is empty; pass a table with a header and rows.
-    """
+    """A table that was read whole, of which any column can be explored."""
 
     def __init__(self, name: str, path: str | Path) -> None:
         self.name, self._path = name, Path(path)

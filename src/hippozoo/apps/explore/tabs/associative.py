@@ -28,16 +28,7 @@ class Write(NamedTuple):
 
 
 class AssociativeView:
-    """A bank of one channel and the writes made to it, in order.
-
-    Examples
-    --------
-    The last write is read back in full.
-
-    >>> view = AssociativeView(16).write(0.3, 1.0).write(0.7, -0.5)
-    >>> round(view.read(0.7), 9)
-    -0.5
-    """
+    """A bank of one channel and the writes made to it, in order."""
 
     def __init__(self, order: int = 16, writes: tuple[Write, ...] = ()) -> None:
         self.order, self.writes = order, writes

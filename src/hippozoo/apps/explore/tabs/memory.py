@@ -38,13 +38,7 @@ def timescales(loaded: Loaded) -> tuple[float, ...]:
 
 
 def true_past(signal: Float[np.ndarray, " time"], now: int, lags: np.ndarray, dt: float) -> Float[np.ndarray, " lags"]:
-    """The samples at these lags before `now` (samples seen so far), each held until the next; NaN before the first.
-
-    Examples
-    --------
-    >>> true_past(np.array([1.0, 2.0, 3.0]), 2, np.array([0.0, 1.5, 2.5]), 1.0).tolist()
-    [2.0, 1.0, nan]
-    """
+    """The samples at these lags before `now` (samples seen so far), each held until the next; NaN before the first."""
     # A lag that ends a cell, up to rounding, belongs to the next one.
     ago = np.floor(lags / dt * (1 + 1e-12)).astype(int)
     return np.where(ago < now, signal[np.maximum(now - 1 - ago, 0)], np.nan)

@@ -62,14 +62,6 @@ class VolterraView:
 
     `errors` holds, after each chunk, samples seen and the mean squared error in it, in units of the target's variance;
     `shown` holds target and prediction of the last chunk.
-
-    Examples
-    --------
-    >>> view = VolterraView("product of two past samples", order=16)
-    >>> for _ in range(10):
-    ...     view.learn(1000)
-    >>> view.seen, view.errors[-1][1] < view.errors[0][1]
-    (10000, True)
     """
 
     def __init__(self, task: str = next(iter(TASKS)), order: int = 32) -> None:
