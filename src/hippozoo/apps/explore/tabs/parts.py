@@ -9,27 +9,22 @@ from typing import Any
 import numpy as np
 import panel as pn
 from bokeh.models import ColumnDataSource, CustomJS, Plot, Range1d, Slider, Toggle
+from bokeh.palettes import interp_palette
 
 from hippozoo.apps.explore.signals import Loaded
 from hippozoo.apps.pages import Painter, colour, new_figure, shown
 
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
-
-
-def _between(dark: str, middle: str, light: str) -> list[str]:
-    places = np.linspace(0.0, 1.0, 32)
-    channels = [[int(one[i : i + 2], 16) for one in (dark, middle, light)] for i in (1, 3, 5)]
-    mixed = np.array([np.interp(places, [0.0, 0.5, 1.0], channel) for channel in channels]).T.round().astype(int)
-    return ["#{:02x}{:02x}{:02x}".format(*one) for one in mixed]
-
-
 # Panel's buttons have no border on a page of our colours.
 OUTLINED = [
     ".bk-btn{border:1px solid var(--ink) !important;opacity:.9}",
     ".bk-btn.bk-active{background:var(--C0) !important;color:var(--paper) !important}",
 ]
 # From what lowers to what raises; white is nothing.
-BLUE_TO_RED = [*_between("#053061", "#4393c3", "#f7f7f7"), *_between("#67001f", "#d6604d", "#f7f7f7")[::-1]]
+BLUE_TO_RED = [
+    *interp_palette(["#053061", "#4393c3", "#f7f7f7"], 32),
+    *interp_palette(["#f7f7f7", "#d6604d", "#67001f"], 32),
+]
 
 
 class Session:
