@@ -30,9 +30,11 @@ class KeyState(Protocol):
 
     def log(self) -> list[bytes]:
         """Rows that were taken in since the snapshot, in their order."""
+        ...
 
     def buffer(self) -> list[bytes]:
         """Rows that wait."""
+        ...
 
     def save(self, snapshot: bytes) -> None:
         """Replace the snapshot, and empty the log."""

@@ -45,8 +45,10 @@ class ForecastView:
     def __init__(self, loaded: Loaded, horizon: int = 24, rank: int = 6, order: int = 48) -> None:
         self.loaded, self.horizon, values, dt = loaded, horizon, loaded.values, loaded.dt
         seconds = _SECONDS.get(loaded.unit)
-        usual = {} if seconds is None else {"usual": usual_periods(dt * seconds)}
-        self.seasons = find_seasons(values, **usual)
+        if seconds is None:
+            self.seasons = find_seasons(values)
+        else:
+            self.seasons = find_seasons(values, usual=usual_periods(dt * seconds))
         self.usual = forecaster_for(float(horizon), season=self.seasons or None)  # counts in steps
         # A window of seven horizons, within a quarter of the signal.
         window = max(8, min(7 * horizon, len(values) // 4))

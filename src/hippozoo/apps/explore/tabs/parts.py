@@ -22,8 +22,8 @@ OUTLINED = [
 ]
 # From what lowers to what raises; white is nothing.
 BLUE_TO_RED = [
-    *interp_palette(["#053061", "#4393c3", "#f7f7f7"], 32),
-    *interp_palette(["#f7f7f7", "#d6604d", "#67001f"], 32),
+    *interp_palette(("#053061", "#4393c3", "#f7f7f7"), 32),
+    *interp_palette(("#f7f7f7", "#d6604d", "#67001f"), 32),
 ]
 
 
