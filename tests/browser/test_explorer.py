@@ -29,17 +29,30 @@ def source(page, column):
     )
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
-def test_every_tab_opens_and_fits(opened, fits, address, width, scheme):
-    with opened(address, width, scheme) as page:
-        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == (
-            "rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 24, 29)"
-        )
+def test_every_tab_opens_and_fits_wide_and_narrow_light_and_dark(opened, fits, address):
+    with opened(address, 1200, "light") as page:
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         for tab in TABS:
             page.locator(".bk-tab", has_text=tab).click()
             page.get_by_text("One moment").wait_for(state="hidden", timeout=60_000)
             page.get_by_role("button", name="Show the code").wait_for(timeout=60_000)
             assert fits(page), tab
+        page.set_viewport_size({"width": 390, "height": 900})
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_function("getComputedStyle(document.body).backgroundColor === 'rgb(20, 24, 29)'")
+        for tab in ("Memory", *TABS):
+            page.locator(".bk-tab", has_text=tab).click()
+            page.get_by_role("button", name="Show the code").wait_for()
+            page.wait_for_function(
+                "document.documentElement.scrollWidth <= document.documentElement.clientWidth", timeout=5000
+            )
+        assert page.complaints == []
+
+
+def test_a_narrow_dark_window_fits_from_the_beginning(opened, fits, address):
+    with opened(address, 390, "dark") as page:
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 29)"
+        assert fits(page)
         assert page.complaints == []
 
 

@@ -5,18 +5,14 @@ import pytest
 pytest.importorskip("bokeh", reason="sliders need Bokeh")
 
 from hippozoo.apps.tour import discover_sections
-from hippozoo.apps.tour.measured import measure_machine
-from hippozoo.apps.tour.page import render_page
-from hippozoo.apps.tour.write import show_section
+from hippozoo.apps.tour.write import render_tour
 
 
 @pytest.fixture(scope="module")
 def tour(chromium, tmp_path_factory):
     """Its first section and its last: all that moves, and none of the long computations."""
     folder = tmp_path_factory.mktemp("tour")
-    (folder / "pictures").mkdir()
-    first = show_section(discover_sections()[0], folder / "pictures")
-    return render_page([first], folder, measure_machine()).write(folder / "index.html")
+    return render_tour(discover_sections()[:1], folder, machine=True).write(folder / "index.html")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (1200, "dark"), (390, "light"), (390, "dark")])

@@ -35,11 +35,11 @@ def test_an_unknown_benchmark_is_named_with_those_there_are():
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_no_test_row_is_a_training_row(name):
-    layout = system_identification._LAYOUTS[name]
-    train = set(range(layout.train.start, layout.train.stop))
-    for rows in layout.tests.values():
+    _, length, known = system_identification._KNOWN[name]
+    train = set(range(known["train"].start, known["train"].stop))
+    for rows in known["tests"].values():
         assert not train & set(range(rows.start, rows.stop))
-        assert rows.stop <= layout.rows
+        assert rows.stop <= length
 
 
 def test_errors_are_millivolts_after_the_known_samples():
@@ -54,5 +54,5 @@ def test_the_real_record_has_the_published_shape(name):
         benchmark = load_benchmark(name)
     except MissingDataError as error:
         pytest.skip(str(error).splitlines()[0])
-    assert benchmark.signal.shape == benchmark.target.shape == (system_identification._LAYOUTS[name].rows,)
+    assert benchmark.signal.shape == benchmark.target.shape == (system_identification._KNOWN[name][1],)
     assert 0.01 < benchmark.target[benchmark.train].std() < 1

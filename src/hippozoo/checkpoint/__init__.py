@@ -55,8 +55,7 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
     >>> found
     {'system': LegT(order=3, timescale=1.0), 'state': array([1., 1., 1.], dtype=float32), 'seen': 120}
     """
-    place = _checked_path(path)
-    with _errors_about(path):
+    with _at(path) as place:
         storage.write(place, encode(thing))
 
 
@@ -88,8 +87,7 @@ def load(path: str | os.PathLike[str], expected: Any = None, *, limit: int = LIM
     ...         print("refused:", str(error).removeprefix(str(path)))
     refused: : it is a LegT, expected a LegS.
     """
-    place = _checked_path(path)
-    with _errors_about(path):
+    with _at(path) as place:
         thing = decode(storage.read(place), whole_number("limit", limit))
         if isinstance(thing, _OwnedState):
             thing = thing.state
@@ -143,8 +141,7 @@ def save_state(path: str | os.PathLike[str], state: Any, owner: Any) -> None:
     ...     print(load_state(path, system))
     [1. 1. 1.]
     """
-    place = _checked_path(path)
-    with _errors_about(path):
+    with _at(path) as place:
         name = registry.name_of(type(owner))
         if name is None:
             raise CheckpointError(
@@ -173,8 +170,7 @@ def load_state(path: str | os.PathLike[str], owner: Any, *, limit: int = LIMIT) 
     ...         print(str(error).removeprefix(str(path)))
     : its owner's timescale=20.0, expected 30.0; load it with the memory or layer that it was saved with.
     """
-    place = _checked_path(path)
-    with _errors_about(path):
+    with _at(path) as place:
         found = decode(storage.read(place), whole_number("limit", limit))
         if not isinstance(found, _OwnedState):
             raise CheckpointError("does not say whose state it holds; write it by save_state, or read it by load.")
@@ -190,15 +186,12 @@ def load_state(path: str | os.PathLike[str], owner: Any, *, limit: int = LIMIT) 
     return found.state
 
 
-def _checked_path(path: Any) -> Path:
+@contextmanager
+def _at(path: Any) -> Iterator[Path]:
+    """The path of a file; what is wrong with a checkpoint there is said in its name."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path={shorten(path)}: pass the path of a file first, then what belongs to it.")
-    return Path(path)
-
-
-@contextmanager
-def _errors_about(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
-        yield
+        yield Path(path)
     except CheckpointError as error:
         raise CheckpointError(f"{os.fspath(path)}: {error}") from error.__cause__

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,13 +12,12 @@ import numpy as np
 from hippozoo._internal.arguments import shorten
 from hippozoo.scale._dask import dask_module, is_a
 from hippozoo.scale.folder import PARTITION_BYTES
-from hippozoo.scale.handover import cross_validated, pooled
-from hippozoo.scale.long_series import fit_long_series
 from hippozoo.scale.reading import SeriesRows, TableLayout, masked
 from hippozoo.scale.whole_series import half_of, tasks_of
 from hippozoo.zoo.forecasting import Forecaster, ForecasterLike, ForecasterState, StateLike
+from hippozoo.zoo.forecasting.state import Detail
 
-__all__ = ["fit_forecaster", "normalised", "side_by_side"]
+__all__ = ["fit_forecaster", "normalised", "side_by_side", "with_learnt"]
 
 Validate = Literal["stretches", "series"]
 # How many results one task merges.
@@ -43,10 +43,8 @@ def fit_forecaster(
     partitions and workers. Statistics and the errors of validated stretches add up; the present, and the stretch that
     is under way, are those of the first series.
 
-    *One long series in chunks*, a Dask array ``(time,)``: equal to learning it in one go, to 1e-9. A first pass finds
-    the present at the beginning of every chunk, by local passes and a prefix merge; a second one learns all chunks side
-    by side; then every stretch is validated in the order of time. With missing samples, an ensemble or
-    ``delay="endpoint"`` the state goes from chunk to chunk instead, one after the other.
+    *One long series in chunks*, a Dask array ``(time,)``: equal to learning it in one go, to 1e-9. The state goes from
+    chunk to chunk, one after the other, so that one chunk at a time is held.
 
     Parameters
     ----------
@@ -93,7 +91,7 @@ def fit_forecaster(
     if is_a(series, "dask.array", "Array") and series.ndim == 1:
         if normalise or validate == "series":
             raise ValueError("one long series is no panel; leave normalise and validate out.")
-        return fit_long_series(forecaster, series)
+        return _fit_in_chunks(forecaster, series)
     results = tasks_of(_Fit(forecaster, validate, normalise), series, id, column, time, partition_bytes)
     merged = dask.delayed(_merged)
     while len(results) > 1:
@@ -104,7 +102,22 @@ def fit_forecaster(
         raise ValueError("there is no series to fit to; pass at least one.")
     if len(halves) == 1 or not isinstance(forecaster, Forecaster):
         return halves[0]
-    return cross_validated(forecaster, *halves)
+    return _cross_validated(forecaster, *halves)
+
+
+def _fit_in_chunks(forecaster: ForecasterLike[Any], series: Any) -> Any:
+    dask = dask_module()
+    if series.dtype.kind not in "fiu" or not series.size:
+        raise ValueError(f"series has dtype {series.dtype} and shape {series.shape}; pass real numbers, one at least.")
+    state, learn = forecaster.initial_state(), dask.delayed(_learnt_from)
+    for block in series.to_delayed():
+        state = learn(forecaster, state, block)
+    return dask.compute(state)[0]
+
+
+def _learnt_from(forecaster: ForecasterLike[Any], state: Any, block: np.ndarray) -> Any:
+    values, mask = masked(np.asarray(block, float))
+    return forecaster.learn(state, values, mask=mask)
 
 
 Halves = tuple[StateLike | None, StateLike | None]
@@ -119,11 +132,11 @@ class _Fit:
     normalise: bool
 
     def __call__(self, series: Iterator[SeriesRows], reading: TableLayout | None, number: int) -> Halves:
-        given = (normalised(one)[0] for one in series) if self.normalise else series
+        given = map(normalised, series) if self.normalise else series
         if self.validate == "stretches":
             total: Halves = (None, None)
             for one in given:
-                total = _merged(self.forecaster, [total, (learnt_alone(self.forecaster, one, reading), None)])
+                total = _merged(self.forecaster, [total, (_learnt_alone(self.forecaster, one, reading), None)])
             return total
         total, forecaster = (None, None), self.forecaster
         assert isinstance(forecaster, Forecaster)  # fit_forecaster has refused any other
@@ -136,8 +149,7 @@ class _Fit:
         return total
 
 
-def learnt_alone(forecaster: ForecasterLike[Any], series: SeriesRows, reading: TableLayout | None) -> StateLike:
-    """The state after one series."""
+def _learnt_alone(forecaster: ForecasterLike[Any], series: SeriesRows, reading: TableLayout | None) -> StateLike:
     single = series.values.shape[1] == 1
     values, mask = masked(series.values[:, 0] if single else series.values)
     state = forecaster.initial_state(None if single else values.shape[1])
@@ -145,10 +157,18 @@ def learnt_alone(forecaster: ForecasterLike[Any], series: SeriesRows, reading: T
 
 
 def _pooled(forecaster: Forecaster, series: list[SeriesRows], reading: TableLayout | None) -> ForecasterState:
+    """What series of one length teach one map for all of them; their statistics add up, and no stretch is validated.
+
+    The state is one of a single series, and its present is that of the first.
+    """
     if any(one.values.shape[1] != 1 for one in series):
         raise ValueError("validate='series' takes series of one column; name it with column=.")
     values, mask = masked(np.concatenate([one.values for one in series], axis=1))
-    return pooled(forecaster, values, mask, reading and reading.steps(series[0], float(forecaster.dt)))
+    dt, many = reading and reading.steps(series[0], float(forecaster.dt)), _shared(forecaster)
+    state = many.learn(_unvalidated(many, len(series)), values, dt, mask)
+    first = forecaster.learn(_unvalidated(forecaster), values[:, 0], dt, None if mask is None else mask[:, 0])
+    detail = Detail(state.detail.squares.sum(axis=0)[None], state.detail.weight.sum()[None])
+    return replace(first, learnt=state.learnt, detail=detail)
 
 
 def side_by_side(series: Iterator[SeriesRows], forecaster: Forecaster) -> Iterator[list[SeriesRows]]:
@@ -166,14 +186,14 @@ def side_by_side(series: Iterator[SeriesRows], forecaster: Forecaster) -> Iterat
     yield from waiting.values()
 
 
-def normalised(series: SeriesRows) -> tuple[SeriesRows, np.ndarray, np.ndarray]:
-    """A series relative to its mean, in units of its deviation; and both. One that stands still keeps its unit."""
+def normalised(series: SeriesRows) -> SeriesRows:
+    """A series relative to its mean, in units of its deviation. One that stands still keeps its unit."""
     known = ~np.isnan(series.values)
     count = np.maximum(known.sum(axis=0), 1)
     mean = np.where(known, series.values, 0.0).sum(axis=0) / count
     size = np.sqrt((np.where(known, series.values - mean, 0.0) ** 2).sum(axis=0) / count)
     size = np.where(size > 1e-12 * np.abs(mean), size, 1.0)
-    return SeriesRows(series.name, (series.values - mean) / size, series.ticks), mean, size
+    return SeriesRows(series.name, (series.values - mean) / size, series.ticks, mean, size)
 
 
 def _merged(forecaster: ForecasterLike[Any], results: Sequence[Halves]) -> Halves:
@@ -185,3 +205,34 @@ def _merged(forecaster: ForecasterLike[Any], results: Sequence[Halves]) -> Halve
             if state is not None:
                 found[half] = state if before is None else forecaster.merge(before, state)
     return found[0], found[1]
+
+
+def _unvalidated(forecaster: Forecaster, series: int | None = None) -> ForecasterState:
+    """The state that has learnt nothing, and never validates a stretch."""
+    state = forecaster.initial_state(series)
+    return replace(state, validation=replace(state.validation, boundary=math.inf))
+
+
+def _shared(forecaster: Forecaster) -> Forecaster:
+    return forecaster if forecaster.together == "shared" else replace(forecaster, together="shared")
+
+
+def _cross_validated(forecaster: Forecaster, one: ForecasterState, other: ForecasterState) -> ForecasterState:
+    """Two halves of a panel together, the map of each scored on the other; bands and candidates follow from that."""
+    both = forecaster.merge(one, other)
+    validation, solver = both.validation, forecaster.solver
+    errors, weight = np.zeros_like(validation.errors), np.zeros_like(validation.weight)
+    for known, unseen in ((one, other), (other, one)):
+        for g, (theirs, here) in enumerate(zip(known.learnt, unseen.learnt, strict=True)):
+            if theirs[0].weight and here[0].weight:
+                errors[g] += solver.errors(theirs, here, 1)
+                weight[g] += here[0].weight
+    return replace(both, validation=replace(validation, errors=errors, weight=weight))
+
+
+def with_learnt(forecaster: Forecaster, learnt: ForecasterState, series: int) -> tuple[Forecaster, ForecasterState]:
+    """A forecaster and a state of so many series, about to begin, that know what one state has learnt."""
+    many = _shared(forecaster)
+    state = many.initial_state(series)
+    detail = Detail(np.repeat(learnt.detail.squares, series, axis=0), np.repeat(learnt.detail.weight, series))
+    return many, replace(state, learnt=learnt.learnt, validation=learnt.validation, detail=detail)

@@ -2,68 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hippozoo._internal.arguments import shorten
-from hippozoo._internal.extras import needs
 from hippozoo.memory import hold_missing
 from hippozoo.memory.base import PureMemory
 from hippozoo.scale._dask import dask_module
-from hippozoo.scale.folder import PARTITION_BYTES, Part, open_folder
-from hippozoo.scale.pieces import Piece, join, piece_of
+from hippozoo.scale.arrays import Piece, join, piece_of
+from hippozoo.scale.folder import Part
 from hippozoo.scale.reading import SeriesRows, TableLayout
 
-__all__ = ["PARTITION_BYTES", "FrameStates", "folder_states", "frame_states"]
-
-
-def frame_states(work: FrameStates, frame: Any) -> Any:
-    """The states of a Dask dataframe; series that lie in several partitions are brought together as pieces."""
-    id = work.reading.id
-    indexed = id not in map(str, frame.columns)
-    meta = work.meta(frame._meta.index.dtype if indexed else frame._meta[id].dtype)
-    if indexed and frame.known_divisions:
-        return frame.map_partitions(work.whole, meta=meta)
-    pieces = frame.map_partitions(_pieces, work, meta=work.pieces_meta(meta.index.dtype))
-    if frame.npartitions > 1:
-        pieces = pieces.shuffle(id, npartitions=frame.npartitions, ignore_index=True)
-    return pieces.map_partitions(work.finish, meta=meta)
-
-
-def folder_states(
-    memory: PureMemory,
-    path: Path,
-    id: str,
-    column: str | Sequence[str] | None,
-    time: str | None,
-    weights: np.ndarray | None,
-    partition_bytes: int,
-) -> Any:
-    """The states of a folder of Parquet files."""
-    dd = dask_module("dask.dataframe")
-    folder = open_folder(path, id)
-    work = FrameStates(memory, TableLayout.of_frame(folder.meta, id, column, time), weights)
-    parts = folder.parts(id, partition_bytes)
-    if parts is None:
-        return frame_states(work, read_unsorted(folder.files, work.reading, partition_bytes))
-    return dd.from_map(work.of_part, parts, meta=work.meta(folder.meta[id].dtype), enforce_metadata=False)
-
-
-def read_unsorted(files: Sequence[str], reading: TableLayout, partition_bytes: int) -> Any:
-    """The rows of a folder as a Dask dataframe, in the order of its files."""
-    dd = dask_module("dask.dataframe")
-    return dd.read_parquet(
-        list(files),
-        columns=reading.wanted,
-        index=False,
-        split_row_groups="adaptive",
-        blocksize=partition_bytes,
-        aggregate_files=True,
-    )
+__all__ = ["FrameStates"]
 
 
 def _pieces(frame: Any, work: FrameStates, partition_info: Any = None) -> Any:
@@ -72,152 +24,136 @@ def _pieces(frame: Any, work: FrameStates, partition_info: Any = None) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class FrameStates:
-    """What is done to the frames of a table: `pieces` of one frame, and `finish` of the pieces of whole series."""
+    """What is done to the frames of a table: `pieces` of one frame, and `finish` of the pieces of whole series.
+
+    A piece is a row: the name of its series; begin and end, which are ticks, or else the number of the partition and
+    steps; then, channel by channel, the last value, the time that the piece waits for its first, and the state.
+    """
 
     memory: PureMemory
     reading: TableLayout
     weights: np.ndarray | None = None
 
-    # -- frames without rows ----------------------------------------------------------------------------------------
+    def of_frame(self, frame: Any) -> Any:
+        """The states of a Dask dataframe; series that lie in several partitions are brought together as pieces."""
+        if self.reading.id not in map(str, frame.columns) and frame.known_divisions:
+            return frame.map_partitions(self.whole, meta=self.meta())
+        pieces = frame.map_partitions(_pieces, self, meta=self.no_pieces())
+        if frame.npartitions > 1:
+            pieces = pieces.shuffle(self.reading.id, npartitions=frame.npartitions, ignore_index=True)
+        return pieces.map_partitions(self.finish, meta=self.meta())
 
-    def meta(self, names: Any) -> Any:
-        """An empty frame of states."""
-        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
+    def of_parts(self, parts: list[Part]) -> Any:
+        """The states of a folder cut into parts that hold whole series."""
+        return dask_module("dask.dataframe").from_map(self.of_part, parts, meta=self.meta(), enforce_metadata=False)
 
-        shape = self.memory.initial_state().shape
-        end = shape if self.weights is None else self.weights.shape[len(shape) :]
-        count = int(np.prod(end, dtype=int))
-        columns = [f"{name}_{k}" for name in self.reading.columns for k in range(count)]
-        empty = pandas.DataFrame({name: np.zeros(0, self.memory.dtype) for name in columns})
-        return empty.set_index(pandas.Index([], dtype=names, name=self.reading.id))
-
-    def pieces_meta(self, names: Any) -> Any:
-        """An empty frame of pieces."""
-        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
-
-        empty = pandas.DataFrame({self.reading.id: pandas.Series([], dtype=names)})
-        for name, kind in self._piece_columns().items():
-            empty[name] = np.zeros(0, kind)
-        return empty
-
-    def _piece_columns(self) -> dict[str, str]:
-        ticks = "int64" if self.reading.dates else "float64"
-        found = {"_part": "int64", "_steps": "int64"} if self.reading.time is None else {"_begin": ticks, "_end": ticks}
-        streams = range(len(self.reading.columns))
-        size = self.memory.initial_state().size
-        waiting = "int64" if self.reading.time is None else "float64"
-        found |= {f"_last_{c}": "float64" for c in streams} | {f"_waiting_{c}": waiting for c in streams}
-        return found | {f"_state_{k}": self.memory.dtype for k in range(len(streams) * size)}
-
-    # -- the work ---------------------------------------------------------------------------------------------------
+    def of_part(self, part: Part) -> Any:
+        """The states of a part of a folder, read batch by batch."""
+        found = [self.pieces(frame, number) for number, frame in enumerate(part.frames(self.reading.wanted))]
+        return self.finish(dask_module("pandas").concat(found, ignore_index=True) if found else self.no_pieces())
 
     def whole(self, frame: Any) -> Any:
         """The states of a frame that holds whole series."""
         return self.finish(self.pieces(frame, 0))
 
-    def of_part(self, part: Part) -> Any:
-        """The states of a part of a folder, read batch by batch."""
-        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
+    # -- frames -----------------------------------------------------------------------------------------------------
 
-        found = [self.pieces(frame, number) for number, frame in enumerate(part.frames(self.reading.wanted))]
-        return self.finish(pandas.concat(found, ignore_index=True) if found else self.pieces_meta(object))
+    def meta(self) -> Any:
+        """An empty frame of states."""
+        pandas, shape = dask_module("pandas"), self.memory.initial_state().shape
+        end = shape if self.weights is None else self.weights.shape[len(shape) :]
+        columns = [f"{name}_{k}" for name in self.reading.columns for k in range(int(np.prod(end, dtype=int)))]
+        index = pandas.Index([], dtype=self.reading.names, name=self.reading.id)
+        return pandas.DataFrame(np.zeros((0, len(columns)), self.memory.dtype), index=index, columns=columns)
+
+    def no_pieces(self) -> Any:
+        """An empty frame of pieces."""
+        names = dask_module("pandas").Index([], dtype=self.reading.names)
+        ticks = np.zeros(0, "int64" if self.reading.time is None or self.reading.dates else "float64")
+        size = self.memory.initial_state().size
+        channels = np.zeros((0, len(self.reading.columns)))
+        return self._frame(names, ticks, ticks, channels, channels, np.repeat(channels, size, axis=1))
+
+    def _frame(
+        self, names: Any, begin: np.ndarray, end: np.ndarray, last: np.ndarray, waiting: np.ndarray, state: np.ndarray
+    ) -> Any:
+        pandas = dask_module("pandas")
+        # Exact, whatever the precision of the state; times in nanoseconds alone are too long for a float.
+        numbers = np.concatenate(
+            [last, waiting, state.reshape(len(names), last.shape[1] * self.memory.initial_state().size)], axis=1
+        )
+        ends = pandas.DataFrame({self.reading.id: names, "_begin": begin, "_end": end})
+        return pandas.concat([ends, pandas.DataFrame(numbers).add_prefix("_")], axis=1)
 
     def pieces(self, frame: Any, number: int) -> Any:
         """One row for each series of a frame: what the memory holds of its rows there."""
         if not len(frame):
-            id = self.reading.id
-            return self.pieces_meta(frame[id].dtype if id in frame.columns else frame.index.dtype)
+            return self.no_pieces()
         if self.reading.time is not None:
-            return self._timed_pieces(frame)
+            series = list(self.reading.series(frame))
+            columns = zip(*map(self._timed_piece, series), strict=True)
+            return self._frame(np.asarray([one.name for one in series]), *map(np.stack, columns))
         names, ends, values, _ = self.reading.rows(frame)
-        begins, channels = np.append(0, ends[:-1]), values.shape[1]
-        lengths = ends - begins
-        states = np.empty((len(names), channels, *self.memory.initial_state().shape), self.memory.dtype)
-        last, waiting = np.empty((len(names), channels)), np.empty((len(names), channels), np.int64)
-        for length in np.unique(lengths).tolist():
+        begins, streams = np.append(0, ends[:-1]), (len(names), values.shape[1])
+        steps = ends - begins
+        state = np.empty((*streams, *self.memory.initial_state().shape), self.memory.dtype)
+        found = Piece(state, np.empty(streams), np.empty(streams), steps)
+        for length in np.unique(steps).tolist():
             # Series of one length are remembered side by side, as channels.
-            at = np.flatnonzero(lengths == length)
+            at = np.flatnonzero(steps == length)
             rows = values[begins[at] + np.arange(length)[:, None]]
             piece = piece_of(self.memory, rows.reshape(length, -1))
-            states[at] = piece.state.reshape(len(at), *states.shape[1:])
-            last[at], waiting[at] = piece.last.reshape(len(at), -1), piece.waiting.reshape(len(at), -1)
-        return self._rows(names, {"_part": np.full(len(names), number), "_steps": lengths}, last, waiting, states)
+            for part, new in zip(found[:3], piece[:3], strict=True):
+                part[at] = new.reshape(len(at), *part.shape[1:])
+        return self._frame(names, np.full(len(names), number), steps, found.last, found.waiting, found.state)
 
     def finish(self, pieces: Any) -> Any:
         """The states of series all of whose pieces are here."""
-        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
-
-        reading, channels = self.reading, len(self.reading.columns)
         if not len(pieces):
-            return self.meta(pieces[reading.id].dtype)
-        order_by = "_part" if reading.time is None else "_begin"
-        codes, names = pandas.factorize(pieces[reading.id])
-        pieces = pieces.iloc[np.lexsort((pieces[order_by].to_numpy(), codes))]
+            return self.meta()
+        pandas, channels, shape = dask_module("pandas"), len(self.reading.columns), self.memory.initial_state().shape
+        codes, names = pandas.factorize(pieces[self.reading.id])
+        pieces = pieces.iloc[np.lexsort((pieces["_begin"].to_numpy(), codes))]
         counts = np.bincount(codes)
         begins = np.cumsum(counts) - counts
-        shape = self.memory.initial_state().shape
-
-        def several(name: str) -> np.ndarray:
-            return pieces[[f"{name}_{c}" for c in range(channels)]].to_numpy()
-
-        size = self.memory.initial_state().size
-        stored = pieces[[f"_state_{k}" for k in range(channels * size)]].to_numpy(dtype=self.memory.dtype)
-        table = _Table(several("_last"), several("_waiting"), stored.reshape(len(pieces), channels, *shape))
-        if reading.time is None:
-            found = self._joined(table, pieces["_steps"].to_numpy(), begins, counts)
+        begin, end = pieces["_begin"].to_numpy(), pieces["_end"].to_numpy()
+        width = channels * (2 + self.memory.initial_state().size)
+        numbers = pieces[[f"_{k}" for k in range(width)]].to_numpy()
+        last, waiting, state = np.split(numbers, [channels, 2 * channels], axis=1)
+        state = state.reshape(len(pieces), channels, *shape).astype(self.memory.dtype)
+        if self.reading.time is None:
+            found = self._joined(Piece(state, last, waiting, end[:, None]), begins, counts)
         else:
-            ticks = pieces["_begin"].to_numpy(), pieces["_end"].to_numpy()
             found = np.stack(
                 [
-                    self._timed(name, table, *ticks, first, count)
-                    for name, first, count in zip(names, begins.tolist(), counts.tolist(), strict=True)
+                    self._joined_in_time(name, begin[at], end[at], last[at], waiting[at], state[at])
+                    for name, at in zip(names, np.split(np.arange(len(pieces)), begins[1:]), strict=True)
                 ]
             )
         if self.weights is not None:
             found = np.tensordot(found, self.weights, axes=len(shape))
         flat = found.reshape(len(names), -1).astype(self.memory.dtype)
-        index = pandas.Index(names, name=reading.id)
-        return pandas.DataFrame(flat, index=index, columns=self.meta(index.dtype).columns)
-
-    def _rows(
-        self, names: np.ndarray, begin: dict[str, np.ndarray], last: np.ndarray, waiting: np.ndarray, states: np.ndarray
-    ) -> Any:
-        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
-
-        numbers = {f"_last_{c}": last[:, c] for c in range(last.shape[1])}
-        numbers |= {f"_waiting_{c}": waiting[:, c] for c in range(waiting.shape[1])}
-        flat = states.reshape(len(names), -1)
-        table = pandas.DataFrame(flat, columns=[f"_state_{k}" for k in range(flat.shape[1])])
-        return pandas.concat([pandas.DataFrame({self.reading.id: names} | begin | numbers), table], axis=1)
+        index = pandas.Index(names, name=self.reading.id)
+        return pandas.DataFrame(flat, index=index, columns=self.meta().columns)
 
     # -- rows are steps ---------------------------------------------------------------------------------------------
 
-    def _joined(self, table: _Table, steps: np.ndarray, begins: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    def _joined(self, pieces: Piece, begins: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Pieces joined in the order of the rows, the first two of all series, then the third, and so on."""
-        channels = table.last.shape[1]
-        state, last = table.state[begins].copy(), table.last[begins].copy()
-        waiting, passed = table.waiting[begins].copy(), steps[begins].copy()
+        found = Piece(*(part[begins] for part in pieces))
         for place in range(1, int(counts.max())):
             going = np.flatnonzero(counts > place)
-            rows = begins[going] + place
-            for length in np.unique(steps[rows]).tolist():
-                here = steps[rows] == length
-                at, row = going[here], rows[here]
-                left = Piece(_flat(state[at]), last[at].ravel(), waiting[at].ravel(), np.repeat(passed[at], channels))
-                right = Piece(_flat(table.state[row]), table.last[row].ravel(), table.waiting[row].ravel(), length)
-                both = join(self.memory, left, right)
-                state[at] = both.state.reshape(state[at].shape)
-                last[at], waiting[at] = both.last.reshape(-1, channels), both.waiting.reshape(-1, channels)
-                passed[at] += length
-        return state
+            lengths = pieces.steps[begins[going] + place, 0]
+            for length in np.unique(lengths).tolist():
+                at = going[lengths == length]
+                left, right = (
+                    Piece(*(part[rows] for part in some)) for some, rows in ((found, at), (pieces, begins[at] + place))
+                )
+                for part, new in zip(found, join(self.memory, left, right._replace(steps=length)), strict=True):
+                    part[at] = new
+        return found.state
 
     # -- rows have times --------------------------------------------------------------------------------------------
-
-    def _timed_pieces(self, frame: Any) -> Any:
-        found = [self._timed_piece(one) for one in self.reading.series(frame)]
-        names = np.asarray([one.name for one in self.reading.series(frame)])
-        begin, end, last, waiting, states = (np.stack(column) for column in zip(*found, strict=True))
-        return self._rows(names, {"_begin": begin, "_end": end}, last, waiting, states)
 
     def _timed_piece(self, series: SeriesRows) -> tuple[Any, ...]:
         """The state when the last row comes: how long that one holds, only the next piece knows."""
@@ -233,12 +169,12 @@ class FrameStates:
         waiting = np.where(some, since[known.argmax(axis=0)], since[-1])
         return series.ticks[0], series.ticks[-1], np.where(some, held[-1], np.nan), waiting, state
 
-    def _timed(
-        self, name: Any, table: _Table, begin: np.ndarray, end: np.ndarray, first: int, count: int
+    def _joined_in_time(
+        self, name: Any, begin: np.ndarray, end: np.ndarray, lasts: np.ndarray, waiting: np.ndarray, states: np.ndarray
     ) -> np.ndarray:
         """The pieces of one series joined in the order of their times."""
-        memory, state, last = self.memory, table.state[first], table.last[first]
-        for at in range(first + 1, first + count):
+        memory, state, last = self.memory, states[0], lasts[0]
+        for at in range(1, len(states)):
             if begin[at] <= end[at - 1]:
                 raise ValueError(
                     f"series {shorten(name)}: two partitions hold rows of the same time; let each hold a stretch of it."
@@ -247,10 +183,10 @@ class FrameStates:
             state = memory.step(state, np.nan_to_num(last), dt=apart)
             elapsed = float(end[at] - begin[at]) * self.reading.tick
             if elapsed:
-                state = memory.merge(state, table.state[at], elapsed=elapsed)
-                for c in np.flatnonzero((table.waiting[at] > 0) & ~np.isnan(last)):
-                    state[c] += last[c] * self._held(float(table.waiting[at, c]), elapsed)
-            last = np.where(np.isnan(table.last[at]), last, table.last[at])
+                state = memory.merge(state, states[at], elapsed=elapsed)
+                for c in np.flatnonzero((waiting[at] > 0) & ~np.isnan(last)):
+                    state[c] += last[c] * self._held(float(waiting[at, c]), elapsed)
+            last = np.where(np.isnan(lasts[at]), last, lasts[at])
         return memory.step(state, np.nan_to_num(last), dt=memory.dt)
 
     def _held(self, waiting: float, elapsed: float) -> np.ndarray:
@@ -258,16 +194,3 @@ class FrameStates:
         if waiting >= elapsed:
             return self.memory.final(np.ones(1), dt=np.array([elapsed]))
         return self.memory.final(np.array([1.0, 0.0]), dt=np.array([waiting, elapsed - waiting]))
-
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Pieces as arrays, one row each: (pieces, channels) and (pieces, channels, *state)."""
-
-    last: np.ndarray
-    waiting: np.ndarray
-    state: np.ndarray
-
-
-def _flat(states: np.ndarray) -> np.ndarray:
-    return states.reshape(-1, *states.shape[2:])

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 
 from hippozoo._internal.arguments import shorten
-from hippozoo._internal.extras import needs
 from hippozoo._internal.files import CannotWriteError, make_folder, write_whole
 from hippozoo.scale._dask import dask_module
-from hippozoo.scale.fit import normalised, side_by_side
+from hippozoo.scale.fit import normalised, side_by_side, with_learnt
 from hippozoo.scale.folder import PARTITION_BYTES
-from hippozoo.scale.handover import with_learnt
 from hippozoo.scale.reading import SeriesRows, TableLayout, masked
 from hippozoo.scale.whole_series import tasks_of
 from hippozoo.zoo.forecasting import Forecaster, ForecasterState
@@ -117,29 +115,15 @@ class _Forecast:
     id: str
 
     def __call__(self, series: Iterator[SeriesRows], reading: TableLayout | None, number: int) -> int:
-        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
-
+        pandas = dask_module("pandas")
         found: list[tuple[Any, np.ndarray, np.ndarray | None]] = []
-        sizes: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-
-        def given() -> Iterator[SeriesRows]:
-            for one in series:
-                if one.values.shape[1] != 1:
-                    raise ValueError(f"series {shorten(one.name)} has several columns; name one with column=.")
-                if not self.normalise:
-                    yield one
-                    continue
-                scaled, mean, size = normalised(one)
-                sizes[id(scaled)] = mean, size
-                yield scaled
-
-        for batch in side_by_side(given(), self.forecaster):
+        given = map(normalised, series) if self.normalise else series
+        for batch in side_by_side(given, self.forecaster):
             for begin in range(0, len(batch), _TOGETHER):
                 chosen = batch[begin : begin + _TOGETHER]
                 numbers = self._numbers(chosen, reading)
                 for one, table in zip(chosen, numbers, strict=True):
-                    mean, size = sizes.pop(id(one)) if self.normalise else (0.0, 1.0)
-                    found.append((one.name, table * size + mean, self._times(one, reading, table.shape[1])))
+                    found.append((one.name, table * one.size + one.mean, self._times(one, reading, table.shape[1])))
         if not found:
             return 0
         steps = found[0][1].shape[1]
@@ -159,6 +143,9 @@ class _Forecast:
 
     def _numbers(self, series: list[SeriesRows], reading: TableLayout | None) -> np.ndarray:
         """(series, mean and ends of bands, steps)."""
+        for one in series:
+            if one.values.shape[1] != 1:
+                raise ValueError(f"series {shorten(one.name)} has several columns; name one with column=.")
         values, mask = masked(np.concatenate([one.values for one in series], axis=1))
         steps = reading and reading.steps(series[0], float(self.forecaster.dt))
         many, state = with_learnt(self.forecaster, self.learnt, len(series))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hippozoo._internal.arguments import shorten
-from hippozoo._internal.extras import needs
+from hippozoo.scale._dask import dask_module
 
 __all__ = ["SeriesRows", "TableLayout", "masked"]
 
@@ -27,6 +27,8 @@ class SeriesRows:
     name: Any
     values: np.ndarray  # (rows, columns); NaN where a cell is empty
     ticks: np.ndarray | None  # times as they were written, numbers or nanoseconds
+    mean: Any = 0.0  # what was taken off the values, and
+    size: Any = 1.0  # what they were divided by, where they are normalised
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,12 @@ class TableLayout:
     columns: tuple[str, ...]  # of values
     time: str | None = None  # the column of times; None if rows are steps
     dates: bool = False  # whether times are dates
+    names: Any = object  # the dtype of the names
 
     @classmethod
     def of_frame(cls, meta: Any, id: str, column: str | Sequence[str] | None, time: str | None) -> TableLayout:
         """By the columns of a frame; an index may be the column of names."""
-        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
-
+        pandas = dask_module("pandas")
         names = list(map(str, meta.columns))
         for name in (time, *([column] if isinstance(column, str) else column or ())):
             if name is not None and name not in names:
@@ -66,7 +68,7 @@ class TableLayout:
         dates = time is not None and pandas.api.types.is_datetime64_any_dtype(meta[time].dtype)
         if time is not None and not dates and time not in numeric:
             raise ValueError(f"time={time!r} has dtype {meta[time].dtype}; pass a column of numbers or of dates.")
-        return cls(id, chosen, time, dates)
+        return cls(id, chosen, time, dates, meta[id].dtype if id in names else meta.index.dtype)
 
     @property
     def wanted(self) -> list[str]:
@@ -83,8 +85,7 @@ class TableLayout:
 
         Series come in the order in which they first appear, and their rows in the order of the frame.
         """
-        pandas = needs("pandas", extra="dask", feature="hippozoo.scale")
-
+        pandas = dask_module("pandas")
         if self.id not in frame.columns:
             frame = frame.reset_index()
         codes, names = pandas.factorize(frame[self.id])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -12,8 +11,9 @@ from hippozoo._internal.arguments import real_array, shorten
 from hippozoo.memory.base import PureMemory
 from hippozoo.scale._dask import checked_samples, dask_module, kind_of
 from hippozoo.scale.arrays import array_states
-from hippozoo.scale.frames import PARTITION_BYTES, FrameStates, folder_states, frame_states
-from hippozoo.scale.reading import TableLayout
+from hippozoo.scale.folder import PARTITION_BYTES
+from hippozoo.scale.frames import FrameStates
+from hippozoo.scale.whole_series import rows_of_table
 
 __all__ = ["states"]
 
@@ -92,11 +92,9 @@ def states(
         return array_states(memory, series, mode, matrix)
     if mode == "scan":
         raise ValueError("mode='scan' needs a bag or an array; a table gives one row per series, its final state.")
-    assert id is not None
-    if kind == "frame":
-        work = FrameStates(memory, TableLayout.of_frame(series._meta, id, column, time), matrix)
-        return frame_states(work, series)
-    return folder_states(memory, Path(series), id, column, time, matrix, partition_bytes)
+    reading, rows = rows_of_table(series, id, column, time, partition_bytes)
+    work = FrameStates(memory, reading, matrix)
+    return work.of_parts(rows) if isinstance(rows, list) else work.of_frame(rows)
 
 
 def _checked_weights(memory: PureMemory, weights: Any) -> np.ndarray:

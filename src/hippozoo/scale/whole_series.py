@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hippozoo.scale._dask import checked_samples, dask_module, kind_of
 from hippozoo.scale.folder import PARTITION_BYTES, Part, open_folder
-from hippozoo.scale.frames import read_unsorted
 from hippozoo.scale.reading import SeriesRows, TableLayout
 
-__all__ = ["Work", "half_of", "tasks_of", "whole_rows"]
+__all__ = ["Work", "half_of", "rows_of_table", "tasks_of", "whole_rows"]
 
 _PLACE = "_hippozoo_place"
 
@@ -38,15 +38,32 @@ def tasks_of(
         if kind == "array":
             blocks = series.rechunk(dict.fromkeys(range(1, series.ndim), -1)).to_delayed().ravel()
         return [dask.delayed(_of_elements)(work, block, number) for number, block in enumerate(blocks)]
-    assert id is not None
-    if kind == "frame":
-        return _of_table(work, series, TableLayout.of_frame(series._meta, id, column, time))
+    reading, rows = rows_of_table(series, id, column, time, partition_bytes)
+    if isinstance(rows, list):
+        return [dask.delayed(_of_part)(work, part, reading) for part in rows]
+    return _of_table(work, rows, reading)
+
+
+def rows_of_table(
+    series: Any, id: Any, column: str | Sequence[str] | None, time: str | None, partition_bytes: int
+) -> tuple[TableLayout, Any]:
+    """How a dataframe or a folder is read, and its rows: parts in which series are whole, or a Dask dataframe."""
+    if not isinstance(series, (str, Path)):
+        return TableLayout.of_frame(series._meta, id, column, time), series
     folder = open_folder(series, id)
     reading = TableLayout.of_frame(folder.meta, id, column, time)
     parts = folder.parts(id, partition_bytes)
-    if parts is None:
-        return _of_table(work, read_unsorted(folder.files, reading, partition_bytes), reading)
-    return [dask.delayed(_of_part)(work, part, reading) for part in parts]
+    if parts is not None:
+        return reading, parts
+    frame = dask_module("dask.dataframe").read_parquet(
+        list(folder.files),
+        columns=reading.wanted,
+        index=False,
+        split_row_groups="adaptive",
+        blocksize=partition_bytes,
+        aggregate_files=True,
+    )
+    return TableLayout.of_frame(frame._meta, id, reading.columns, time), frame
 
 
 def whole_rows(frames: Iterator[Any], reading: TableLayout, *, ordered: bool) -> Iterator[SeriesRows]:

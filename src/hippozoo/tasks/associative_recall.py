@@ -22,13 +22,6 @@ __all__ = [
 class TokenTable(NamedTuple):
     """What the tokens look like: one row each, of length one; first the A, then the B, then WRITE.
 
-    Parameters
-    ----------
-    vectors
-        One row per token.
-    n_keys, n_values
-        How many A and how many B there are.
-
     Examples
     --------
     >>> table = TokenTable(np.eye(5), n_keys=2, n_values=2)
@@ -36,7 +29,8 @@ class TokenTable(NamedTuple):
     (5, 5)
     """
 
-    vectors: Float[np.ndarray, "tokens size"]
+    vectors: Float[np.ndarray, "tokens size"]  #: One row per token.
+    #: How many A and how many B there are.
     n_keys: int
     n_values: int
 
@@ -74,13 +68,6 @@ class TokenTable(NamedTuple):
 class Recall(NamedTuple):
     """Episodes of a recall task.
 
-    Parameters
-    ----------
-    tokens
-        What is shown, as token numbers.
-    answers
-        What is to be said; -1 where silence is.
-
     Examples
     --------
     >>> episodes = Recall(np.array([[0, 5, 0]]), np.array([[-1, -1, 5]]))
@@ -88,8 +75,8 @@ class Recall(NamedTuple):
     (1, 3)
     """
 
-    tokens: Int[np.ndarray, "episodes time"]
-    answers: Int[np.ndarray, "episodes time"]
+    tokens: Int[np.ndarray, "episodes time"]  #: What is shown, as token numbers.
+    answers: Int[np.ndarray, "episodes time"]  #: What is to be said; -1 where silence is.
 
     @property
     def asked(self) -> Bool[np.ndarray, "episodes time"]:

@@ -15,24 +15,12 @@ class MissingDataError(FileNotFoundError):
 
 @dataclass(frozen=True)
 class DataSet:
-    """What a data set is and where it comes from.
+    """What a data set is and where it comes from."""
 
-    Parameters
-    ----------
-    folder
-        Its folder below the data folder.
-    what
-        What it holds, in one line.
-    origin
-        Who publishes it: authors, title, publication.
-    files
-        The files that hippozoo reads.
-    """
-
-    folder: str
-    what: str
-    origin: str
-    files: tuple[str, ...]
+    folder: str  #: Its folder below the data folder.
+    what: str  #: What it holds, in one line.
+    origin: str  #: Who publishes it: authors, title, publication.
+    files: tuple[str, ...]  #: The files that hippozoo reads.
 
 
 DATA_SETS = (

@@ -22,13 +22,6 @@ HELD_OUT = 300
 class Digits:
     """Images as sequences, and what they show.
 
-    Parameters
-    ----------
-    images
-        (images, time, numbers): 64 samples of one number, or 8 of eight; about zero, none beyond one.
-    labels
-        The digits, 0 to 9.
-
     Examples
     --------
     >>> digits = Digits(np.zeros((10, 64, 1)), np.arange(10))
@@ -36,8 +29,9 @@ class Digits:
     (10, 64, 1)
     """
 
+    #: (images, time, numbers): 64 samples of one number, or 8 of eight; about zero, none beyond one.
     images: Float[np.ndarray, "images time numbers"]
-    labels: Int[np.ndarray, " images"]
+    labels: Int[np.ndarray, " images"]  #: The digits, 0 to 9.
 
 
 def load_digits(view: View = "pixels", seed: int = 0) -> tuple[Digits, Digits, Digits]:

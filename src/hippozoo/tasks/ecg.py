@@ -23,19 +23,6 @@ BEATS = frozenset("NLRBAaJSVrFejnE/fQ?")
 class Ecg:
     """A record: what was measured, how fast, and where the beats are.
 
-    Parameters
-    ----------
-    voltage
-        In millivolts, one column per lead.
-    leads
-        Their names, such as MLII.
-    rate
-        Samples per second.
-    beats
-        The sample of each beat, rising.
-    kinds
-        What sort of beat each is: N normal, A premature atrial, V premature ventricular, …
-
     Examples
     --------
     >>> record = Ecg(np.zeros((3600, 1)), ("MLII",), 360.0, np.array([300, 590]), ("N", "N"))
@@ -43,11 +30,11 @@ class Ecg:
     0.8055555555555556
     """
 
-    voltage: Float[np.ndarray, "time leads"]
-    leads: tuple[str, ...]
-    rate: float
-    beats: Int[np.ndarray, " beats"]
-    kinds: tuple[str, ...]
+    voltage: Float[np.ndarray, "time leads"]  #: In millivolts, one column per lead.
+    leads: tuple[str, ...]  #: Their names, such as MLII.
+    rate: float  #: Samples per second.
+    beats: Int[np.ndarray, " beats"]  #: The sample of each beat, rising.
+    kinds: tuple[str, ...]  #: What sort of beat each is: N normal, A premature atrial, V premature ventricular, …
 
 
 def load_ecg(record: str = "100", data: str | Path | None = None) -> Ecg:

@@ -18,17 +18,6 @@ __all__ = ["Episodes", "SelectiveCopying"]
 class Episodes(NamedTuple):
     """A batch of episodes.
 
-    Parameters
-    ----------
-    inputs
-        Token vectors, (batch, time, size).
-    tokens
-        Their numbers, (batch, time): 0 is WRITE, 1 the uninformative token, 2 and up the informative ones.
-    targets
-        Which informative token is wanted, (batch, time), counted from 0; -1 where nothing is.
-    answering
-        Where something is wanted, (batch, time).
-
     Examples
     --------
     >>> episodes = SelectiveCopying().draw(4, np.random.default_rng(0))
@@ -36,10 +25,12 @@ class Episodes(NamedTuple):
     ((4, 30, 32), (4, 30))
     """
 
-    inputs: Float[np.ndarray, "batch time size"]
+    inputs: Float[np.ndarray, "batch time size"]  #: Token vectors, (batch, time, size).
+    #: Their numbers, (batch, time): 0 is WRITE, 1 the uninformative token, 2 and up the informative ones.
     tokens: Int[np.ndarray, "batch time"]
+    #: Which informative token is wanted, (batch, time), counted from 0; -1 where nothing is.
     targets: Int[np.ndarray, "batch time"]
-    answering: Bool[np.ndarray, "batch time"]
+    answering: Bool[np.ndarray, "batch time"]  #: Where something is wanted, (batch, time).
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,6 @@ LAGS = 50
 class WrayGreen(NamedTuple):
     """Input and output of the system, sample by sample.
 
-    Parameters
-    ----------
-    signal
-        What goes in.
-    target
-        What comes out: ``target[t]`` depends on ``signal[t - 49]`` to ``signal[t]``.
-
     Examples
     --------
     >>> data = wray_green(100, np.random.default_rng(0))
@@ -35,8 +28,8 @@ class WrayGreen(NamedTuple):
     ((100,), (100,))
     """
 
-    signal: Float[np.ndarray, " time"]
-    target: Float[np.ndarray, " time"]
+    signal: Float[np.ndarray, " time"]  #: What goes in.
+    target: Float[np.ndarray, " time"]  #: What comes out: ``target[t]`` depends on ``signal[t - 49]`` to ``signal[t]``.
 
 
 def band_limited_noise(

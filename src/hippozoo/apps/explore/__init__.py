@@ -1,7 +1,7 @@
 """The explorer: memory at work, on a page of this machine; ``hippozoo explore`` opens it.
 
-`views` holds what each tab computes, as plain data that needs no browser. `tabs` draws it with Panel and Bokeh, which
-are loaded only when the page is served.
+A module of `tabs` holds what its tab computes, a view, which needs no browser, and how it is drawn with Panel and
+Bokeh, which are loaded only when the page is served.
 """
 
 from typing import TYPE_CHECKING

@@ -50,17 +50,10 @@ def make_server(port: int = 0, file: Path | None = None, column: str | None = No
 
 
 def refuse_other_hosts(application: Any, hosts: Sequence[str]) -> None:
-    """Answer only requests for these hosts, pages and WebSockets alike.
+    """Let a Tornado application answer only requests for these hosts (name and port), pages and WebSockets alike.
 
     A web site whose name is made to lead to this machine (DNS rebinding) is no other origin to the browser, so that
     checking origins is not enough; but its name stands in the Host of every request.
-
-    Parameters
-    ----------
-    application
-        A Tornado application.
-    hosts
-        Name and port of each; without the port, too, where it is 80.
     """
     from tornado.web import ErrorHandler
 
@@ -96,19 +89,7 @@ def serve(
     browser: bool = True,
     report: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Serve the explorer until Ctrl-C.
-
-    Parameters
-    ----------
-    port
-        Where; 0 takes any that is free.
-    file, column
-        What to begin with.
-    browser
-        Whether to open the page.
-    report
-        Called with the address of the page.
-    """
+    """Serve the explorer until Ctrl-C, beginning with a column of a file; `report` gets the address of the page."""
     # A window that was closed in the middle of a frame is no news.
     for name in ("bokeh", "panel"):
         logging.getLogger(name).setLevel(logging.ERROR)

@@ -28,36 +28,19 @@ FEWEST_SAMPLES = 20
 class Loaded:
     """A signal ready to be explored.
 
-    Parameters
-    ----------
-    name
-        What it is called on the page; shown as plain text.
-    values
-        One number for each sample, all of them finite.
-    dt
-        Time between two samples.
-    unit
-        Of time; empty where rows are steps.
-    code
-        The line of Python that loads it, for "show the code".
-    notes
-        What was done to it, in sentences.
-    column
-        Of the file it came from; empty without a file.
-
     Examples
     --------
     >>> built_in("pulse wave").values.shape
     (3000,)
     """
 
-    name: str
-    values: Float[np.ndarray, " time"]
-    dt: float
-    unit: str
-    code: str
-    notes: tuple[str, ...] = ()
-    column: str = ""
+    name: str  #: What it is called on the page; shown as plain text.
+    values: Float[np.ndarray, " time"]  #: One number for each sample, all of them finite.
+    dt: float  #: Time between two samples.
+    unit: str  #: Of time; empty where rows are steps.
+    code: str  #: The line of Python that loads it, for "show the code".
+    notes: tuple[str, ...] = ()  #: What was done to it, in sentences.
+    column: str = ""  #: Of the file it came from; empty without a file.
 
     @property
     def duration(self) -> float:
@@ -147,15 +130,7 @@ def from_file(path: str | Path, column: str | None = None) -> Loaded:
 
 
 class Uploaded:
-    """A table that was read whole, of which any column can be explored.
-
-    Examples
-    --------
-    >>> Uploaded.from_bytes("empty.csv", b"")
-    Traceback (most recent call last):
-    ...
-    hippozoo.tables.trouble.TableError: empty.csv is empty; pass a table with a header and rows.
-    """
+    """A table that was read whole, of which any column can be explored."""
 
     def __init__(self, name: str, path: str | Path) -> None:
         self.name, self._path = name, Path(path)

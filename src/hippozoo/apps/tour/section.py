@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
     from hippozoo.apps.tour.sliders import Sliders
 
-__all__ = ["Section", "Table", "discover_sections", "run_section"]
+__all__ = ["Section", "Table", "discover_sections", "rms", "run_section"]
 
 
 @dataclass(frozen=True)
@@ -33,35 +34,6 @@ class Section:
     ``setup`` and ``code`` are shown and run as they stand, one after the other and in an empty namespace, so
     that a reader can paste them into Python; picture and numbers are made from what they leave behind.
 
-    Parameters
-    ----------
-    order
-        Where the section stands in the tour; the plain memory has 10 to 50, members come after it.
-    title
-        A few words, for the list of contents and the address of the section.
-    question
-        The heading.
-    setup
-        Imports and data.
-    code
-        The lines that answer the question: at most three statements.
-    draw
-        ``draw(names, figure)`` draws into an empty figure; called once for light, once for dark pages.
-    measure
-        ``measure(names)`` gives the numbers that `caption` names.
-    caption
-        What the picture shows, with ``{name:.1f}`` for each measured number.
-    alt
-        The picture in words, for those who do not see it; may name numbers too.
-    height
-        Of the picture, in inches; its width is the page's.
-    table
-        ``table(names)`` gives a table to stand below the picture.
-    sliders
-        ``sliders(names)`` gives a picture with sliders to stand below the drawn one, where Bokeh is installed.
-    read_on
-        Name of a page in docs/ that tells more.
-
     Examples
     --------
     >>> section = Section(
@@ -73,24 +45,33 @@ class Section:
     2
     """
 
-    order: int
-    title: str
-    question: str
-    setup: str
-    code: str
+    order: int  #: Where the section stands in the tour; the plain memory has 10 to 50, members come after it.
+    title: str  #: A few words, for the list of contents and the address of the section.
+    question: str  #: The heading.
+    setup: str  #: Imports and data.
+    code: str  #: The lines that answer the question: at most three statements.
+    #: ``draw(names, figure)`` draws into an empty figure; called once for light, once for dark pages.
     draw: Callable[[SimpleNamespace, Figure], None]
+    #: ``measure(names)`` gives the numbers that `caption` names.
     measure: Callable[[SimpleNamespace], Mapping[str, float]]
-    caption: str
-    alt: str
-    height: float = 3.6
+    caption: str  #: What the picture shows, with ``{name:.1f}`` for each measured number.
+    alt: str  #: The picture in words, for those who do not see it; may name numbers too.
+    height: float = 3.6  #: Of the picture, in inches; its width is the page's.
+    #: ``table(names)`` gives a table to stand below the picture.
     table: Callable[[SimpleNamespace], Table] | None = None
+    #: ``sliders(names)`` gives a picture with sliders to stand below the drawn one, where Bokeh is installed.
     sliders: Callable[[SimpleNamespace], Sliders] | None = None
-    read_on: str | None = None
+    read_on: str | None = None  #: Name of a page in docs/ that tells more.
 
     @property
     def listing(self) -> str:
         """The code as it is shown and run."""
         return f"{self.setup.strip()}\n\n{self.code.strip()}\n"
+
+
+def rms(errors: np.ndarray) -> float:
+    """Root of the mean square."""
+    return float(np.sqrt(np.mean(errors**2)))
 
 
 def discover_sections() -> list[Section]:

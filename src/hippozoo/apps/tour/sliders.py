@@ -16,66 +16,39 @@ from hippozoo.systems import HippoSystem
 
 __all__ = ["Sliders", "remembered"]
 
+_DT = 0.01  # seconds from sample to sample
+
 
 @dataclass(frozen=True, eq=False)
 class Sliders:
-    """A picture of the past whose order and timescale the reader chooses.
+    """A picture of the past of a pressure wave whose order and timescale the reader chooses."""
 
-    Parameters
-    ----------
-    lags
-        Where the past is drawn.
-    truth
-        The true past there.
-    curves
-        By label: what is remembered, (orders, timescales, lags); NaN beyond a window.
-    orders, timescales
-        What can be chosen.
-    start
-        The order and the timescale to begin with, as places in these lists.
-    x_label, y_label
-        Of the axes.
-
-    Examples
-    --------
-    >>> from hippozoo.systems import LegT
-    >>> curve = remembered(LegT, np.ones(50), np.linspace(0, 20, 5), (2, 4), (10.0,), dt=1.0)
-    >>> curve.shape, bool(np.isnan(curve[0, 0, -1]))
-    ((2, 1, 5), True)
-    """
-
-    lags: Float[np.ndarray, " lags"]
-    truth: Float[np.ndarray, " lags"]
-    curves: Mapping[str, Float[np.ndarray, "orders timescales lags"]]
+    signal: Float[np.ndarray, " time"]  #: The wave, one sample every 10 ms.
+    kinds: Mapping[str, type[HippoSystem]]  #: The systems that remember it, by label.
+    furthest: float  #: The longest lag that is drawn.
+    #: What can be chosen.
     orders: Sequence[int]
     timescales: Sequence[float]
-    start: tuple[int, int]
-    x_label: str
-    y_label: str
-
-    def error(self, label: str, order: int, timescale: int) -> float:
-        """Root mean square error where something is remembered."""
-        off = self.curves[label][order, timescale] - self.truth
-        return float(np.sqrt(np.nanmean(off**2)))
+    start: tuple[int, int]  #: The order and the timescale to begin with, as places in these lists.
 
     def add_to(self, page: Page, name: str, alternative: str) -> None:
         """Append the picture, its sliders and a sentence with the error to a page."""
         order, timescale = self.start
-        figure = new_figure(self.x_label, self.y_label, height=320)
+        lags = np.linspace(0.0, self.furthest, 301)
+        truth = self.signal[::-1][np.minimum(lags / _DT, len(self.signal) - 1).astype(int)]
+        figure = new_figure("lag (s)", "pressure (mmHg)", height=320)
         figure.x_range.flipped = True
         tables: dict[str, Any] = {}
-        figure.line(self.lags, self.truth, line_color=colour("ink"), line_width=3, line_alpha=0.45)
+        figure.line(lags, truth, line_color=colour("ink"), line_width=3, line_alpha=0.45)
         keys = '<li><i style="border-color:var(--ink)"></i>true past</li>'
-        for number, (label, values) in enumerate(self.curves.items()):
+        for number, (label, kind) in enumerate(self.kinds.items()):
+            values = remembered(kind, self.signal, lags, self.orders, self.timescales, _DT)
             line = figure.line(
-                self.lags, values[order, timescale], line_color=colour(f"C{number}"), line_width=2, name=label
+                lags, values[order, timescale], line_color=colour(f"C{number}"), line_width=2, name=label
             )
-            finite = np.round(values, 2)
-            errors = [
-                [round(self.error(label, i, j), 2) for j in range(len(self.timescales))]
-                for i in range(len(self.orders))
-            ]
-            rows = [[[None if one != one else one for one in cell] for cell in row] for row in finite.tolist()]
+            # Where something is remembered.
+            errors = np.round(np.sqrt(np.nanmean((values - truth) ** 2, axis=-1)), 2).tolist()
+            rows = [[[None if one != one else one for one in cell] for cell in row] for row in values.round(2).tolist()]
             tables[label] = {"source": line.data_source.id, "values": rows, "errors": errors}
             keys += f'<li><i style="border-color:var(--C{number})"></i>{shown(label)}</li>'
         page.add(

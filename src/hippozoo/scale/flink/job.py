@@ -37,6 +37,47 @@ _FlatMapFunction: Any = getattr(_functions, "FlatMapFunction", object)
 _TimestampAssigner: Any = getattr(_stamps, "TimestampAssigner", object)
 
 
+class _FlinkState:
+    """The `KeyState` of the key at work, in Flink's state and timers."""
+
+    def __init__(self, runtime_context: Any) -> None:
+        state, common = pyflink("datastream.state"), pyflink("common")
+        of_bytes = common.Types.PRIMITIVE_ARRAY(common.Types.BYTE())
+        self._snapshot = runtime_context.get_state(state.ValueStateDescriptor("snapshot", of_bytes))
+        self._log = runtime_context.get_list_state(state.ListStateDescriptor("log", of_bytes))
+        self._buffer = runtime_context.get_list_state(state.ListStateDescriptor("buffer", of_bytes))
+        self.timers: Any = None
+
+    def snapshot(self) -> bytes | None:
+        found = self._snapshot.value()
+        return None if found is None else bytes(found)
+
+    def log(self) -> list[bytes]:
+        return [bytes(row) for row in self._log.get() or ()]
+
+    def buffer(self) -> list[bytes]:
+        return [bytes(row) for row in self._buffer.get() or ()]
+
+    def save(self, snapshot: bytes) -> None:
+        self._snapshot.update(snapshot)
+        self._log.clear()
+
+    def add_to_log(self, rows: Sequence[bytes]) -> None:
+        self._log.add_all(list(rows))
+
+    def add_to_buffer(self, row: bytes) -> None:
+        self._buffer.add(row)
+
+    def replace_buffer(self, rows: Sequence[bytes]) -> None:
+        self._buffer.update(list(rows)) if rows else self._buffer.clear()
+
+    def wake_at(self, milliseconds: int) -> None:
+        self.timers.register_event_time_timer(milliseconds)
+
+    def wake_in(self, milliseconds: int) -> None:
+        self.timers.register_processing_time_timer(self.timers.current_processing_time() + milliseconds)
+
+
 class WatchSensor(_KeyedProcessFunction):
     """Watches the sensor of each key; see `KeyedWatch`, which it lends Flink's state and timers."""
 
@@ -45,72 +86,26 @@ class WatchSensor(_KeyedProcessFunction):
 
     def open(self, runtime_context: Any) -> None:
         """Begin, or go on from a checkpoint: memory is empty, and everything is in the state."""
-        state, common = pyflink("datastream.state"), pyflink("common")
-        of_bytes = common.Types.PRIMITIVE_ARRAY(common.Types.BYTE())
-        self._snapshot = runtime_context.get_state(state.ValueStateDescriptor("snapshot", of_bytes))
-        self._log = runtime_context.get_list_state(state.ListStateDescriptor("log", of_bytes))
-        self._buffer = runtime_context.get_list_state(state.ListStateDescriptor("buffer", of_bytes))
-        self._watch = KeyedWatch(self.settings)
+        self._state, self._watch = _FlinkState(runtime_context), KeyedWatch(self.settings)
         self._event_time = pyflink("datastream").TimeDomain.EVENT_TIME
-        self._timers: Any = None
 
     def process_element(self, value: Any, ctx: Any) -> Iterator[str]:
         """A line: its sensor, event time, row, and what is to be said of it."""
-        self._timers = ctx.timer_service()
+        self._state.timers = ctx.timer_service()
         sensor, _, row, said = value
         if said:
             yield said
         else:
-            yield from self._watch.take(sensor, bytes(row), self)
+            yield from self._watch.take(sensor, bytes(row), self._state)
 
     def on_timer(self, timestamp: int, ctx: Any) -> Iterator[str]:
         """A timer of the key at work."""
-        self._timers = ctx.timer_service()
+        self._state.timers = ctx.timer_service()
         if ctx.time_domain() == self._event_time:
-            watermark = self._timers.current_watermark()
-            yield from self._watch.on_watermark(ctx.get_current_key(), timestamp, watermark, self)
+            watermark = self._state.timers.current_watermark()
+            yield from self._watch.on_watermark(ctx.get_current_key(), timestamp, watermark, self._state)
         else:
-            yield from self._watch.on_clock(ctx.get_current_key(), self)
-
-    # -- the state of the key at work, as `KeyState` wants it ---------------------------------------------------------
-
-    def snapshot(self) -> bytes | None:
-        """See `KeyState`."""
-        found = self._snapshot.value()
-        return None if found is None else bytes(found)
-
-    def log(self) -> list[bytes]:
-        """See `KeyState`."""
-        return [bytes(row) for row in self._log.get() or ()]
-
-    def buffer(self) -> list[bytes]:
-        """See `KeyState`."""
-        return [bytes(row) for row in self._buffer.get() or ()]
-
-    def save(self, snapshot: bytes) -> None:
-        """See `KeyState`."""
-        self._snapshot.update(snapshot)
-        self._log.clear()
-
-    def add_to_log(self, rows: Sequence[bytes]) -> None:
-        """See `KeyState`."""
-        self._log.add_all(list(rows))
-
-    def add_to_buffer(self, row: bytes) -> None:
-        """See `KeyState`."""
-        self._buffer.add(row)
-
-    def replace_buffer(self, rows: Sequence[bytes]) -> None:
-        """See `KeyState`."""
-        self._buffer.update(list(rows)) if rows else self._buffer.clear()
-
-    def wake_at(self, milliseconds: int) -> None:
-        """See `KeyState`."""
-        self._timers.register_event_time_timer(milliseconds)
-
-    def wake_in(self, milliseconds: int) -> None:
-        """See `KeyState`."""
-        self._timers.register_processing_time_timer(self._timers.current_processing_time() + milliseconds)
+            yield from self._watch.on_clock(ctx.get_current_key(), self._state)
 
 
 class _Read(_FlatMapFunction):

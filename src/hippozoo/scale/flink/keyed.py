@@ -27,7 +27,6 @@ class KeyState(Protocol):
 
     def snapshot(self) -> bytes | None:
         """The last snapshot; None for a new key."""
-        ...
 
     def log(self) -> list[bytes]:
         """Rows that were taken in since the snapshot, in their order."""
@@ -39,48 +38,26 @@ class KeyState(Protocol):
 
     def save(self, snapshot: bytes) -> None:
         """Replace the snapshot, and empty the log."""
-        ...
 
     def add_to_log(self, rows: Sequence[bytes]) -> None:
         """Append rows to the log."""
-        ...
 
     def add_to_buffer(self, row: bytes) -> None:
         """Append a row to those that wait."""
-        ...
 
     def replace_buffer(self, rows: Sequence[bytes]) -> None:
         """Let these rows wait, and no others."""
-        ...
 
     def wake_at(self, milliseconds: int) -> None:
         """Set a timer by the watermark."""
-        ...
 
     def wake_in(self, milliseconds: int) -> None:
         """Set a timer by the wall clock."""
-        ...
 
 
 @dataclass(frozen=True)
 class Settings:
     """How a stream of many sensors is watched.
-
-    Parameters
-    ----------
-    plan, columns
-        What each monitor is asked to do (with `every` of None each finds its own usual step); names of the channels.
-    dates, hint
-        Whether times are seconds since 1970; the usual step of a sensor of which little is known.
-    lateness
-        None: rows are taken as they come, and one whose time is not after the last is late, as in `hippozoo watch`.
-        Else rows wait until the watermark, which is so much behind the latest time, has passed theirs, and are sorted.
-    batch, wait
-        Rows that are taken in together at most, and how many milliseconds of the wall clock one waits for others.
-    every_rows, cache
-        After so many rows of a key a snapshot replaces the log; so many sensors are held in memory.
-    all_readings
-        Whether every reading is written, not only alarms.
 
     Examples
     --------
@@ -88,16 +65,22 @@ class Settings:
     1500
     """
 
+    #: What each monitor is asked to do (with `every` of None each finds its own usual step); names of the channels.
     plan: Plan
     columns: tuple[str, ...]
+    #: Whether times are seconds since 1970; the usual step of a sensor of which little is known.
     dates: bool = True
     hint: float = math.inf
+    #: None: rows are taken as they come, and one whose time is not after the last is late, as in `hippozoo watch`. Else
+    #: rows wait until the watermark, which is so much behind the latest time, has passed theirs, and are sorted.
     lateness: float | None = None
+    #: Rows that are taken in together at most, and how many milliseconds of the wall clock one waits for others.
     batch: int = 64
     wait: int = 200
+    #: After so many rows of a key a snapshot replaces the log; so many sensors are held in memory.
     every_rows: int = 512
     cache: int = 2000
-    all_readings: bool = False
+    all_readings: bool = False  #: Whether every reading is written, not only alarms.
 
     def __post_init__(self) -> None:
         for name in ("batch", "every_rows", "cache"):

@@ -23,13 +23,7 @@ _LENGTH = struct.Struct("<I")
 
 
 def pack_row(reading: Reading) -> bytes:
-    """A row as bytes: time, offset of its zone, values; doubles, little-endian.
-
-    Examples
-    --------
-    >>> unpack_row(pack_row(Reading(0, 60.0, (1.5, 2.0))), "pump").values
-    (1.5, 2.0)
-    """
+    """A row as bytes: time, offset of its zone, values; doubles, little-endian."""
     offset = math.nan if reading.offset is None else reading.offset
     return struct.pack(f"<{2 + len(reading.values)}d", reading.time, offset, *reading.values)
 
@@ -46,18 +40,7 @@ def time_of_row(row: bytes) -> float:
 
 
 class Sensor:
-    """The clock and the monitor of one sensor.
-
-    Examples
-    --------
-    >>> sensor = Sensor(Plan(horizon=1, every=60.0))
-    >>> rows = [pack_row(Reading(0, 60.0 * k, (float(k % 5),))) for k in (0, 1, 2, 1, 3)]
-    >>> outcome, troubles = sensor.take(rows)
-    >>> outcome.times.tolist(), [one.kind for one in troubles]
-    ([0.0, 60.0, 120.0, 180.0], ['late'])
-    >>> Sensor.from_bytes(sensor.to_bytes(), sensor.plan).monitor.readings
-    4
-    """
+    """The clock and the monitor of one sensor."""
 
     def __init__(self, plan: Plan, hint: float = math.inf) -> None:
         self.plan, self.hint = plan, hint

@@ -1,17 +1,94 @@
-"""Write and read at addresses, and see the bank."""
+"""Write and read at addresses, and see the bank: what it holds, and how writes disturb each other."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import panel as pn
 from bokeh.events import Tap
 from bokeh.models import BasicTicker, LinearColorMapper, Range1d
+from jaxtyping import Float
 
 from hippozoo.apps.explore.tabs import parts
-from hippozoo.apps.explore.views.associative import AssociativeView
 from hippozoo.apps.pages import colour
+from hippozoo.polynomials import Legendre
+from hippozoo.zoo.associative import interference_matrix, recall_matrix
+
+PLACES = 401
+MOST_WRITES = 40
+
+
+class Write(NamedTuple):
+    """A write: where, what, and how far (1 is all the way)."""
+
+    address: float
+    value: float
+    gate: float = 1.0
+
+
+class AssociativeView:
+    """A bank of one channel and the writes made to it, in order."""
+
+    def __init__(self, order: int = 16, writes: tuple[Write, ...] = ()) -> None:
+        self.order, self.writes = order, writes
+        self.family = Legendre(order)
+        self.places = np.linspace(0.0, 1.0, PLACES)
+        self.bank = self._read(self.places)
+        addresses = np.array([one.address for one in writes])
+        # What is read now where each write was made, and how much a full write at address j moves what is read at i.
+        self.recalled = self._read(addresses)
+        self.interference = interference_matrix(self.family, addresses) if writes else np.zeros((0, 0))
+
+    def write(self, address: float, value: float, gate: float = 1.0) -> AssociativeView:
+        """The view after one more write; the oldest of more than forty are let go."""
+        given = Write(*(float(f"{one:.4g}") for one in (np.clip(address, 0, 1), value, np.clip(gate, 0, 1))))
+        return AssociativeView(self.order, (*self.writes, given)[-MOST_WRITES:])
+
+    def _read(self, places: np.ndarray) -> np.ndarray:
+        if not self.writes:
+            return np.zeros(len(places))
+        addresses, values, gates = np.array(self.writes).T
+        return recall_matrix(self.family, addresses, gates, places) @ values
+
+    def read(self, address: float) -> float:
+        """What is read at one address."""
+        return float(self._read(np.array([address]))[0])
+
+    def bump(self, address: float) -> Float[np.ndarray, " places"]:
+        """By how much a full write there would move what is read at each place, per unit of change."""
+        values = self.family.values(np.append(self.places, address))
+        return values[:-1] @ values[-1] / (values[-1] @ values[-1])
+
+    def code(self) -> str:
+        """Python that gives the same pictures."""
+        writes = ",\n".join(f"    ({one.address!r}, {one.value!r}, {one.gate!r})" for one in self.writes)
+        return f"""import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from hippozoo.polynomials import Legendre
+from hippozoo.zoo.associative import PolynomialBank, interference_matrix
+
+writes = [  # address, value, gate
+{writes}
+]
+bank = PolynomialBank(channels=1, family=Legendre({self.order}), epsilon=0.0, dtype=torch.float64)
+state = bank.initial_state(batch=1)
+for address, value, gate in writes:
+    where, what, how_far = (torch.tensor(one, dtype=torch.float64) for one in ([address], [[value]], [gate]))
+    state = bank.write(state, where, what, how_far)
+
+places = np.linspace(0.0, 1.0, {PLACES})
+held = bank.read(state, torch.from_numpy(places)[None])[0, :, 0].numpy()
+addresses = np.array([address for address, _, _ in writes])
+matrix = interference_matrix(bank.family, addresses) if writes else np.zeros((1, 1))
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+left.plot(places, held)
+left.plot(addresses, [value for _, value, _ in writes], "o")
+right.imshow(matrix, vmin=-1, vmax=1, cmap="RdBu_r")
+figure.savefig("bank.png")
+"""
 
 
 def _slider(label: str, start: float, end: float, step: float, value: float) -> Any:
@@ -31,9 +108,9 @@ class AssociativeTab(parts.Tab):
         self.value = _slider("Value", -1.5, 1.5, 0.05, 1.0)
         self.gate = _slider("Gate", 0.0, 1.0, 0.05, 1.0)
         self.write = parts.button("Write", 90, lambda: self._write(self.address.value, self.value.value))
-        self.undo = parts.button("Undo", 90, lambda: self._put(self.view.without_last()))
+        self.undo = parts.button("Undo", 90, lambda: self._put(AssociativeView(self.view.order, self.view.writes[:-1])))
         self.clear = parts.button("Clear", 90, lambda: self._put(AssociativeView(self.view.order)))
-        self.order.param.watch(lambda event: self._put(AssociativeView(event.new, self.view.writes)), "value_throttled")
+        parts.when_let_go(lambda: self._put(AssociativeView(self.order.value, self.view.writes)), self.order)
         self.address.param.watch(lambda _event: self._put(self.view), "value")
 
         self.curve = parts.columns("address", "held", "bump")

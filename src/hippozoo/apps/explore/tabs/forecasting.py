@@ -2,13 +2,115 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from bokeh.models import Span
+from jaxtyping import Float
 
 from hippozoo.apps.explore.signals import Loaded
 from hippozoo.apps.explore.tabs import parts
-from hippozoo.apps.explore.views.forecasting import COVERAGE, ForecastView
+from hippozoo.apps.forecast.grid import usual_periods
 from hippozoo.apps.pages import colour
+from hippozoo.ensemble import find_seasons, forecaster_for
+from hippozoo.systems import LegT
+from hippozoo.zoo.forecasting import Forecaster, explain
+
+MOMENTS = 40
+COVERAGE = 0.8
+_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+class Seen(NamedTuple):
+    """A forecast after `now` samples with its band, what came (NaN beyond the end), and what it uses of the past."""
+
+    now: int
+    leads: Float[np.ndarray, " leads"]
+    mean: Float[np.ndarray, " leads"]
+    lower: Float[np.ndarray, " leads"]
+    upper: Float[np.ndarray, " leads"]
+    came: Float[np.ndarray, " leads"]
+    lags: Float[np.ndarray, " lags"]
+    past: Float[np.ndarray, " lags"]
+    predictive: Float[np.ndarray, " lags"]
+
+
+class ForecastView:
+    """A forecaster learns a signal in one pass; its forecasts can be looked at wherever the stream stood.
+
+    The forecast is that of ``hippozoo forecast``. What of the past it is about is shown by the paper's member, a single
+    map of the given rank, from so many coefficients of the past (`order`).
+    """
+
+    def __init__(self, loaded: Loaded, horizon: int = 24, rank: int = 6, order: int = 48) -> None:
+        self.loaded, self.horizon, values, dt = loaded, horizon, loaded.values, loaded.dt
+        seconds = _SECONDS.get(loaded.unit)
+        if seconds is None:
+            self.seasons = find_seasons(values)
+        else:
+            self.seasons = find_seasons(values, usual=usual_periods(dt * seconds))
+        self.usual = forecaster_for(float(horizon), season=self.seasons or None)  # counts in steps
+        # A window of seven horizons, within a quarter of the signal.
+        window = max(8, min(7 * horizon, len(values) // 4))
+        history = LegT(min(order, window), window * dt)
+        self.forecaster = Forecaster(history, horizon=horizon * dt, dt=dt, rank=min(rank, history.order), ridge=1e-4)
+        # The moments that can be looked at: once there is something to learn from, and to the end.
+        first = min(len(values), max(3 * horizon + 2, len(values) // 10))
+        self.moments = tuple(dict.fromkeys(np.linspace(first, len(values), MOMENTS).astype(int).tolist()))
+        self._states, seen = {}, 0
+        state, known = self.forecaster.initial_state(), self.usual.initial_state()
+        for now in self.moments:
+            state = self.forecaster.learn(state, values[seen:now])
+            known = self.usual.learn(known, values[seen:now])
+            self._states[now], seen = (state, known), now
+
+    def at(self, now: int) -> Seen:
+        """The forecast made after `now` samples, one of `moments`."""
+        forecaster, dt = self.forecaster, self.loaded.dt
+        state, known = self._states[now]
+        forecast = self.usual.forecast(known)
+        leads = forecast.leads()
+        lower, upper = forecast.band(leads, COVERAGE)
+        came = np.full(len(leads), np.nan)
+        rest = self.loaded.values[now : now + len(leads)]
+        came[: len(rest)] = rest
+        opened = explain(forecaster, state)
+        count = min(now, round(opened.system.timescale / dt))
+        lags = (np.arange(count) + 0.5) * dt
+        past = self.loaded.values[now - count : now][::-1]
+        predictive = opened.predictive_memory(lags)
+        return Seen(now, leads * dt, forecast.mean(leads), lower, upper, came, lags, past, predictive)
+
+    def code(self, now: int) -> str:
+        """Python that gives the same pictures."""
+        one = self.forecaster
+        count = min(now, round(one.histories[0].timescale / self.loaded.dt))
+        return f"""import matplotlib.pyplot as plt
+import numpy as np
+from hippozoo import Forecaster, LegT, forecaster_for
+from hippozoo.apps.explore import built_in, from_file
+from hippozoo.zoo.forecasting import explain
+from hippozoo.forecasts.plots import plot_forecast
+
+{self.loaded.code}
+signal, dt = loaded.values[:{now}], {self.loaded.dt!r}
+usual = forecaster_for({float(self.horizon)!r}, season={self.seasons or None!r})  # as hippozoo forecast does
+forecast = usual.forecast(usual.learn(usual.initial_state(), signal))
+leads = forecast.leads()  # in steps
+mean = forecast.mean(leads)
+lower, upper = forecast.band(leads, coverage={COVERAGE})
+
+# What of the past a single map of the paper's member uses.
+forecaster = Forecaster({one.history!r}, horizon={one.horizon!r}, dt=dt, rank={one.rank!r}, ridge=1e-4)
+state = forecaster.learn(forecaster.initial_state(), signal)
+lags = (np.arange({count}) + 0.5) * dt
+predictive = explain(forecaster, state).predictive_memory(lags)
+
+figure, (above, below) = plt.subplots(2, figsize=(8, 6), layout="constrained")
+plot_forecast(forecast, signal[-{min(now, 4 * self.horizon)}:], ax=above)
+below.plot(-lags, signal[::-1][:{count}], -lags, predictive)
+figure.savefig("forecast.png")
+"""
 
 
 class ForecastTab(parts.Tab):
@@ -28,8 +130,7 @@ class ForecastTab(parts.Tab):
         parts.draw_line(figure, self.history, "time", "predictive", "C1")
         figure.add_layout(Span(location=0, dimension="height", line_dash="dotted", line_color="#888888"))
         self.moment = parts.slider("Samples learnt from", 1, 0, self.show)
-        for widget in (self.horizon, self.rank):
-            widget.param.watch(lambda _event: self.load(self.session.loaded), "value_throttled")
+        parts.when_let_go(lambda: self.load(self.session.loaded), self.horizon, self.rank)
         session.listen(self.load)
         self.load(session.loaded, 0.75)
         self.layout = self.arrange(
@@ -45,8 +146,7 @@ class ForecastTab(parts.Tab):
     @property
     def now(self) -> int:
         """The moment of the slider."""
-        moments = self.view.moments
-        return moments[min(int(self.moment.value), len(moments) - 1)]
+        return parts.chosen(self.view.moments, self.moment)
 
     def write_code(self) -> str:
         """Python that gives the same pictures."""

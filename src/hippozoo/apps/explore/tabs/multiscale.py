@@ -1,12 +1,67 @@
-"""One slider over horizons."""
+"""One state, asked through any horizon by one slider."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from jaxtyping import Float
 
 from hippozoo.apps.explore.signals import Loaded
 from hippozoo.apps.explore.tabs import parts
-from hippozoo.apps.explore.views.multiscale import MultiscaleView
+from hippozoo.apps.explore.tabs.memory import LAGS, rms, true_past
+from hippozoo.systems import LegT
+from hippozoo.zoo.multiscale import MultiscaleMemory
+
+
+class Asked(NamedTuple):
+    """The answer for one horizon: lags, the true past, what is remembered, and the rms error."""
+
+    lags: Float[np.ndarray, " lags"]
+    true_past: Float[np.ndarray, " lags"]
+    remembered: Float[np.ndarray, " lags"]
+    error: float
+
+
+class MultiscaleView:
+    """A multiscale memory, from eight samples to two thirds of the signal; any horizon is asked for afterwards."""
+
+    def __init__(self, loaded: Loaded, order: int = 16) -> None:
+        self.loaded = loaded
+        shortest, longest = (float(f"{one:.3g}") for one in (8 * loaded.dt, loaded.duration / 1.5))
+        self.memory = MultiscaleMemory(LegT(order, shortest), longest, construction="bank", dt=loaded.dt)
+        shortest, longest = self.memory.shortest, self.memory.longest
+        inside = (min(max(float(f"{one:.3g}"), shortest), longest) for one in np.geomspace(shortest, longest, 61))
+        self.horizons = tuple(dict.fromkeys(inside))
+        self._states = self.memory.scan(loaded.values)
+
+    def ask(self, now: int, horizon: float) -> Asked:
+        """What the state after `now` samples says of the last `horizon`."""
+        lags = np.linspace(0.0, horizon, LAGS)
+        remembered = self.memory.reconstruct(self._states[now - 1], lags, horizon)
+        truth = true_past(self.loaded.values, now, lags, self.loaded.dt)
+        return Asked(lags, truth, remembered, rms(remembered - truth))
+
+    def code(self, now: int, horizon: float) -> str:
+        """Python that gives the same picture."""
+        memory = self.memory
+        return f"""import matplotlib.pyplot as plt
+import numpy as np
+from hippozoo import LegT, MultiscaleMemory
+from hippozoo.apps.explore import built_in, from_file
+from hippozoo.memory.plots import plot_memory
+
+{self.loaded.code}
+memory = MultiscaleMemory({memory.system!r}, longest={memory.longest!r}, construction="bank", dt={memory.dt!r})
+state = memory.final(loaded.values[:{now}])  # {memory.size} numbers for every horizon
+lags = np.linspace(0.0, {horizon!r}, {LAGS})
+remembered = memory.reconstruct(state, lags, horizon={horizon!r})
+
+figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+plain, coefficients = memory.plain({horizon!r}), memory.coefficients(state, {horizon!r})
+plot_memory(plain, coefficients, loaded.values[:{now}], lags=lags, unit={self.loaded.unit!r}, ax=ax)
+figure.savefig("horizon.png")
+"""
 
 
 class MultiscaleTab(parts.Tab):
@@ -21,7 +76,7 @@ class MultiscaleTab(parts.Tab):
         self.past = parts.draw_past(view.loaded.values, self.curves, 320)
         self.horizon = parts.slider("Horizon", len(view.horizons) - 1, 40, self._ask)
         self.player = parts.Player(total, total, self.show, [self.curves], self.frame)
-        self.order.param.watch(lambda _event: self.load(self.session.loaded), "value_throttled")
+        parts.when_let_go(lambda: self.load(self.session.loaded), self.order)
         session.listen(self.load)
         self.show(total)
         self.layout = self.arrange(
@@ -45,8 +100,7 @@ class MultiscaleTab(parts.Tab):
     @property
     def asked(self) -> float:
         """The horizon of the slider."""
-        horizons = self.view.horizons
-        return horizons[min(int(self.horizon.value), len(horizons) - 1)]
+        return parts.chosen(self.view.horizons, self.horizon)
 
     def load(self, loaded: Loaded) -> None:
         """Another signal or order."""

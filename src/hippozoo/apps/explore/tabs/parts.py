@@ -9,27 +9,22 @@ from typing import Any
 import numpy as np
 import panel as pn
 from bokeh.models import ColumnDataSource, CustomJS, Plot, Range1d, Slider, Toggle
+from bokeh.palettes import interp_palette
 
 from hippozoo.apps.explore.signals import Loaded
 from hippozoo.apps.pages import Painter, colour, new_figure, shown
 
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
-
-
-def _between(dark: str, middle: str, light: str) -> list[str]:
-    places = np.linspace(0.0, 1.0, 32)
-    channels = [[int(one[i : i + 2], 16) for one in (dark, middle, light)] for i in (1, 3, 5)]
-    mixed = np.array([np.interp(places, [0.0, 0.5, 1.0], channel) for channel in channels]).T.round().astype(int)
-    return ["#{:02x}{:02x}{:02x}".format(*one) for one in mixed]
-
-
 # Panel's buttons have no border on a page of our colours.
 OUTLINED = [
     ".bk-btn{border:1px solid var(--ink) !important;opacity:.9}",
     ".bk-btn.bk-active{background:var(--C0) !important;color:var(--paper) !important}",
 ]
 # From what lowers to what raises; white is nothing.
-BLUE_TO_RED = [*_between("#053061", "#4393c3", "#f7f7f7"), *_between("#67001f", "#d6604d", "#f7f7f7")[::-1]]
+BLUE_TO_RED = [
+    *interp_palette(("#053061", "#4393c3", "#f7f7f7"), 32),
+    *interp_palette(("#f7f7f7", "#d6604d", "#67001f"), 32),
+]
 
 
 class Session:
@@ -58,6 +53,7 @@ class Tab:
     """
 
     layout: Any
+    view: Any
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -66,8 +62,7 @@ class Tab:
 
     def write_code(self) -> str:
         """Python that gives the same pictures; most views need nothing but themselves for it."""
-        view: Any = self.view  # pyright: ignore[reportAttributeAccessIssue]
-        return view.code()
+        return self.view.code()
 
     def tell(self, text: str) -> None:
         """Say in words what the pictures show now; the code follows."""
@@ -163,6 +158,22 @@ def button(label: str, width: int, act: Callable[[], None]) -> Any:
 def choice(label: str, options: Sequence[Any] | dict[str, Any], value: Any) -> Any:
     """A slider over given values; its `value_throttled` changes when it is let go."""
     return pn.widgets.DiscreteSlider(label=label, options=options, value=value, min_width=150, max_width=330, **WIDE)
+
+
+def when_let_go(act: Callable[[], None], *choices: Any) -> None:
+    """Act when one of these is let go."""
+    for one in choices:
+        one.param.watch(lambda _event: act(), "value_throttled")
+
+
+def in_unit(values: Sequence[float], unit: str) -> dict[str, float]:
+    """Values as options of a choice, by how they are written."""
+    return {f"{one:g} {unit}".strip(): one for one in values}
+
+
+def chosen(options: Sequence[Any], slider: Any) -> Any:
+    """Which of the options a slider stands at; it may still be on its way to a shorter list."""
+    return options[min(int(slider.value), len(options) - 1)]
 
 
 def slider(title: str, end: int, value: int, act: Callable[[], None]) -> Any:

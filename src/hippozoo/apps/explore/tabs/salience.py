@@ -1,8 +1,9 @@
-"""Paint a clock, and see time warp."""
+"""Paint a clock, and see time warp: how salience moves it, and what the memory then keeps of a signal."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,107 @@ from bokeh.models import Range1d
 
 from hippozoo.apps.explore.signals import Loaded, built_in
 from hippozoo.apps.explore.tabs import parts
-from hippozoo.apps.explore.views.memory import ORDERS, timescales
-from hippozoo.apps.explore.views.salience import HIGHEST, SalienceView
+from hippozoo.apps.explore.tabs.memory import ORDERS, rms, timescales
+from hippozoo.memory import Memory
+from hippozoo.systems import LegT
+from hippozoo.zoo.salience import SalienceTrace
 
+KNOTS = 61
+LOWEST, HIGHEST = 0.01, 3.0
+MOMENTS = 600
 _BURSTS, _ABOVE = "three bursts", "the signal above"
+
+
+class SalienceView:
+    """A signal remembered by a Leg-T memory on a painted clock.
+
+    The salience is given at `KNOTS` moments, evenly spread over the signal, with straight lines between them. Measure,
+    memory and truth are drawn at `MOMENTS` of real time; what the memory has forgotten is NaN.
+
+    Examples
+    --------
+    A clock that always runs at half speed reaches back twice as far.
+
+    >>> view = SalienceView(built_in("three bursts"), order=16, timescale=8.0).paint(0.0, 60.0, 0.5, 0.5)
+    >>> round(view.reach, 1)
+    16.0
+    """
+
+    def __init__(
+        self, loaded: Loaded, order: int = 64, timescale: float = 14.0, salience: Sequence[float] = (1.0,) * KNOTS
+    ) -> None:
+        self.loaded, self.order, self.timescale, self.salience = loaded, order, timescale, salience
+        values, dt, duration = loaded.values, loaded.dt, loaded.duration
+        self.knots = np.linspace(0.0, duration, len(salience))
+        self.clock = np.interp((np.arange(len(values)) + 0.5) * dt, self.knots, salience)
+        self.memory = Memory(LegT(order, timescale), dt=dt)
+        self.seen = SalienceTrace(self.memory.system, self.clock, np.full(len(values), dt))
+        self.moments = (np.arange(MOMENTS) + 0.5) / MOMENTS * duration
+        end = float(self.seen.times[-1])
+        self.measure = self.seen.history_measure(self.moments, end)
+        lags = self.seen.lags(self.moments, end)
+        inside = lags <= self.memory.system.window
+        state = self.memory.final(values, dt=dt * self.clock)
+        self.remembered = np.full(MOMENTS, np.nan)
+        self.remembered[inside] = self.memory.reconstruct(state, np.maximum(lags[inside], 0.0))
+        self.truth = values[np.minimum(self.moments / dt, len(values) - 1).astype(int)]
+        self.error = rms(np.nan_to_num(self.remembered) - self.truth)
+        kept = self.moments[np.isfinite(self.remembered)]
+        self.reach = float(duration - kept.min() + duration / MOMENTS / 2) if kept.size else 0.0
+
+    def on_clock(self, salience: Sequence[float]) -> SalienceView:
+        """The same signal and memory on another clock."""
+        return SalienceView(self.loaded, self.order, self.timescale, salience)
+
+    def paint(self, begin: float, end: float, first: float, last: float) -> SalienceView:
+        """The view after a stroke of the brush from one moment to another; the clock stays between its bounds."""
+        (begin, first), (end, last) = sorted([(begin, first), (end, last)])
+        half = self.loaded.duration / (KNOTS - 1) / 2
+        touched = (self.knots >= begin - half) & (self.knots <= end + half)
+        stroke = np.interp(self.knots, [begin, end], [first, last]) if end > begin else np.full(len(self.knots), last)
+        painted = np.where(touched, np.clip(stroke, LOWEST, HIGHEST), self.salience)
+        return self.on_clock(tuple(float(f"{one:.3g}") for one in painted))
+
+    def quiet_means_slow(self) -> SalienceView:
+        """The view with a clock that waits while the signal is quiet: what a salience layer would learn here."""
+        values = np.abs(self.loaded.values - np.median(self.loaded.values))
+        cells = np.array_split(values, KNOTS - 1)
+        loud = np.array([cell.max() if cell.size else 0.0 for cell in cells])
+        loud = np.maximum(np.append(loud, 0.0), np.append(0.0, loud))  # a knot belongs to the cells on both sides
+        return self.on_clock(tuple(np.where(loud > 0.1 * loud.max(), 1.0, LOWEST).tolist()))
+
+    def code(self) -> str:
+        """Python that gives the same pictures."""
+        knots = ", ".join(f"{one:g}" for one in self.salience)
+        return f"""import matplotlib.pyplot as plt
+import numpy as np
+from hippozoo import LegT, Memory
+from hippozoo.apps.explore import built_in, from_file
+from hippozoo.zoo.salience import SalienceTrace
+from hippozoo.zoo.salience.plots import plot_warp
+
+{self.loaded.code}
+signal, dt = loaded.values, loaded.dt
+painted = np.array([{knots}])
+end = len(signal) * dt
+middles = (np.arange(len(signal)) + 0.5) * dt
+salience = np.interp(middles, np.linspace(0, end, len(painted)), painted)
+
+memory = Memory({self.memory.system!r}, dt=dt)
+state = memory.final(signal, dt=dt * salience)  # salience stretches time
+seen = SalienceTrace(memory.system, salience, np.full(len(signal), dt))
+
+moments = (np.arange({MOMENTS}) + 0.5) / {MOMENTS} * end
+measure = seen.history_measure(moments, seen.times[-1])
+lags = seen.lags(moments, seen.times[-1])
+inside = lags <= memory.system.window
+remembered = memory.reconstruct(state, lags[inside])
+
+plot_warp(seen, at=[end / 2, end])[0, 0].figure.savefig("warp.png")
+figure, ax = plt.subplots(figsize=(8, 3), layout="constrained")
+ax.plot(np.arange(len(signal)) * dt, signal, moments[inside], remembered)
+figure.savefig("remembered.png")
+"""
 
 
 class SalienceTab(parts.Tab):
@@ -27,7 +125,7 @@ class SalienceTab(parts.Tab):
         self.which = pn.widgets.Select(label="Signal", options=[_BURSTS, _ABOVE], value=_BURSTS, width=170)
         self.order = parts.choice("Order", list(ORDERS), view.order)
         self.timescale = parts.choice("Window on the warped clock", *self._windows(view.loaded, view.timescale))
-        self.even = parts.button("Even clock", 120, self._reset)
+        self.even = parts.button("Even clock", 120, lambda: self._put(self.view.on_clock((1.0,) * KNOTS)))
         self.waiting = parts.button("Wait while it is quiet", 190, lambda: self._put(self.view.quiet_means_slow()))
 
         self.knots = parts.columns("time", "salience")
@@ -53,8 +151,7 @@ class SalienceTab(parts.Tab):
             self.paper.on_event(event, self._brush)
         self.paper.on_event(PanEnd, self._lift)
         self.which.param.watch(lambda event: self._choose(event.new), "value")
-        for widget in (self.order, self.timescale):
-            widget.param.watch(lambda _event: self._rebuild(), "value_throttled")
+        parts.when_let_go(self._rebuild, self.order, self.timescale)
         session.listen(lambda _loaded: self._choose(self.which.value) if self.which.value == _ABOVE else None)
         self._busy = False
         self._put(view)
@@ -71,11 +168,7 @@ class SalienceTab(parts.Tab):
 
     @staticmethod
     def _windows(loaded: Loaded, wanted: float) -> tuple[dict[str, float], float]:
-        found = sorted({*timescales(loaded), wanted})
-        return {f"{one:g} {loaded.unit}".strip(): one for one in found}, wanted
-
-    def _reset(self) -> None:
-        self._put(SalienceView(self.view.loaded, self.view.order, self.view.timescale))
+        return parts.in_unit(sorted({*timescales(loaded), wanted}), loaded.unit), wanted
 
     def _choose(self, which: str) -> None:
         loaded = built_in(_BURSTS) if which == _BURSTS else self.session.loaded

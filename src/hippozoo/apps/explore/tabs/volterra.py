@@ -1,20 +1,117 @@
-"""Kernels that are learnt while the stream runs."""
+"""Kernels that are learnt while the stream runs: prediction, error and kernel, chunk by chunk."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import panel as pn
 from bokeh.layouts import row
 from bokeh.models import ColumnDataSource, LinearColorMapper, Range1d
+from jaxtyping import Float
 
 from hippozoo.apps.explore.tabs import parts
-from hippozoo.apps.explore.views.volterra import LENGTH, TASKS, VolterraView
+from hippozoo.memory import Memory
+from hippozoo.systems import HippoSystem, LegS, LegT
+from hippozoo.tasks.wray_green import true_kernel
+from hippozoo.zoo.volterra import VolterraModel, VolterraState
 
+LENGTH = 40
+TOTAL = 40_000
 _CHUNK = 250
 _EVERY = 60  # milliseconds
 _SHOWN = 250
+
+
+def _product_kernel() -> Float[np.ndarray, "lags lags"]:
+    kernel = np.zeros((LENGTH, LENGTH))
+    kernel[4, 12] = kernel[12, 4] = 1.0
+    return kernel
+
+
+class Task(NamedTuple):
+    """A system to be learnt: code that leaves `signal` and `target`, the true kernel of degree 2, and the memory."""
+
+    code: str
+    truth: Callable[[], Float[np.ndarray, "lags lags"]]
+    system: Callable[[int], HippoSystem]
+
+
+TASKS = {
+    "Wray-Green: filter, then square": Task(
+        f"""from hippozoo.tasks.wray_green import wray_green
+
+data = wray_green({TOTAL}, np.random.default_rng(0))
+signal, target = data.signal, data.target""",
+        lambda: true_kernel()[:LENGTH, :LENGTH],
+        lambda order: LegS(order, 37.5),
+    ),
+    "product of two past samples": Task(
+        f"""
+signal = np.random.default_rng(0).normal(size={TOTAL})
+target = 2 * np.roll(signal, 4) * np.roll(signal, 12)""",
+        _product_kernel,
+        lambda order: LegT(order, 16.0),
+    ),
+}
+
+
+class VolterraView:
+    """How far learning has come; the view itself goes on with `learn`.
+
+    `errors` holds, after each chunk, samples seen and the mean squared error in it, in units of the target's variance;
+    `shown` holds target and prediction of the last chunk.
+    """
+
+    def __init__(self, task: str = next(iter(TASKS)), order: int = 32) -> None:
+        self.task = TASKS[task]
+        self.model = VolterraModel(Memory(self.task.system(order)), degree=2)
+        names: dict[str, Any] = {"np": np}
+        exec(self.task.code, names)  # what is shown is what runs
+        self.signal, self.target, self.truth = names["signal"], names["target"], self.task.truth()
+        self.state: VolterraState = self.model.initial_state()
+        self.kernel: Float[np.ndarray, "lags lags"] = np.zeros((LENGTH, LENGTH))
+        self.seen, self.errors, self.shown = 0, list[tuple[int, float]](), (np.zeros(0), np.zeros(0))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the stream is at its end."""
+        return self.seen >= len(self.signal)
+
+    def learn(self, count: int) -> None:
+        """Learn from so many further samples."""
+        signal, target = (one[self.seen : self.seen + count] for one in (self.signal, self.target))
+        if not len(signal):
+            return
+        predictions, self.state = self.model.learn(self.state, signal, target)
+        self.seen += len(signal)
+        self.errors.append((self.seen, float(np.mean((predictions - target) ** 2) / self.target.var())))
+        self.shown = target, np.asarray(predictions)
+        self.kernel = self.model.kernel(self.state, 2, length=LENGTH)
+
+    @property
+    def distance(self) -> float:
+        """How far the learnt kernel is from the true one, in units of its size."""
+        return float(np.linalg.norm(self.kernel - self.truth) / np.linalg.norm(self.truth))
+
+    def code(self) -> str:
+        """Python that gives the same pictures."""
+        system = self.model.memory.system
+        return f"""import matplotlib.pyplot as plt
+import numpy as np
+from hippozoo import {type(system).__name__}, Memory, VolterraModel
+{self.task.code}
+
+model = VolterraModel(Memory({system!r}), degree=2)
+predictions, state = model.learn(model.initial_state(), signal[:{max(1, self.seen)}], target[:{max(1, self.seen)}])
+kernel = model.kernel(state, 2, length={LENGTH})
+
+figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")
+largest = np.abs(kernel).max()
+figure.colorbar(ax.imshow(kernel, vmin=-largest, vmax=largest, cmap="RdBu_r", origin="lower"))
+figure.savefig("kernel.png")
+"""
 
 
 class VolterraTab(parts.Tab):
@@ -29,7 +126,7 @@ class VolterraTab(parts.Tab):
         self._ticking: Any = None
         self.run.param.watch(self._turn, "value")
         self.task.param.watch(lambda _event: self._begin(), "value")
-        self.order.param.watch(lambda _event: self._begin(), "value_throttled")
+        parts.when_let_go(self._begin, self.order)
 
         self.stream = parts.columns("time", "target", "predicted")
         self.errors = parts.columns("seen", "error")
@@ -81,9 +178,9 @@ class VolterraTab(parts.Tab):
 
     def advance(self, chunks: int = 1) -> None:
         """Learn from the next samples, and show what is known now."""
-        for _ in range(chunks):
-            self.view = self.view.learn(_CHUNK)
         view = self.view
+        for _ in range(chunks):
+            view.learn(_CHUNK)
         target, predicted = (one[-_SHOWN:] for one in view.shown)
         parts.put(self.stream, time=np.arange(view.seen - len(target), view.seen), target=target, predicted=predicted)
         seen, errors = np.array(view.errors).T

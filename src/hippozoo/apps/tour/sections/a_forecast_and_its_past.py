@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 from matplotlib.figure import Figure
 
-from hippozoo.apps.tour.section import Section
+from hippozoo.apps.tour.section import Section, rms
 from hippozoo.forecasts.plots import plot_forecast
 from hippozoo.plotting import ink
 from hippozoo.zoo.forecasting import explain
@@ -37,8 +37,8 @@ def measure(names: SimpleNamespace) -> dict[str, float]:
     missed = np.abs(ahead - truth)
     lower, upper = names.forecast.band(leads, 0.8)
     return {
-        "error": float(np.sqrt(np.mean(missed**2))),
-        "persistence": float(np.sqrt(np.mean((fresh[origins, None] - truth) ** 2))),
+        "error": rms(missed),
+        "persistence": rms(fresh[origins, None] - truth),
         "inside": float(100 * np.mean(missed < (upper - lower) / 2)),
         "rank": float(names.forecaster.maps(names.state)[0].rank),
     }

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 from matplotlib.figure import Figure
 
-from hippozoo.apps.tour.section import Section, run_section
-from hippozoo.apps.tour.sliders import Sliders, remembered
+from hippozoo.apps.tour.section import Section, rms, run_section
+from hippozoo.apps.tour.sliders import Sliders
 from hippozoo.memory.plots import plot_memory, plot_weight
 from hippozoo.systems import LegT
 
@@ -34,17 +34,8 @@ def draw(names: SimpleNamespace, figure: Figure) -> None:
 def measure(names: SimpleNamespace) -> dict[str, float]:
     """Rms errors at the centres of the samples' cells."""
     truth = names.signal[::-1][: names.lags.size]
-    fine, coarse = (float(np.sqrt(np.mean((past - truth) ** 2))) for past in (names.past, with_16_numbers().past))
+    fine, coarse = (rms(past - truth) for past in (names.past, with_16_numbers().past))
     return {"fine": fine, "coarse": coarse, "spread": float(truth.std()), "samples": float(truth.size)}
-
-
-def sliders(names: SimpleNamespace) -> Sliders:
-    """The same past at other orders and windows."""
-    lags = np.linspace(0.0, 6.0, 301)
-    orders, windows = (4, 8, 16, 32, 64, 128), (1.0, 2.0, 4.0, 6.0)
-    curve = remembered(LegT, names.signal, lags, orders, windows, dt=0.01)
-    truth = names.signal[::-1][np.minimum(lags / 0.01, len(names.signal) - 1).astype(int)]
-    return Sliders(lags, truth, {"Leg-T": curve}, orders, windows, (4, 2), "lag (s)", "pressure (mmHg)")
 
 
 SECTION = Section(
@@ -79,6 +70,8 @@ past = memory.reconstruct(state, lags)
         "follows it closely, one of 16 numbers only in outline. Below, the weight is a box over four seconds."
     ),
     height=4.0,
-    sliders=sliders,
+    sliders=lambda names: Sliders(
+        names.signal, {"Leg-T": LegT}, 6.0, (4, 8, 16, 32, 64, 128), (1.0, 2.0, 4.0, 6.0), start=(4, 2)
+    ),
     read_on="memory",
 )

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 from matplotlib.figure import Figure
 
-from hippozoo.apps.tour.section import Section
+from hippozoo.apps.tour.section import Section, rms
 from hippozoo.memory import Memory
 from hippozoo.plotting import ink
 
@@ -36,13 +36,9 @@ def measure(names: SimpleNamespace) -> dict[str, float]:
     """Rms errors over the window, outside the hours without radio."""
     truth = np.interp(names.times[-1] - names.lags, names.times, names.truth)
     heard = (names.lags < 8) | (names.lags > 11)
-
-    def error(past: np.ndarray) -> float:
-        return float(np.sqrt(np.mean((past - truth)[heard] ** 2)))
-
     return {
-        "timed": error(names.past),
-        "counted": error(by_counting(names)),
+        "timed": rms((names.past - truth)[heard]),
+        "counted": rms((by_counting(names) - truth)[heard]),
         "lost": float(np.isnan(names.readings).sum()),
         "all": float(names.readings.size),
     }

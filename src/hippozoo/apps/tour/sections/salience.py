@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 from matplotlib.figure import Figure
 
-from hippozoo.apps.tour.section import Section
+from hippozoo.apps.tour.section import Section, rms
 from hippozoo.plotting import ink
 
 
@@ -52,7 +52,7 @@ def measure(names: SimpleNamespace) -> dict[str, float]:
     return {
         "reach": float(-seconds.min()),
         "window": float(names.memory.system.window),
-        "error": float(np.sqrt(np.mean((kept[burst] - truth) ** 2))),
+        "error": rms(kept[burst] - truth),
         "spread": float(truth.std()),
     }
 

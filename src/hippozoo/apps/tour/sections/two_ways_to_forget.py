@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from hippozoo.apps.tour.section import Section
-from hippozoo.apps.tour.sliders import Sliders, remembered
+from hippozoo.apps.tour.sliders import Sliders
 from hippozoo.memory.plots import plot_memory, plot_weight
 from hippozoo.systems import LegS, LegT
 
@@ -38,18 +38,6 @@ def measure(names: SimpleNamespace) -> dict[str, float]:
     ]
     (window_new, *_, window_old), (fading_new, *_, fading_old) = (map(float, error) for error in errors)
     return {"window_new": window_new, "window_old": window_old, "fading_new": fading_new, "fading_old": fading_old}
-
-
-def sliders(names: SimpleNamespace) -> Sliders:
-    """Both memories at other orders and timescales."""
-    lags = np.linspace(0.0, 8.0, 301)
-    orders, timescales = (8, 16, 32, 64, 128), (0.5, 1.0, 2.0, 4.0)
-    curves = {
-        label: remembered(kind, names.signal, lags, orders, timescales, dt=0.01)
-        for label, kind in (("Leg-T", LegT), ("Leg-S", LegS))
-    }
-    truth = names.signal[::-1][np.minimum(lags / 0.01, len(names.signal) - 1).astype(int)]
-    return Sliders(lags, truth, curves, orders, timescales, (3, 2), "lag (s)", "pressure (mmHg)")
 
 
 SECTION = Section(
@@ -84,6 +72,8 @@ states = window.final(signal), fading.final(signal)
         "older beats ever more smoothly, and beyond eight seconds only their mean."
     ),
     height=5.4,
-    sliders=sliders,
+    sliders=lambda names: Sliders(
+        names.signal, {"Leg-T": LegT, "Leg-S": LegS}, 8.0, (8, 16, 32, 64, 128), (0.5, 1.0, 2.0, 4.0), start=(3, 2)
+    ),
     read_on="order-and-timescale",
 )

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 from matplotlib.figure import Figure
 
-from hippozoo.apps.tour.section import Section, Table
+from hippozoo.apps.tour.section import Section, Table, rms
 from hippozoo.memory import GrowingMemory
 from hippozoo.memory.plots import plot_basis, plot_weight
 from hippozoo.systems import HippoSystem, LegT
@@ -52,9 +52,7 @@ def errors(names: SimpleNamespace) -> dict[str, float]:
     growing = GrowingMemory(order=65)
     past = growing.reconstruct(growing.final(names.signal, dt=0.01), names.lags)
     truth = names.signal[::-1][: names.lags.size]
-    return {
-        name: float(np.sqrt(np.mean((one - truth) ** 2))) for name, one in zip(WORDS, [*names.pasts, past], strict=True)
-    }
+    return {name: rms(one - truth) for name, one in zip(WORDS, [*names.pasts, past], strict=True)}
 
 
 def table(names: SimpleNamespace) -> Table:
