@@ -27,7 +27,7 @@ def called_alone(function: Any) -> Any:
 
 def log_of(values: np.ndarray) -> np.ndarray:
     log = np.zeros(len(values), CELL)
-    log["value"], log["observed"] = values, 1.0
+    log["value"] = values
     return log
 
 

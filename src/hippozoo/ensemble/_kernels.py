@@ -123,6 +123,7 @@ def _take_cell(channel, log, clock, value, is_observed, plan, work):
     begins = 0
     if own.is_begun == 0.0:
         if not is_observed:
+            cell.surprise = -1.0
             return
         begins = 1
     elif is_observed and own.silent > plan.silence:
@@ -132,7 +133,7 @@ def _take_cell(channel, log, clock, value, is_observed, plan, work):
         channel.doubt.last[0].surprise = 0.0
         brakes.start(channel.brake[0], begins == 2)
     cell.returned, cell.expected = 0.0, 0.0
-    suspicion, surprise = 0, 0.0
+    suspicion, surprise = 0, -1.0
     if is_observed:
         suspicion, surprise, learnt = _observe(channel, log, clock, value, plan, work)
     else:
@@ -144,7 +145,6 @@ def _take_cell(channel, log, clock, value, is_observed, plan, work):
     if is_observed and own.age > plan.horizon:
         own.pairs += 1.0
     cell.value = value if is_observed else learnt
-    cell.observed = 1.0 if is_observed else 0.0
     cell.surprise, cell.learnt, cell.shift = surprise, learnt, own.shift
     sample = Sample(value, learnt, is_observed, begins, suspicion)
     update_all(channel.own, sample, Past(log, now, channel.cleaner, cell.value, work.bases), plan, work)

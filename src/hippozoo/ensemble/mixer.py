@@ -116,7 +116,7 @@ class Mixer(Planner):
         """The same after its first cells, learnt anew where there were outliers among them."""
         cells = slice(mixture.now - FIRST_CELLS, mixture.now)
         log = mixture.cells[:, cells]
-        seen = log["observed"] > 0
+        seen = log["surprise"] >= 0
         outliers = np.stack([early_outliers(*one) for one in zip(log["value"], seen, strict=True)])
         if not self.guard or not outliers.any():
             return mixture

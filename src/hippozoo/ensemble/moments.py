@@ -120,7 +120,7 @@ def _read_pairs(log, now, begin, memories, ages, reference, plan, pairs):
         pairs.values[place] = settled_value(log, place, now - 1)
     for t in range(len(pairs.age)):
         here = begin + t
-        level, is_observed = log[here].learnt - reference, log[here].observed > 0
+        level, is_observed = log[here].learnt - reference, log[here].surprise >= 0
         if is_observed and ages[1] > plan.silence:
             ages[0] = 0.0
             reset_memories(memories, level, plan.inputs)
@@ -142,7 +142,7 @@ def _read_future(log, here, pairs, t):
     observed, surprise = 0.0, -np.inf
     for k in range(horizon):
         pairs.futures[t, k] = pairs.values[here + 1 + k]
-        observed += log[here + 1 + k].observed
+        observed += 1.0 if log[here + 1 + k].surprise >= 0 else 0.0
         surprise = max(surprise, log[here + 1 + k].surprise)
     pairs.observed[t], pairs.surprise[t] = observed / horizon, surprise
 

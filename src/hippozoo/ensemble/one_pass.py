@@ -146,8 +146,7 @@ class OnePass:
         mean = cleaner["reference"] + cleaner["total"] / np.where(weight > 0, weight, 1.0)
         for name, value in {"value": mean, "learnt": mean, "shift": cleaner["shift"]}.items():
             log[name] = value[:, None]
-        for name in ("returned", "observed"):
-            log[name] = 0.0
+        log["returned"], log["surprise"] = 0.0, -1.0
         self.ages = self.ages + count * begun[:, None]
         self.cell += count
         self.paired += count

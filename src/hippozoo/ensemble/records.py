@@ -24,8 +24,7 @@ from hippozoo.ensemble.scores import EXPERT_SCORE, LEAD_SCORE, Scores
 CELL = np.dtype(
     [
         ("value", float),  # what was measured; what was expected where nothing was
-        ("observed", float),  # 1 if it was measured
-        ("surprise", float),  # its absolute error in units of the expected one
+        ("surprise", float),  # its absolute error in units of the expected one; -1 where nothing was measured
         ("learnt", float),  # the value that memories learn: winsorised, and in gaps as expected
         ("shift", float),  # how far the level has come by surprises alone, up to this cell
         ("returned", float),  # how many cells before this one were shown by it to be outliers
