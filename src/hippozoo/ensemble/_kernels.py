@@ -77,7 +77,9 @@ class Work(NamedTuple):
             "weights": (E, H), "own": (H, E), "average": E, "late": E, "least": H, "total": H, "mixed": H, "apart": H,
             "available": E, "ways": scale.WAYS,
         }  # fmt: skip
-        return Work(**{name: np.empty(shape) for name, shape in room.items()}, leads=np.empty(H, LEAD), due=np.empty(H, DUE))
+        return Work(
+            **{name: np.empty(shape) for name, shape in room.items()}, leads=np.empty(H, LEAD), due=np.empty(H, DUE)
+        )
 
 
 # What Python hands over as named tuples.

@@ -20,7 +20,16 @@ from hippozoo.ensemble.cleaner import settled_value
 from hippozoo.ensemble.experts.ridge_map import HIGH_LEVERAGE, LAST, MEAN, SEASON, reset_memories, step_memories
 from hippozoo.ensemble.records import CELL, Plan
 
-__all__ = ["FEWEST_PAIRS", "KindMoments", "Moments", "lend", "merge_moments", "moments_of_pairs", "symmetric", "triangle"]
+__all__ = [
+    "FEWEST_PAIRS",
+    "KindMoments",
+    "Moments",
+    "lend",
+    "merge_moments",
+    "moments_of_pairs",
+    "symmetric",
+    "triangle",
+]
 
 # A pair counts less if a value of its future was a surprise of more than so many expected errors.
 _SURPRISE = 20.0

@@ -32,6 +32,7 @@ CELL = np.dtype(
     ]
 )
 
+
 class Plan(NamedTuple):
     """What never changes; times are in cells."""
 
