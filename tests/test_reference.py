@@ -53,7 +53,6 @@ RESULTS = {
 ABSTRACT = {
     "Construction",
     "Forecast",
-    "ForecasterLike",
     "KeyState",
     "Learner",
     "Readout",
