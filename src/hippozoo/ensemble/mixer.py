@@ -63,7 +63,7 @@ class Mixer(Planner):
             ages=np.zeros((C, 2)),
             paired=0,
             moments=Moments(np.zeros((C, Moments.size(self.plan)))),
-            mapped=None,
+            mapped=Moments.none(C),
             seen=0,
             renewal=max(H + 8, 2 * H),
         )
@@ -236,7 +236,7 @@ class Mixer(Planner):
                 theirs = theirs._replace(mean_x=mean_x, mean_y=theirs.mean_y + shift[:, None])
             for mine, one in zip(into, merge_moments(ours, theirs), strict=True):
                 mine[...] = one
-        merged = replace(mixture, live=mixture.live.copy(), moments=found, mapped=None)
+        merged = replace(mixture, live=mixture.live.copy(), moments=found, mapped=Moments.none(len(shift)))
         merged.cleaner["pairs"] += other.cleaner["pairs"]
         return merged
 
@@ -273,7 +273,7 @@ class Mixer(Planner):
 
     def maps(self, mixture: Mixture | OnePass) -> Float[np.ndarray, "channels numbers"]:
         """The maps in use, with what channels lend each other; solved once. `records.open_map` reads them."""
-        moments = mixture.mapped or mixture.moments
+        moments = mixture.moments if mixture.mapped.is_none else mixture.mapped
         if not moments.maps:
             found = np.zeros((len(moments.numbers), self.plan.maps_at[-1]))
             for n, own in enumerate(moments.kinds(self.plan)):

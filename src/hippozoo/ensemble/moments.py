@@ -60,6 +60,16 @@ class Moments(Immutable):
         """Numbers of a channel."""
         return sum(sum(_lengths(q, plan.horizon)) for q in plan.widths.tolist())
 
+    @staticmethod
+    def none(channels: int) -> Moments:
+        """No moments; of two shapes, so that `checkpoint.load_state` takes the width of a state's for free."""
+        return Moments(np.zeros((channels, min(channels, 2))))
+
+    @property
+    def is_none(self) -> bool:
+        """Whether there are none."""
+        return self.numbers.shape[1] <= 2
+
     @cached_property
     def maps(self) -> list[np.ndarray]:
         """The maps of these moments once `Mixer.maps` has solved them: they follow from them, and are not saved."""

@@ -88,7 +88,7 @@ class OnePass:
         self._absorb()
         self.renewal = self.seen + max(1, min(MAP_RENEWAL, int(self.seen * _RENEWAL_GROWTH)))
         if self.learning:
-            self.mapped = None
+            self.mapped = Moments.none(len(self.live))
             self.mixer.maps(self)
 
     def _absorb(self) -> None:
@@ -126,7 +126,7 @@ class OnePass:
                 for mine, found in zip(into, merge_moments(known, new), strict=True):
                     mine[block] = found
         if self.learning:
-            self.moments, self.mapped = after, self.mapped or self.moments
+            self.moments, self.mapped = after, self.moments if self.mapped.is_none else self.mapped
 
     def _skip_silence(self, begin: int, counted: np.ndarray) -> int:
         """Cross a long gap at once, where nothing changes any more: how many cells of it."""

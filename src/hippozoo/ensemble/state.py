@@ -57,7 +57,7 @@ class Mixture(Immutable):
     ages: Float[np.ndarray, "channels two"]
     paired: int
     moments: Moments
-    mapped: Moments | None
+    mapped: Moments
     seen: int
     renewal: int
     offset: float = 0.0
@@ -85,9 +85,9 @@ class Mixture(Immutable):
     def channels(self, which: slice | Int[np.ndarray, " some"]) -> Mixture:
         """Some of the channels by themselves."""
         arrays = {name: getattr(self, name)[which] for name in ("live", "log", "leverage", "delayed", "ages")}
-        mapped = None if self.mapped is None else self.mapped.channels(which)
+        moments = {"moments": self.moments.channels(which), "mapped": self.mapped.channels(which)}
         # The logs are shared with the whole, which may go on: whoever continues from here copies them.
-        return replace(self, tip=np.array([-1]), moments=self.moments.channels(which), mapped=mapped, **arrays)
+        return replace(self, tip=np.array([-1]), **moments, **arrays)
 
 
 class Issued(NamedTuple):
