@@ -97,9 +97,9 @@ VARIANTS: dict[str, list[Edit]] = {
         ("cleaner.py", "    return guard and cleaner.age > WARMUP and at_hand and apart > most", "    return False")
     ],
     "outliers are not taken back": [("cleaner.py", "    if is_surprise and most > 0 and", "    if False and")],
-    "forecasts from outliers are scored": [("_kernels.py", "        if plan.guard and cleaner.is_outlier(", "        if False and cleaner.is_outlier(")],
+    "forecasts from outliers are scored": [("pending.py", "            if plan.guard and is_outlier(", "            if False and is_outlier(")],
     "a missing value is the last one": [
-        ("cleaner.py", "    if cleaner.silent > plan.silence:\n        return mean_of(cleaner)\n", "    if cleaner.age >= 0:\n        return log[clock.now - 1].value\n")
+        ("cleaner.py", "    if cleaner.silent > plan.silence:\n        return mean_of(cleaner)\n", "    if cleaner.age >= 0:\n        return log[now - 1].value\n")
     ],
     # scores
     "scores by error, not by regret": [

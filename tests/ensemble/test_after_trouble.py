@@ -102,7 +102,7 @@ def test_a_missing_value_is_taken_to_be_what_was_forecast(rng):
     before = forecaster.learn(forecaster.initial_state(), wave(rng, 300))
     expected = forecaster.forecast(before).samples()
     after = forecaster.learn(before, np.zeros(HORIZON), mask=np.zeros(HORIZON, bool))
-    log = after.mixture.arrays.log["value"][0, after.mixture.now - HORIZON : after.mixture.now]
+    log = after.mixture.cells["value"][0, after.mixture.now - HORIZON : after.mixture.now]
     assert np.array_equal(log, expected)
 
 

@@ -14,7 +14,10 @@ from hippozoo.ensemble import brake, calibration, cleaner, forecaster_for, ridge
 from hippozoo.ensemble._kernels import Sample, Work
 from hippozoo.ensemble.experts import TABLE, damped_trend, seasonal, seasonal_trend
 from hippozoo.ensemble.explanation import past_of
-from hippozoo.ensemble.records import CELL, DUE, LEAD, ROW, UNDER_WAY, Past, Pending, open_channel, open_channels
+from hippozoo.ensemble.moments import KindMoments, triangle
+from hippozoo.ensemble.pending import DUE, LEAD, ORIGIN, Pending, slot_of
+from hippozoo.ensemble.records import CELL, Past, open_channel, open_channels, open_map
+from hippozoo.systems import LegT
 
 
 def called_alone(function: Any) -> Any:
@@ -24,19 +27,20 @@ def called_alone(function: Any) -> Any:
 
 def log_of(values: np.ndarray) -> np.ndarray:
     log = np.zeros(len(values), CELL)
-    log["value"], log["observed"] = values, 1.0
+    log["value"] = values
     return log
 
 
 def pending_of(forecasts: np.ndarray, mean: np.ndarray, size: np.ndarray) -> Pending:
-    """One row of forecasts, (leads, experts)."""
-    leads, rows = np.zeros((1, len(mean)), LEAD), np.ones(4).view(ROW)
+    """One forecast, of one lead, with the forecasts of its experts."""
+    leads, origins = np.zeros(1, LEAD), np.ones(1, ORIGIN)
     leads["mean"], leads["size"] = mean, size
-    return Pending(forecasts[None], leads, rows, np.zeros(1, np.int64), np.zeros(1, UNDER_WAY))
+    origins["z"] = origins["cost"] = 0.0
+    return Pending(origins, leads, forecasts[0])
 
 
 def due_now() -> np.ndarray:
-    """The first lead of the first row."""
+    """The first lead of the first forecast."""
     due = np.zeros(1, DUE)
     due["trust"] = 1.0
     return due
@@ -71,7 +75,7 @@ def _flat(channel):
         channel.doubt.leads[0].outlier, channel.scale.step[0].sum[0],
         channel.scale.leads[0].errors, channel.scale.phase[0], channel.errors[0].counts[0, 0],
         channel.scores.leads[0].weight, channel.scores.experts[0].latest, channel.scores.regret[0],
-        channel.under_way[0].z, channel.own[0],
+        channel.pending.origins[0].number, channel.pending.leads[0].mean, channel.pending.experts[0], channel.own[0],
     )  # fmt: skip
 
 
@@ -151,7 +155,7 @@ def test_weights_are_the_sixth_power_of_one_over_the_error(rng):
     leads, experts = np.zeros(H, scores.LEAD_SCORE), np.zeros(E, scores.EXPERT_SCORE)
     leads["weight"], leads["least"], experts["issued"] = 1.0, 0.1, 99.0
     state = scores.Scores(leads, experts, (errors - 0.1).ravel())
-    work = Work(*[np.zeros(1)] * 5, np.zeros((H, E)), *np.zeros((2, E)), *np.zeros((2, H)), *[np.zeros(1)] * 5)
+    work = Work(*[np.zeros(1)] * 5, np.zeros((H, E)), *np.zeros((2, E)), *np.zeros((2, H)), *[np.zeros(1)] * 6)
     weights = np.zeros((E, H))
     weigh = numba.njit(lambda *given: scores.weigh(*given))
     assert weigh(state, work, E, True, weights) == H
@@ -228,14 +232,28 @@ def test_errors_are_counted_in_expected_sizes():
 def test_a_map_is_ridge_regression(rng):
     x, y = rng.normal(size=(60, 5)), rng.normal(size=(60, 3))
     mx, my = x.mean(axis=0), y.mean(axis=0)
-    moments = ridge.Moments(
-        np.array([[60.0]]), mx[None, None], my[None, None], ((x - mx).T @ (x - mx))[None, None],
-        ((y - my).T @ (x - mx))[None, None],
-    )  # fmt: skip
-    found = ridge.solve(moments, (5,), (0.1,))
+    xx, yx = (x - mx).T @ (x - mx), (y - my).T @ (x - mx)
+    moments = KindMoments(np.array([60.0]), mx[None], my[None], xx[triangle(5)][None], yx[None])
+    plan = forecaster_for(3, history=LegT(5, 16.0), anchor="last", ridge=0.1).mixer.plan
+    maps = np.zeros((1, plan.maps_at[-1]))
+    ridge.solve(moments, 0, plan, (0.1,), (slice(0, 5),), maps)
+    found = open_map.py_func(maps[0], 0, plan)
     coefficients, constant = oracles.ridge_map(x, y, 0.1)
-    assert_allclose(found.maps[0, 0], coefficients, rtol=1e-10)
-    assert_allclose(found.constants[0, 0, 0] - found.means[0, 0] @ found.maps[0, 0], constant, rtol=1e-9, atol=1e-12)
+    assert_allclose(found.columns, coefficients, rtol=1e-10)
+    assert_allclose(found.constants - found.means @ found.columns, constant, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("horizon", [5, 100])  # issued after every cell, and after every third
+def test_a_forecast_is_kept_until_the_values_of_all_its_leads_have_come(horizon, rng):
+    mixer = forecaster_for(horizon).mixer
+    values, seen = rng.normal(size=(3 * horizon, 1)).cumsum(axis=0), np.ones((3 * horizon, 1), bool)
+    (_, rolled), *_ = mixer.roll(mixer.begin(1), values[:60], seen[:60])
+    mixture = mixer.advance(mixer.begin(1), values[:60], seen[:60])
+    leads, plan = mixer.open(mixture).pending.leads["mean"][0], mixer.plan
+    assert len(leads) == sum(k // plan.stride + 1 for k in range(horizon))
+    for origin, mean in zip(rolled.origins - 1, rolled.mean[0], strict=True):
+        for k in range(max(60 - origin - 1, 0), horizon):
+            assert leads[slot_of.py_func(int(origin), k, plan)] == mean[k]
 
 
 def test_one_cell_at_a_time_is_all_at_once(rng):

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hippozoo.ensemble import forecaster_for
+from hippozoo.ensemble.moments import Moments, symmetric
+from hippozoo.ensemble.records import open_map
 
 LENT = 500.0  # pairs that the others count as
 
@@ -35,12 +37,11 @@ def test_maps_are_those_of_each_series_and_the_mean_of_all(rng):
     forecaster = forecaster_for(6, together="panel")
     state = forecaster.learn(forecaster.initial_state(5), np.nan_to_num(values), mask=np.isfinite(values))
     mixer, mixture = forecaster.mixer, state.mixture
-    found = mixer.solve(mixture.moments)
+    found, moments = mixer.maps(mixture), mixture.moments.kinds(mixer.plan)
     for n, (memory, _, _) in enumerate(mixer.kinds):
         q = mixer.systems[memory].order
-        weight = mixture.weight[:, n]
-        xx, yx = mixture.xx[:, n, :q, :q], mixture.yx[:, n, :, :q]
-        # Coefficients beyond the order of a memory are zero, and count in its size.
+        weight, _, _, packed, yx = moments[n]
+        xx = symmetric(packed, q)
         square = np.array([np.trace(one) for one in xx]) / weight
         mean_xx = np.mean([a / (w * s) for a, w, s in zip(xx, weight, square, strict=True)], axis=0)
         mean_yx = np.mean([a / (w * s) for a, w, s in zip(yx, weight, square, strict=True)], axis=0)
@@ -49,7 +50,8 @@ def test_maps_are_those_of_each_series_and_the_mean_of_all(rng):
             for r, ridge in enumerate(mixer.ridges):
                 wanted = np.linalg.solve(own + ridge * np.trace(own) / q * np.eye(q), across.T).T
                 leads = slice(r * mixer.horizon, (r + 1) * mixer.horizon)
-                assert_allclose(found.maps[c, n, :q, leads].T, wanted, rtol=1e-7, atol=1e-9)
+                columns = open_map.py_func(found[c], n, mixer.plan).columns
+                assert_allclose(columns[:, leads].T, wanted, rtol=1e-7, atol=1e-9)
 
 
 def test_the_size_of_one_series_changes_nothing_for_the_others(rng):
@@ -81,8 +83,18 @@ def test_what_is_lent_matters_less_the_longer_a_series_is(rng):
     values = panel(rng, 900)[:, [0, 2, 4]]
     forecaster = forecaster_for(6, together="panel")
     state = forecaster.learn(forecaster.initial_state(3), values)
-    short, long = state.mixture, state.mixture
-    long = replace(long, weight=long.weight * 100, xx=long.xx * 100, yx=long.yx * 100)
-    own = forecaster_for(6).mixer.solve(short.moments).maps
-    gaps = [np.abs(forecaster.mixer.solve(one.moments).maps - own).max() for one in (short, long)]
+    many = Moments(state.mixture.moments.numbers.copy())
+    for weight, _, _, xx, yx in many.kinds(forecaster.mixer.plan):
+        for one in (weight, xx, yx):
+            one *= 100
+    gaps = []
+    for moments in (state.mixture.moments, many):
+        lent, own = (replace(state.mixture, moments=Moments(moments.numbers)) for _ in range(2))
+        columns = [
+            open_map.py_func(maker.mixer.maps(one)[c], n, forecaster.mixer.plan).columns
+            for maker, one in ((forecaster, lent), (forecaster_for(6), own))
+            for n in range(4)
+            for c in range(3)
+        ]
+        gaps.append(max(np.abs(a - b).max() for a, b in zip(columns[:12], columns[12:], strict=True)))
     assert gaps[1] < 0.1 * gaps[0]

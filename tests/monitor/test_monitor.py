@@ -253,5 +253,5 @@ def test_smaller_histories_make_a_smaller_state_and_still_find_an_outage():
     values = load(2500)
     values[2000:] = 0.0
     small, alerts, _ = watched(values, Plan(horizon=6, order=12))
-    assert len(small.to_bytes()) < 100_000 < len(Monitor(Plan(horizon=6, every=1.0)).to_bytes())
+    assert len(small.to_bytes()) < 70_000 < len(Monitor(Plan(horizon=6, every=1.0)).to_bytes())
     assert 2000 in [one.number for one in alerts]

@@ -12,27 +12,30 @@ import numpy as np
 
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble import brake as brakes
-from hippozoo.ensemble import calibration, cleaner, doubt, scale, scores
-from hippozoo.ensemble.cleaner import CLEANER
+from hippozoo.ensemble import calibration, cleaner, doubt, pending, scale, scores
 from hippozoo.ensemble.experts import forecast_all, update_all
 from hippozoo.ensemble.experts.seasonal import fill_bases
-from hippozoo.ensemble.records import DUE, Clock, Maps, Past, Pending, Plan, open_channel
-from hippozoo.ensemble.ridge import Solved
+from hippozoo.ensemble.pending import DUE, LEAD
+from hippozoo.ensemble.records import CELL, Clock, Maps, Past, Plan, open_channel
 
-__all__ = ["Arrays", "Work", "advance", "expert_weights", "forecast_now", "read_next"]
+__all__ = ["Issuing", "Work", "advance", "expert_weights", "forecast_now", "read_issued", "read_next"]
 
 
-class Arrays(NamedTuple):
-    """All that changes, channels first; see `plan` for the names of what is inside."""
+class Issuing(NamedTuple):
+    """Where forecasts are written down as they are issued; arrays without a row take none."""
 
-    live: Any
-    log: Any
-    leverage: Any
-    features: Any
-    experts: Any
-    leads: Any
-    rows: Any
-    origins: Any
+    expected: Any  # mean and absolute error of the next cell, (cells, 2, channels)
+    origins: Any  # the cell after which each was issued
+    mean: Any  # (origins, channels, leads)
+    experts: Any  # (origins, channels, leads, experts)
+
+    @staticmethod
+    def of(plan: Plan, channels: int, cells: int = 0, origins: int = 0) -> Issuing:
+        """Room for what is expected after so many cells, and for so many whole forecasts."""
+        mean = np.empty((origins, channels, plan.horizon))
+        return Issuing(
+            np.empty((cells, 2, channels)), np.empty(origins, np.int64), mean, np.empty((*mean.shape, plan.experts))
+        )
 
 
 class Sample(NamedTuple):
@@ -62,6 +65,7 @@ class Work(NamedTuple):
     apart: Any
     available: Any
     ways: Any
+    leads: Any
     due: Any
 
     @staticmethod
@@ -73,45 +77,20 @@ class Work(NamedTuple):
             "weights": (E, H), "own": (H, E), "average": E, "late": E, "least": H, "total": H, "mixed": H, "apart": H,
             "available": E, "ways": scale.WAYS,
         }  # fmt: skip
-        return Work(**{name: np.empty(shape) for name, shape in room.items()}, due=np.empty(H, DUE))
+        return Work(
+            **{name: np.empty(shape) for name, shape in room.items()}, leads=np.empty(H, LEAD), due=np.empty(H, DUE)
+        )
 
 
-_CLEANER = CLEANER.itemsize // 8
 # What Python hands over as named tuples.
-_TUPLES = {"state": Arrays, "clock": Clock, "maps": Solved, "plan": Plan, "work": Work}
+_TUPLES = {"plan": Plan, "work": Work}
 
 
 @compiled(inner=True, inline="always")
-def _place(pending, origin, plan):
-    """Where the ring of `UNDER_WAY` holds what has come of a forecast."""
-    return origin // plan.stride % len(pending.under_way)
-
-
-@compiled(inner=True)
-def _find_due(pending, log, clock, plan, due):
-    """List the pending forecasts of the present cell, the newest first; returns how many there are.
-
-    One issued in a gap, of which the lead says too little, or from an outlier, tells of nothing to come.
-    """
-    count = 0
-    for row in range(clock.used - 1, clock.first - 1, -1):
-        k = clock.cell - pending.origins[row] - 1
-        if k >= plan.horizon:
-            break
-        here = due[count]
-        here.row, here.lead, here.trust = row, k, pending.rows[row].trust
-        here.place = _place(pending, pending.origins[row], plan)
-        if plan.guard and cleaner.is_outlier(log, clock.now - 1 - k, clock.now):
-            here.trust = 0.0
-        count += 1
-    return count
-
-
-@compiled(inner=True, inline="always")
-def _observe(channel, log, pending, clock, value, plan, work):
+def _observe(channel, log, clock, value, plan, work):
     """A value has come: score what was forecast of it; returns suspicion, surprise and the value that is learnt."""
-    now, own, brake = clock.now, channel.cleaner[0], channel.brake[0]
-    is_at_hand = clock.used > clock.first and pending.origins[clock.used - 1] == clock.cell - 1
+    now, own, brake, issued = clock.now, channel.cleaner[0], channel.brake[0], channel.pending
+    is_at_hand = pending.place_of(issued, clock.cell - 1, plan) >= 0
     is_surprise = cleaner.is_surprising(own, value, is_at_hand, plan.guard)
     suspicion = cleaner.find_suspect(own, log, now, value, is_surprise, plan.seasons)
     if suspicion > 0:
@@ -123,30 +102,30 @@ def _observe(channel, log, pending, clock, value, plan, work):
         is_surprise = False
     is_suspect = own.suspects > 0
     log[now].expected = own.expected_before if is_suspect else 0.0
-    count = _find_due(pending, log, clock, plan, work.due)
-    scored = channel.scores.leads
-    surprise = calibration.update(channel.errors, log, now, pending, work.due, count, value, own.age, scored)
-    scale.update(channel.scale, pending, work.due, count, value, int(own.suspects), work.ways)
-    owed, moved = brakes.update(brake, log, now, pending, work.due, count, value, plan)
-    scores.update(channel.scores, pending, work.due, count, value, plan.decay, plan.guard)
+    count, scored = pending.find_due(issued, log, clock, plan, work.due), channel.scores.leads
+    surprise = calibration.update(channel.errors, log, now, issued, work.due, count, value, own.age, scored)
+    scale.update(channel.scale, issued, work.due, count, value, int(own.suspects), work.ways)
+    owed, moved = brakes.update(brake, log, now, issued, work.due, count, value, plan)
+    scores.update(channel.scores, issued, work.due, count, value, plan.decay, plan.guard)
     brakes.set_share(brake, owed, moved, own.age, is_suspect, plan)
     if suspicion < 0:
         surprise = 0.0  # surprising was the value before, and the forecast that was made from it
     elif is_at_hand and own.silent == 0:
-        error = doubt.step_error(channel.doubt, value, pending.leads[clock.used - 1, 0].mean, clock.cell)
+        error = doubt.step_error(channel.doubt, value, issued.leads[0].mean, clock.cell)
         scale.update_step(channel.scale, own, error, clock.cell, plan)
-    doubt.update(channel.doubt, own, value, surprise, log, pending, clock, plan)
+    doubt.update(channel.doubt, own, value, surprise, log, issued, work.due, clock, plan)
     brakes.set_trust(brake, own, value, surprise)
     return suspicion, surprise, cleaner.take_value(own, log, now, value, is_surprise, plan.keep)
 
 
 @compiled(inner=True)
-def _take_cell(channel, log, pending, clock, value, is_observed, plan, work):
+def _take_cell(channel, log, clock, value, is_observed, plan, work):
     """One channel takes in one cell."""
     now, own, cell = clock.now, channel.cleaner[0], log[clock.now]
     begins = 0
     if own.is_begun == 0.0:
         if not is_observed:
+            cell.surprise = -1.0
             return
         begins = 1
     elif is_observed and own.silent > plan.silence:
@@ -156,27 +135,27 @@ def _take_cell(channel, log, pending, clock, value, is_observed, plan, work):
         channel.doubt.last[0].surprise = 0.0
         brakes.start(channel.brake[0], begins == 2)
     cell.returned, cell.expected = 0.0, 0.0
-    suspicion, surprise = 0, 0.0
+    suspicion, surprise = 0, -1.0
     if is_observed:
-        suspicion, surprise, learnt = _observe(channel, log, pending, clock, value, plan, work)
+        suspicion, surprise, learnt = _observe(channel, log, clock, value, plan, work)
     else:
-        learnt = cleaner.fill_gap(own, log, pending, clock, plan)
-        brakes.carry_costs(channel.brake[0], pending, clock, plan)
+        count = pending.find_due(channel.pending, log, clock, plan, work.due)
+        learnt = cleaner.fill_gap(own, log, channel.pending, work.due, count, now, plan)
+        brakes.carry_costs(channel.brake[0], channel.pending, work.due, count, plan.horizon)
     if own.age > 0 or is_observed:
         own.age += 1.0
     if is_observed and own.age > plan.horizon:
         own.pairs += 1.0
     cell.value = value if is_observed else learnt
-    cell.observed = 1.0 if is_observed else 0.0
     cell.surprise, cell.learnt, cell.shift = surprise, learnt, own.shift
     sample = Sample(value, learnt, is_observed, begins, suspicion)
     update_all(channel.own, sample, Past(log, now, channel.cleaner, cell.value, work.bases), plan, work)
 
 
 @compiled(inner=True)
-def _issue(channel, log, pending, clock, maps, plan, work):
-    """Forecast from the present into the next row of the pending ones."""
-    own, brake, row, held = channel.cleaner[0], channel.brake[0], clock.used, log[clock.now].value
+def _issue(channel, log, clock, maps, plan, work):
+    """Forecast from the present, into the room to work in; the scale of errors and the trust go with it."""
+    own, brake, held = channel.cleaner[0], channel.brake[0], log[clock.now].value
     fill_bases(log, clock.now, held, own.age, plan.seasons, work.bases)
     for e in range(plan.experts):
         work.available[e] = 1.0
@@ -193,29 +172,21 @@ def _issue(channel, log, pending, clock, maps, plan, work):
     for k in range(plan.horizon):
         if not scored > 0:
             work.mixed[k] = held
-        for e in range(plan.experts):
-            pending.experts[row, k, e] = work.forecasts[e, k]
     own.expected = work.mixed[0]
-    origin, leads = pending.rows[row], pending.leads[row]
-    origin.long = scale.mean_step(channel.scale, scale.LONG)
-    origin.short = scale.mean_step(channel.scale, scale.SHORT)
-    origin.middle = scale.mean_step(channel.scale, scale.MIDDLE)
-    origin.trust = 0.0 if own.silent > 0 else (brake.trust if plan.guard else 1.0)
-    under_way = pending.under_way[_place(pending, clock.cell, plan)]
-    under_way.z, under_way.cost = 0.0, 0.0
-    _issue_leads(channel, origin, leads, clock.cell, held, plan, work)
-    doubt.apply(channel.doubt, leads, clock.cell)
+    for way in (scale.LONG, scale.SHORT, scale.MIDDLE):
+        work.ways[way] = scale.mean_step(channel.scale, way)
+    _issue_leads(channel, clock.cell, held, plan, work)
+    doubt.apply(channel.doubt, work.leads, clock.cell)
     if own.silent > 0:
-        scale.widen_in_gap(leads, int(own.silent), brakes.anywhere(brake) if len(plan.seasons) == 0 else 0.0)
-    own.expected_error = leads[0].size
+        scale.widen_in_gap(work.leads, int(own.silent), brakes.anywhere(brake) if len(plan.seasons) == 0 else 0.0)
+    own.expected_error = work.leads[0].size
 
 
 @compiled(inner=True, inline="always")
-def _issue_leads(channel, origin, leads, cell, held, plan, work):
+def _issue_leads(channel, cell, held, plan, work):
     """The braked mean and its expected error at every lead."""
     brake, ways, H = channel.brake[0], work.ways, plan.horizon
     trust, share = (brake.trust, brake.share) if plan.guard else (1.0, 1.0)
-    ways[scale.LONG], ways[scale.SHORT], ways[scale.MIDDLE] = origin.long, origin.short, origin.middle
     is_seasonal = len(plan.seasons) > 0 and channel.cleaner[0].age >= 2 * plan.seasons[0]
     for k in range(H):
         mean = held + trust * share * (work.mixed[k] - held)
@@ -226,59 +197,88 @@ def _issue_leads(channel, origin, leads, cell, held, plan, work):
         size = scale.expected_size(channel.scale, ways, k)
         if share < 1.0 and brake.lately_weight > 0:
             size = max(size, brakes.error_when_braked(brake, share, k, H))
-        ahead = leads[k]
+        ahead = work.leads[k]
         ahead.mean, ahead.size = mean, size
         ahead.seasonal, ahead.spread = ways[scale.SEASONAL], ways[scale.SPREAD]
 
 
-@compiled(inner=True, inline="always")
-def _of_channel(state, c, plan):
-    """Channel, log and pending forecasts by names."""
-    channel = open_channel(state.live[c], plan)
-    pending = Pending(state.experts[c], state.leads[c], state.rows[c], state.origins, channel.under_way)
-    return channel, state.log[c], pending
+@compiled(inner=True)
+def _keep(channel, cell, plan, work):
+    """Keep what was issued until its values come."""
+    brake, ways = channel.brake[0], work.ways
+    origin = channel.pending.origins[cell // plan.stride % len(channel.pending.origins)]
+    origin.number, origin.z, origin.cost = cell + 1, 0.0, 0.0
+    origin.long, origin.short, origin.middle = ways[scale.LONG], ways[scale.SHORT], ways[scale.MIDDLE]
+    origin.trust = 0.0 if channel.cleaner[0].silent > 0 else (brake.trust if plan.guard else 1.0)
+    pending.keep(channel.pending, cell, work.leads, work.forecasts, plan)
 
 
-@compiled(inner=True, inline="always")
-def _issue_all(state, clock, maps, plan, work):
-    """A forecast of every channel."""
-    for c in range(len(state.live)):
-        channel, log, pending = _of_channel(state, c, plan)
-        of_channel = Maps(
-            maps.means[c], maps.whitening[c], maps.freedom[c], maps.maps[c], maps.constants[c], maps.solved[c],
-            state.leverage[c], state.features[0],
-        )  # fmt: skip
-        _issue(channel, log, pending, clock, of_channel, plan, work)
+@compiled(inner=True)
+def _copy_issued(leads, forecasts, mean, experts):
+    """Means of the ensemble and of all experts, (leads, experts)."""
+    for k in range(len(mean)):
+        mean[k] = leads[k].mean
+        for e in range(len(forecasts)):
+            experts[k, e] = forecasts[e, k]
 
 
-@compiled(tuples=_TUPLES, _nrt=False, error_model="numpy")
-def advance(values, observed, state, clock, maps, plan, work):
-    """Take in cells of all channels, (cells, channels); returns the pending forecasts in use: first and next row."""
-    first, used = clock.first, clock.used
+@compiled(tuples=_TUPLES | {"issuing": Issuing}, _nrt=False, error_model="numpy")
+def advance(values, observed, live, log, leverage, features, now, cell, maps, plan, work, issuing):
+    """Take in cells of all channels, (cells, channels); returns how many forecasts were issued.
+
+    `now` and `cell` are the place and the number of the first; `live` is written over, and the logs go on.
+    """
+    issued = 0
     for t in range(len(values)):
-        now, cell = clock.now + t, clock.cell + t
-        while first < used and cell - state.origins[first] - 1 >= plan.horizon:
-            first += 1
+        clock = Clock(now + t, cell + t)
         is_awake = False
         for c in range(values.shape[1]):
-            channel, log, pending = _of_channel(state, c, plan)
-            present = Clock(now, cell, first, used)
-            _take_cell(channel, log, pending, present, values[t, c], observed[t, c], plan, work)
+            channel = open_channel(live[c], plan)
+            _take_cell(channel, log[c].view(CELL), clock, values[t, c], observed[t, c], plan, work)
             is_awake = is_awake or channel.cleaner[0].silent <= plan.silence
-        if is_awake and cell % plan.stride == 0:
-            _issue_all(state, Clock(now, cell, first, used), maps, plan, work)
-            state.origins[used] = cell
-            used += 1
-    return first, used
+        if not is_awake or clock.cell % plan.stride != 0:
+            continue
+        for c in range(values.shape[1]):
+            channel = open_channel(live[c], plan)
+            _issue(channel, log[c].view(CELL), clock, Maps(maps[c], leverage[c], features[0]), plan, work)
+            _keep(channel, clock.cell, plan, work)
+            if len(issuing.expected) > 0:
+                issuing.expected[t, 0, c], issuing.expected[t, 1, c] = work.leads[0].mean, work.leads[0].size
+            if len(issuing.origins) > 0:
+                issuing.origins[issued] = clock.cell
+                _copy_issued(work.leads, work.forecasts, issuing.mean[issued, c], issuing.experts[issued, c])
+        issued += 1
+    return issued
 
 
 @compiled(tuples=_TUPLES, _nrt=False, error_model="numpy")
-def forecast_now(state, clock, maps, plan, work):
-    """Forecast from the present into the next row of the pending ones; for cells after which none was issued."""
-    _issue_all(state, clock, maps, plan, work)
+def forecast_now(live, log, leverage, features, now, cell, maps, plan, work, mean, size, experts):
+    """Forecast from the present, for cells after which none was issued; writes over `live` and `leverage`."""
+    for c in range(len(live)):
+        channel, clock = open_channel(live[c], plan), Clock(now, cell)
+        _issue(channel, log[c].view(CELL), clock, Maps(maps[c], leverage[c], features[0]), plan, work)
+        _copy_issued(work.leads, work.forecasts, mean[c], experts[c])
+        for k in range(plan.horizon):
+            size[c, k] = work.leads[k].size
 
 
-@compiled(tuples={"plan": Plan, "work": Work}, _nrt=False, error_model="numpy")
+@compiled(tuples={"plan": Plan}, _nrt=False, error_model="numpy")
+def read_issued(live, cell, plan, mean, size, experts):
+    """The forecast that was issued after `cell`, as `forecast_now` gives it; False if there is none."""
+    E = plan.experts
+    for c in range(len(live)):
+        issued = open_channel(live[c], plan).pending
+        if pending.place_of(issued, cell, plan) < 0:
+            return False
+        for k in range(plan.horizon):
+            slot = pending.slot_of(cell, k, plan)
+            mean[c, k], size[c, k] = issued.leads[slot].mean, issued.leads[slot].size
+            for e in range(E):
+                experts[c, k, e] = issued.experts[slot * E + e]
+    return True
+
+
+@compiled(tuples=_TUPLES, _nrt=False, error_model="numpy")
 def expert_weights(live, plan, work, found):
     """The weight of every expert, (channels, leads, experts), before the brake."""
     for c in range(len(live)):
@@ -288,20 +288,21 @@ def expert_weights(live, plan, work, found):
                 found[c, k, e] = work.weights[e, k]
 
 
-@compiled()
-def read_next(live, leads, last, known_place, lower, expected):
-    """Mean and expected absolute error of the next reading, (2, channels), from the forecasts that were issued last.
+@compiled(tuples={"plan": Plan}, _nrt=False, error_model="numpy")
+def read_next(live, cell, lower, plan, expected):
+    """Mean and expected absolute error of the next reading, (2, channels), from the forecast after `cell`.
 
-    False where the size of an error is not known yet. `lower` is NaN where no bound was given; then counts have 0.
+    False where there is none, or where the size of an error is not known yet. `lower` is NaN where no bound was given;
+    then counts have 0.
     """
-    for c in range(live.shape[0]):
-        if live[c, known_place] == 0:
+    for c in range(len(live)):
+        channel = open_channel(live[c], plan)
+        if pending.place_of(channel.pending, cell, plan) < 0 or channel.scale.step[0].weight[scale.LONG] == 0:
             return False
-        cleaner = live[c, :_CLEANER].view(CLEANER)[0]
-        mean, bound = leads[c, last, 0].mean, lower
-        if bound != bound and cleaner.is_begun > 0 and cleaner.is_whole > 0:
+        own, first, bound = channel.cleaner[0], channel.pending.leads[0], lower
+        if bound != bound and own.is_begun > 0 and own.is_whole > 0:
             bound = 0.0
-        if bound == bound and mean < bound:
-            mean = bound
-        expected[0, c], expected[1, c] = mean, leads[c, last, 0].size
+        expected[0, c], expected[1, c] = first.mean, first.size
+        if bound == bound and first.mean < bound:
+            expected[0, c] = bound
     return True

@@ -73,14 +73,14 @@ def update(brake, log, now, pending, due, count, value, plan):
     owed, highest, moved = 0.0, 0.0, 0.0
     cost = brake.cost * (1.0 - 1.0 / _CELLS)
     for i in range(count):
-        k, under_way = due[i].lead, pending.under_way[due[i].place]
+        k, origin = due[i].lead, pending.origins[due[i].place]
         if due[i].trust == 0:
             continue
         change = abs(value - log[now - 1 - k].value) * stride / H
         moved += change
-        size = abs(value - pending.leads[due[i].row, k].mean)
-        costs = size * stride / H - _TIMES_LAST * change + under_way.cost
-        under_way.cost = costs
+        size = abs(value - pending.leads[due[i].slot].mean)
+        costs = size * stride / H - _TIMES_LAST * change + origin.cost
+        origin.cost = costs
         if k == H - 1:
             cost = max(cost + costs, 0.0)
         else:
@@ -120,16 +120,13 @@ def error_when_braked(brake, share, k, horizon):
 
 
 @compiled(inner=True, inline="always")
-def carry_costs(brake, pending, clock, plan):
+def carry_costs(brake, pending, due, count, horizon):
     """A cell without a value adds no cost; a forecast whose last lead it was is complete."""
-    for row in range(clock.used - 1, clock.first - 1, -1):
-        k = clock.cell - pending.origins[row] - 1
-        if k >= plan.horizon:
-            break
-        under_way = pending.under_way[pending.origins[row] // plan.stride % len(pending.under_way)]
-        under_way.z = 0.0
-        if k == plan.horizon - 1:
-            brake.cost = max(brake.cost + under_way.cost, 0.0)
+    for i in range(count):
+        origin = pending.origins[due[i].place]
+        origin.z = 0.0
+        if due[i].lead == horizon - 1:
+            brake.cost = max(brake.cost + origin.cost, 0.0)
 
 
 @compiled(inner=True, inline="always")

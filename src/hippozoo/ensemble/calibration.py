@@ -94,14 +94,14 @@ def update(errors, log, now, pending, due, count, value, age, scored):
     counted = min(age / beginning(horizon), 1.0) ** BEGINNER_POWER
     surprise = 0.0
     for i in range(count):
-        k, under_way = due[i].lead, pending.under_way[due[i].place]
-        ahead, here = pending.leads[due[i].row, k], errors[k]
+        k, origin = due[i].lead, pending.origins[due[i].place]
+        ahead, here = pending.leads[due[i].slot], errors[k]
         error, is_scored = value - ahead.mean, scored[k].weight > 0
         z = standardise(error, ahead.size, is_scored)
         if i == 0:
             surprise = abs(z)
         if due[i].trust == 0:
-            under_way.z = 0.0
+            origin.z = 0.0
             continue
         change = value - log[now - 1 - k].value
         here.rise, here.fall = max(here.rise, change), max(here.fall, -change)
@@ -109,8 +109,8 @@ def update(errors, log, now, pending, due, count, value, age, scored):
         here.weight = here.weight * (1.0 - KEPT_LONG) + 1.0
         if ahead.size > 0 or is_scored:
             here.counts[0 if error >= 0 else 1, _bin(abs(z))] += counted
-        before, z = under_way.z, max(-_CLIPPED, min(_CLIPPED, z))
-        under_way.z = z
+        before, z = origin.z, max(-_CLIPPED, min(_CLIPPED, z))
+        origin.z = z
         if k > 0:  # how the error at one lead follows that at the lead before
             here.product = here.product * (1.0 - KEPT_LONG) + z * before
             here.square = here.square * (1.0 - KEPT_LONG) + 0.5 * (z * z + before * before)

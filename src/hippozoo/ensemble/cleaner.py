@@ -141,7 +141,7 @@ def mean_of(cleaner):
 
 
 @compiled(inner=True)
-def fill_gap(cleaner, log, pending, clock, plan):
+def fill_gap(cleaner, log, pending, due, count, now, plan):
     """A cell without a value; returns what is taken for it.
 
     The forecast from the last value; beyond the horizon the season, then no change, after a silence the mean.
@@ -150,16 +150,13 @@ def fill_gap(cleaner, log, pending, clock, plan):
     cleaner.suspects = 0.0
     if cleaner.silent > plan.silence:
         return mean_of(cleaner)
-    for row in range(clock.used - 1, clock.first - 1, -1):
-        if pending.origins[row] <= clock.cell - cleaner.silent:
-            k = clock.cell - pending.origins[row] - 1
-            if k < plan.horizon:
-                return pending.leads[row, k].mean
-            break
+    for i in range(count):
+        if due[i].lead + 1 >= cleaner.silent:
+            return pending.leads[due[i].slot].mean
     for s in range(len(plan.seasons) - 1, -1, -1):
         if cleaner.age > plan.seasons[s]:
-            return settled_value(log, clock.now - plan.seasons[s], clock.now - 1)
-    return log[clock.now - 1].value
+            return settled_value(log, now - plan.seasons[s], now - 1)
+    return log[now - 1].value
 
 
 def early_outliers(

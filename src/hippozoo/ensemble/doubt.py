@@ -13,6 +13,7 @@ import numpy as np
 
 from hippozoo._internal.compiled import compiled
 from hippozoo.ensemble.cleaner import WARMUP
+from hippozoo.ensemble.pending import slot_of
 
 # State of a channel.
 DOUBT = np.dtype(
@@ -63,7 +64,7 @@ def _ahead(doubt, cell):
 
 
 @compiled(inner=True, inline="always")
-def update(doubt, cleaner, value, surprise, log, pending, clock, plan):
+def update(doubt, cleaner, value, surprise, log, pending, due, clock, plan):
     """A value has come: it settles what was in doubt, or is doubted itself."""
     last = doubt.last[0]
     if last.surprise > 0:
@@ -74,7 +75,7 @@ def update(doubt, cleaner, value, surprise, log, pending, clock, plan):
         last.surprise = 0.0
     elif surprise > _DOUBTED and plan.guard and cleaner.age > WARMUP:
         last.surprise, last.cell = surprise, clock.cell
-        _forecast_both(doubt.leads, cleaner, value, log, pending, clock, plan)
+        _forecast_both(doubt.leads, cleaner, value, log, pending, due[0].lead + 1, clock, plan)
 
 
 @compiled(inner=True, inline="always")
@@ -84,24 +85,25 @@ def _season_ago(now, lead, season):
 
 
 @compiled(inner=True)
-def _forecast_both(leads, cleaner, value, log, pending, clock, plan):
-    """From the newest forecast before the value; beyond its horizon it goes on as last season, or as it ended."""
-    H, row = plan.horizon, clock.used - 1
-    before, passed = pending.leads[row], clock.cell - pending.origins[row]
-    error, size = value - before[passed - 1].mean, before[passed - 1].size
-    slope = before[H - 1].mean - before[H - 2].mean if H > 1 else 0.0
+def _forecast_both(leads, cleaner, value, log, pending, passed, clock, plan):
+    """From the newest forecast, `passed` cells ago; beyond its horizon it goes on as last season, or as it ended."""
+    H, origin = plan.horizon, clock.cell - passed
+    present = pending.leads[slot_of(origin, passed - 1, plan)]
+    last = pending.leads[slot_of(origin, H - 1, plan)]
+    error, size = value - present.mean, present.size
+    slope = last.mean - pending.leads[slot_of(origin, H - 2, plan)].mean if H > 1 else 0.0
     m = plan.seasons[0] if len(plan.seasons) > 0 else 0
     for k in range(H):
         ahead, lead = leads[k], min(k + passed, H - 1)
-        beyond = k + passed - lead
+        before, beyond = pending.leads[slot_of(origin, lead, plan)], k + passed - lead
         change = beyond * slope
         if beyond > 0 and 0 < m < cleaner.age:
             there, here = _season_ago(clock.now, k, m), _season_ago(clock.now, H - passed - 1, m)
-            change = (log[there].value if there < clock.now else before[passed - 1].mean) - log[here].value
-        ahead.outlier = before[lead].mean + change
+            change = (log[there].value if there < clock.now else present.mean) - log[here].value
+        ahead.outlier = before.mean + change
         ahead.shift = ahead.outlier + error
-        ahead.outlier_size = before[lead].size
-        ahead.shift_size = math.sqrt(before[lead].size ** 2 + size**2)
+        ahead.outlier_size = before.size
+        ahead.shift_size = math.sqrt(before.size**2 + size**2)
 
 
 @compiled(inner=True, inline="always")

@@ -9,7 +9,8 @@ from jaxtyping import Float, Int
 
 from hippozoo.ensemble.experts import lag_weights
 from hippozoo.ensemble.mixer import Mixer
-from hippozoo.ensemble.records import Maps, Past, open_channels, weights_at
+from hippozoo.ensemble.moments import symmetric
+from hippozoo.ensemble.records import Maps, Past, open_channels, open_map, weights_at
 from hippozoo.ensemble.state import Mixture
 
 __all__ = ["InputEffects", "by_name", "history_weights", "input_effects", "past_of"]
@@ -25,9 +26,9 @@ def by_name(mixer: Mixer, shares: Float[np.ndarray, " experts"]) -> dict[str, fl
 
 def past_of(mixer: Mixer, mixture: Mixture, channel: int) -> tuple[Past, Maps]:
     """What the experts of a channel forecast from."""
-    now, log = mixture.now - 1, mixture.arrays.log[channel]
+    now, log = mixture.now - 1, mixture.cells[channel]
     cleaner = open_channels(mixture.live[channel], mixer.plan).cleaner
-    maps = Maps(*(one[channel] for one in (*mixture.solution, mixture.leverage)), features=mixture.features[0])
+    maps = Maps(mixer.maps(mixture)[channel], mixture.leverage[channel], mixture.features[0])
     return Past(log, now, cleaner, log[now]["value"], None), maps
 
 
@@ -93,7 +94,7 @@ def input_effects(mixer: Mixer, mixture: Mixture) -> InputEffects | None:
     (1, True)
     """
     inputs, H, R = mixer.inputs, mixer.horizon, len(mixer.ridges)
-    if inputs is None or not mixture.solved.any():
+    if inputs is None or not mixer.maps(mixture)[:, mixer.plan.maps_at[:-1]].any():
         return None
     kinds = [n for n, view in enumerate(mixer.views) if view >= 0]
     first = mixer.plan.simple
@@ -118,15 +119,15 @@ def input_effects(mixer: Mixer, mixture: Mixture) -> InputEffects | None:
 def _columns(mixer: Mixer, mixture: Mixture, kinds: list[int], number: int) -> tuple[np.ndarray, np.ndarray]:
     """Weights of the features of an input, (channels, kinds, ridges, leads, features), and their mean covariance."""
     assert mixer.inputs is not None
-    H, R, block = mixer.horizon, len(mixer.ridges), mixer.inputs.blocks[number]
-    found, spread = [], []
+    H, R, block, maps = mixer.horizon, len(mixer.ridges), mixer.inputs.blocks[number], mixer.maps(mixture)
+    moments, found, spread = mixture.moments.kinds(mixer.plan), [], []
     for n in kinds:
         begin = mixer.orders[n] - mixer.extra
         here = slice(begin + block.start, begin + block.stop)
-        maps = mixture.maps[:, n, here].reshape(len(mixture.live), -1, R, H)
-        found.append(maps.transpose(0, 2, 3, 1))
-        weight = np.maximum(mixture.weight[:, n], 1.0)[:, None, None]
-        spread.append(mixture.xx[:, n, here, here] / weight)
+        columns = np.stack([open_map.py_func(row, n, mixer.plan).columns[here] for row in maps])
+        found.append(columns.reshape(len(maps), -1, R, H).transpose(0, 2, 3, 1))
+        weight = np.maximum(moments[n].weight, 1.0)[:, None, None]
+        spread.append(symmetric(moments[n].xx, mixer.orders[n])[:, here, here] / weight)
     return np.stack(found, axis=1), np.mean(spread, axis=0)
 
 

@@ -114,8 +114,8 @@ class EnsembleForecast(Forecast):
     def sizes(self) -> Float[np.ndarray, "channels leads"]:
         """The absolute error to expect in each."""
         found = self.issued.size
-        unknown = self.mixture.live[:, self.mixer.known_place] == 0
-        return np.where(unknown[:, None], np.inf, found) if unknown.any() else found
+        unknown = self._channels.scale.step["weight"][:, :, 0] == 0
+        return np.where(unknown, np.inf, found) if unknown.any() else found
 
     @cached_property
     def _calibration(self) -> Calibration:

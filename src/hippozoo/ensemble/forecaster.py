@@ -283,7 +283,8 @@ class EnsembleForecaster(Configuration):
         """Whether every cell brings a reading and is followed by a forecast whose errors have a known size."""
         if state.inputs is not None or self.mixer.stride > 1 or state.mixture.offset:
             return False
-        return bool((state.mixture.live[:, self.mixer.known_place] > 0).all() and seen.any(axis=1).all())
+        known = self.mixer.open(state.mixture).scale.step["weight"] > 0
+        return bool(known[..., 0].all() and seen.any(axis=1).all())
 
     def _bounded(self, mean: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """The mean, not below what can be; `counts` are channels that hold whole-number counts so far."""
@@ -296,7 +297,7 @@ class EnsembleForecaster(Configuration):
         return replace(state, mixture=self.mixer.merge(state.mixture, other.mixture))
 
     def _shapes(self, state: EnsembleState) -> list[tuple[int, ...]]:
-        return [state.mixture.yx.shape, state.mixture.live.shape]
+        return [state.mixture.moments.numbers.shape, state.mixture.live.shape]
 
     def forecast(self, state: EnsembleState) -> EnsembleForecast:
         """What the state expects of the horizon that begins now.
@@ -319,11 +320,11 @@ class EnsembleForecaster(Configuration):
 
     def expect(self, state: EnsembleState) -> Float[np.ndarray, "two channels"]:
         """Mean and expected absolute error of the next reading of each channel: the first cell of `forecast`."""
-        mixture, last = state.mixture, state.mixture.used - 1
-        if last >= 0 and not mixture.offset and mixture.origins[last] == mixture.cell - 1:
+        mixture = state.mixture
+        if not mixture.offset:
             expected = np.empty((2, state.channels))
             lower = math.nan if self.lower is None else float(self.lower)
-            if read_next(mixture.live, mixture.arrays.leads, last, self.mixer.known_place, lower, expected):
+            if read_next(mixture.live, mixture.cell - 1, lower, self.mixer.plan, expected):
                 if self.upper is not None:
                     np.minimum(expected[0], self.upper, out=expected[0])
                 return expected

@@ -10,19 +10,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hippozoo.ensemble._kernels import Work, advance, expert_weights, forecast_now
+from hippozoo.ensemble._kernels import Issuing, Work, advance, expert_weights, forecast_now, read_issued
 from hippozoo.ensemble.cleaner import FIRST_CELLS, early_outliers
 from hippozoo.ensemble.moments import Moments, lend, merge_moments
-from hippozoo.ensemble.one_pass import MAP_RENEWAL, OnePass, expected_after
-from hippozoo.ensemble.plan import SLACK, Planner
-from hippozoo.ensemble.records import CELL, LEAD, ROW, Channel, Clock, open_channels
-from hippozoo.ensemble.ridge import Solved, solve
-from hippozoo.ensemble.state import Issued, Mixture, Rolled, fields_of, with_rows
+from hippozoo.ensemble.one_pass import MAP_RENEWAL, OnePass
+from hippozoo.ensemble.plan import Planner
+from hippozoo.ensemble.records import CELL, Channel, open_channels, open_map
+from hippozoo.ensemble.ridge import solve
+from hippozoo.ensemble.state import Issued, Mixture, Rolled
 
 __all__ = ["Mixer"]
 
@@ -31,8 +30,8 @@ _LEARNT = (
     ("cleaner", ("pairs",)), ("brake", ("moved", "moves", "lately", "lately_weight")),
     ("scale.step", ("sum", "weight")), ("scale.leads", ("errors", "expected", "loss")),
 )  # fmt: skip
-# Numbers of all channels that are rolled at once, at most.
-_ROLLED = 1_000_000
+# Numbers of all channels that are rolled at once, at most, and forecasts at least.
+_ROLLED, _LEAST_ROLLED = 1_000_000, 8
 
 
 class Mixer(Planner):
@@ -43,54 +42,43 @@ class Mixer(Planner):
         """Room for the compiled loop to work in; it holds Python's lock, so that no two of them run at once."""
         return Work.of(self.plan)
 
+    @cached_property
+    def _silent(self) -> Issuing:
+        """For cells whose forecasts are not written down."""
+        return Issuing.of(self.plan, 1)
+
     def begin(self, channels: int) -> Mixture:
         """Nothing seen, nothing learnt."""
-        C, K, R, H, q = channels, len(self.kinds), len(self.ridges), self.horizon, self.width + self.extra
-        numbers, cell, lead, row, experts, _ = self._layout
-        cells, rows = self.before + H + MAP_RENEWAL + 2, self.rows
-        moments = Moments(*(np.zeros((C, K, *shape)) for shape in ((), (q,), (H,), (q, q), (H, q))))
+        C, H = channels, self.horizon
+        cells = self.before + H + MAP_RENEWAL + 2
         return Mixture(
-            live=np.zeros((C, numbers)),
-            log=np.zeros((C, cells, cell)),
-            leverage=np.zeros((C, cells, K)),
+            live=np.zeros((C, self.plan.parts[-1])),
+            log=np.zeros((C, cells * (CELL.itemsize // 8))),
+            leverage=np.zeros((C, cells, len(self.kinds))),
             features=np.zeros((1, cells, 1 + len(self.seasons), self.extra)),
             now=self.before,
             cell=0,
-            experts=np.zeros((C, rows, H, experts)),
-            leads=np.zeros((C, rows, H, lead)),
-            rows=np.zeros((C, rows, row)),
-            origins=np.zeros(rows, np.int64),
-            first_row=0,
-            used=0,
             tip=np.zeros(1, np.int64),
             delayed=np.zeros((C, len(self.systems), self.width)),
             ages=np.zeros((C, 2)),
             paired=0,
-            **moments._asdict(),
-            **Solved.empty(C, K, q, R, H)._asdict(),
+            moments=Moments(np.zeros((C, Moments.size(self.plan)))),
+            mapped=Moments.none(C),
             seen=0,
             renewal=max(H + 8, 2 * H),
         )
 
     @cached_property
     def _layout(self) -> tuple[int, ...]:
-        """Numbers of a channel, of a cell of the log, of a lead and a row of a forecast, experts, and of inputs."""
-        return (
-            int(self.plan.parts[-1]),
-            *(one.itemsize // 8 for one in (CELL, LEAD, ROW)),
-            self.plan.experts,
-            self.extra,
-        )
+        return _shapes(self.begin(1))
 
     def _check(self, mixture: Mixture) -> None:
         """Refuse a state of another forecaster, or of an older version: the compiled loops would read beyond it."""
-        arrays = (mixture.live, mixture.log, mixture.leads, mixture.rows, mixture.experts, mixture.features)
-        found = tuple(one.shape[-1] for one in arrays)
-        if found != self._layout:
+        found, needed = _shapes(mixture), self._layout
+        if found != needed:
             raise ValueError(
-                f"this state holds {found[0]} numbers a channel and {found[4]} experts, and this forecaster needs "
-                f"{self._layout[0]} and {self._layout[4]}: it is another forecaster's, or was saved by an older "
-                f"version; begin with initial_state and learn the series again."
+                f"this state holds {found[0]} numbers a channel, and this forecaster needs {needed[0]}: it is another "
+                f"forecaster's, or was saved by an older version; begin with initial_state and learn the series again."
             )
 
     def open(self, mixture: Mixture) -> Channel:
@@ -127,8 +115,8 @@ class Mixer(Planner):
     def _without_early_outliers(self, mixture: Mixture) -> Mixture:
         """The same after its first cells, learnt anew where there were outliers among them."""
         cells = slice(mixture.now - FIRST_CELLS, mixture.now)
-        log = mixture.arrays.log[:, cells]
-        seen = log["observed"] > 0
+        log = mixture.cells[:, cells]
+        seen = log["surprise"] >= 0
         outliers = np.stack([early_outliers(*one) for one in zip(log["value"], seen, strict=True)])
         if not self.guard or not outliers.any():
             return mixture
@@ -150,41 +138,33 @@ class Mixer(Planner):
         count = len(values)
         if not count:
             return mixture
+        issuing = self._silent if expected is None else self._silent._replace(expected=expected)
         fits = (
             mixture.tip[0] == mixture.cell
-            and mixture.now + count <= mixture.log.shape[1]
-            and count <= SLACK
+            and mixture.now + count <= mixture.leverage.shape[1]
             and mixture.seen + count < mixture.renewal
             and learning
         )
         if not fits:
-            after = OnePass(self, mixture, count, learning=learning).run(values, observed, expected, features).finish()
+            after = OnePass(self, mixture, count, issuing, learning=learning).run(values, observed, features).finish()
             if not learning:
                 self._copy_learnt(mixture, after)
             return after
-        # The same, faster, for few cells that fit into the logs and before maps are due.
-        mixture.tip[0] = mixture.cell + count
-        moved = object.__new__(Mixture)  # `replace` would cost more than the sample itself
-        inside = moved.__dict__
-        inside.update(mixture.__dict__)
-        arrays, first_row, used = mixture.arrays, mixture.first_row, mixture.used
-        if used + count > len(arrays.origins):
-            arrays = with_rows(arrays, slice(first_row, used), len(arrays.origins))
-            inside.update(fields_of(arrays))
-            first_row, used = 0, used - first_row
+        # The same, faster, for cells that fit into the logs and before maps are due.
+        now, cell = mixture.now, mixture.cell
+        mixture.tip[0] = cell + count
         live = mixture.live.copy()
-        arrays = arrays._replace(live=live)
         if features is not None:
-            arrays.features[0, mixture.now : mixture.now + count] = features
-        clock = Clock(mixture.now, mixture.cell, first_row, used)
-        first_row, used = advance(values, observed, arrays, clock, mixture.solution, self.plan, self.work)
-        if expected is not None:
-            expected[:] = expected_after(arrays, used, count)
-        seen = 1 if count == 1 and observed.any() else int(observed.any(axis=1).sum())
-        inside.update(
-            live=live, arrays=arrays, now=mixture.now + count, cell=mixture.cell + count, first_row=first_row,
-            used=used, seen=mixture.seen + seen,
+            mixture.features[0, now : now + count] = features
+        maps = self.maps(mixture)
+        advance(
+            values, observed, live, mixture.log, mixture.leverage, mixture.features, now, cell, maps, self.plan,
+            self.work, issuing,
         )  # fmt: skip
+        seen = 1 if count == 1 and observed.any() else int(observed.any(axis=1).sum())
+        moved = object.__new__(Mixture)  # `replace` would cost more than the sample itself
+        moved.__dict__.update(mixture.__dict__)
+        moved.__dict__.update(live=live, now=now + count, cell=cell + count, seen=mixture.seen + seen)
         return moved
 
     def roll(
@@ -195,37 +175,37 @@ class Mixer(Planner):
         features: Float[np.ndarray, "cells views numbers"] | None = None,
     ) -> Iterator[tuple[Mixture, Rolled]]:
         """The same as `advance`, piece by piece, with the forecasts that were issued on the way."""
-        numbers = len(mixture.live) * self.horizon * self.plan.experts
-        piece, begin = self.stride * max(SLACK, min(MAP_RENEWAL, _ROLLED // numbers)), 0
+        channels, begin = len(mixture.live), 0
+        numbers = channels * self.horizon * self.plan.experts
+        piece = self.stride * max(_LEAST_ROLLED, min(MAP_RENEWAL, _ROLLED // numbers))
         while begin < len(values):
             end = min(begin + piece, len(values))
             if mixture.cell < FIRST_CELLS:
                 end = min(end, begin + FIRST_CELLS - mixture.cell)
             elif mixture.cell == FIRST_CELLS:
                 mixture = self._without_early_outliers(mixture)
-            kept = mixture.used - mixture.first_row
-            rows = kept + (end - begin) // self.stride + 2 + SLACK
-            told = None if features is None else features[begin:end]
-            one_pass = OnePass(self, mixture, end - begin, learning=True, rows=rows)
-            one_pass.run(values[begin:end], observed[begin:end], None, told)
-            arrays, new = one_pass.arrays, slice(kept, one_pass.used)
-            mixture = one_pass.finish()
-            yield mixture, Rolled(arrays.origins[new] + 1, arrays.leads["mean"][:, new], arrays.experts[:, new])
+            here = slice(begin, end)
+            issuing = Issuing.of(self.plan, channels, origins=(end - begin) // self.stride + 1)
+            one_pass = OnePass(self, mixture, end - begin, issuing, learning=True)
+            one_pass.run(values[here], observed[here], None if features is None else features[here])
+            mixture, count = one_pass.finish(), one_pass.issued
+            mean, experts = (one[:count].swapaxes(0, 1) for one in (issuing.mean, issuing.experts))
+            yield mixture, Rolled(issuing.origins[:count] + 1, mean, experts)
             begin = end
 
     def issue(self, mixture: Mixture) -> Issued:
         """The forecast from the present."""
         self._check(mixture)
-        last, arrays = mixture.used - 1, mixture.arrays
-        if mixture.used and mixture.origins[last] == mixture.cell - 1:
-            return Issued(arrays.leads["mean"][:, last], arrays.leads["size"][:, last], mixture.experts[:, last])
-        # What is issued is counted, and asking must not change a state.
-        one = with_rows(arrays, slice(0, 0), 1)._replace(live=mixture.live.copy())
-        if mixture.cell:
-            one = one._replace(leverage=mixture.leverage[:, : mixture.now].copy())
-            clock = Clock(mixture.now - 1, mixture.cell - 1, 0, 0)
-            forecast_now(one, clock, mixture.solution, self.plan, self.work)
-        return Issued(one.leads["mean"][:, 0], one.leads["size"][:, 0], one.experts[:, 0])
+        shape = len(mixture.live), self.horizon
+        found, last = Issued(np.zeros(shape), np.zeros(shape), np.zeros((*shape, self.plan.experts))), mixture.cell - 1
+        if mixture.cell and not read_issued(mixture.live, last, self.plan, *found):
+            # What is issued is counted, and asking must not change a state.
+            live, leverage = mixture.live.copy(), mixture.leverage[:, : mixture.now].copy()
+            maps = self.maps(mixture)
+            forecast_now(
+                live, mixture.log, leverage, mixture.features, mixture.now - 1, last, maps, self.plan, self.work, *found
+            )
+        return found
 
     def weights(self, mixture: Mixture) -> Float[np.ndarray, "channels leads experts"]:
         """How much each expert counts at each lead; the last value takes what the brake takes from the rest."""
@@ -246,31 +226,39 @@ class Mixer(Planner):
         added: two sensors of different noise would get the bands of neither. A stream that has none yet takes those
         of the other.
         """
-        shift = (other.cleaner["reference"] - mixture.cleaner["reference"])[:, None]
-        theirs = other.moments._replace(mean_x=other.mean_x.copy(), mean_y=other.mean_y.copy())
-        for n, (_, anchor, _) in enumerate(self.kinds):
-            if anchor == "none":  # values are kept relative to the first one of each stream
-                theirs.mean_x[:, n, 0] += shift[:, 0]
-                theirs.mean_y[:, n] += shift
-        moments = merge_moments(mixture.moments, theirs)
-        merged = replace(mixture, live=mixture.live.copy(), **moments._asdict(), **self.solve(moments)._asdict())
+        shift = other.cleaner["reference"] - mixture.cleaner["reference"]
+        found = Moments(np.empty_like(mixture.moments.numbers))
+        both = (one.moments.kinds(self.plan) for one in (mixture, other))
+        for kind, ours, theirs, into in zip(self.kinds, *both, found.kinds(self.plan), strict=True):
+            if kind[1] == "none":  # values are kept relative to the first one of each stream
+                mean_x = theirs.mean_x.copy()
+                mean_x[:, 0] += shift
+                theirs = theirs._replace(mean_x=mean_x, mean_y=theirs.mean_y + shift[:, None])
+            for mine, one in zip(into, merge_moments(ours, theirs), strict=True):
+                mine[...] = one
+        merged = replace(mixture, live=mixture.live.copy(), moments=found, mapped=Moments.none(len(shift)))
         merged.cleaner["pairs"] += other.cleaner["pairs"]
         return merged
 
     def with_learnt(self, mixture: Mixture, known: Mixture) -> Mixture:
         """`mixture`, forecasting by the maps, weights and errors of `known`."""
-        found = replace(mixture, live=mixture.live.copy(), first_row=0, used=0, tip=np.array([-1]))
+        found = replace(mixture, live=mixture.live.copy(), tip=np.array([-1]))
         self._copy_learnt(known, found)
+        self.open(found).pending.origins["number"] = 0
         if not mixture.cell:
             found.cleaner["reference"] = 0.0
-        shift = known.cleaner["reference"] - found.cleaner["reference"]
-        means, constants = known.means.copy(), known.constants.copy()
-        for n, (_, anchor, _) in enumerate(self.kinds):
-            if anchor == "none" and mixture.cell:
-                means[:, n, 0] += shift
-                constants[:, n] += shift[:, None, None]
-        maps: dict[str, Any] = {name: getattr(known, name) for name in Solved._fields}
-        return replace(found, **(maps | {"means": means, "constants": constants}))
+        maps = self.maps(known)
+        if mixture.cell:
+            maps = maps.copy()
+            shift = known.cleaner["reference"] - found.cleaner["reference"]
+            for n, (_, anchor, _) in enumerate(self.kinds):
+                for row, by in zip(maps, shift if anchor == "none" else (), strict=False):
+                    one = open_map.py_func(row, n, self.plan)
+                    one.means[0] += by
+                    one.constants[:] += by
+        mapped = Moments(known.moments.numbers)
+        mapped.maps.append(maps)
+        return replace(found, mapped=mapped)
 
     def _copy_learnt(self, known: Mixture, found: Mixture) -> None:
         """Write what one has learnt over what the other has, whose numbers nobody else has seen."""
@@ -283,19 +271,18 @@ class Mixer(Planner):
         for here, there in zip(to.scores, of.scores, strict=True):
             here[...] = there
 
-    def solve(self, moments: Moments, own: Solved | None = None) -> Solved:
-        """The maps of these moments, with what channels lend each other."""
-        lent = lend(moments, self.together)
-        if self.together == "panel" and self.extra:
-            # What inputs do is learnt by each series: they have no size in common with the others.
-            own_maps = np.array(self.views) >= 0
-            lent = Moments(
-                *(
-                    np.where(own_maps.reshape(1, -1, *[1] * (mine.ndim - 2)), mine, one)
-                    for mine, one in zip(moments, lent, strict=True)
-                )
-            )
-        return solve(lent, self.orders, self.ridges, own, self._blocks)
+    def maps(self, mixture: Mixture | OnePass) -> Float[np.ndarray, "channels numbers"]:
+        """The maps in use, with what channels lend each other; solved once. `records.open_map` reads them."""
+        moments = mixture.moments if mixture.mapped.is_none else mixture.mapped
+        if not moments.maps:
+            found = np.zeros((len(moments.numbers), self.plan.maps_at[-1]))
+            for n, own in enumerate(moments.kinds(self.plan)):
+                # In a panel, what inputs do is learnt by each series: they have no size in common with the others.
+                is_alone = self.together == "panel" and self.views[n] >= 0
+                lent = own if is_alone else lend(own, self.together)
+                solve(lent, n, self.plan, self.ridges, self._blocks[n], found)
+            moments.maps.append(found)
+        return moments.maps[0]
 
     @cached_property
     def _blocks(self) -> tuple[tuple[slice, ...], ...]:
@@ -306,3 +293,9 @@ class Mixer(Planner):
             beside = self.inputs.blocks if self.inputs is not None and view >= 0 else ()
             found.append((slice(0, order), *(slice(order + one.start, order + one.stop) for one in beside)))
         return tuple(found)
+
+
+def _shapes(mixture: Mixture) -> tuple[int, ...]:
+    """What the compiled loops take for granted."""
+    arrays = (mixture.live, mixture.log, mixture.leverage, mixture.features, mixture.moments.numbers)
+    return tuple(one.shape[-1] for one in arrays)

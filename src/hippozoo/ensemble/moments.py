@@ -6,17 +6,30 @@ up, so that learning takes one pass, and channels can share them or lend each ot
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int
 
+from hippozoo import checkpoint
 from hippozoo._internal.compiled import compiled
+from hippozoo._internal.immutable import Immutable
 from hippozoo.ensemble.cleaner import settled_value
 from hippozoo.ensemble.experts.ridge_map import HIGH_LEVERAGE, LAST, MEAN, SEASON, reset_memories, step_memories
-from hippozoo.ensemble.records import Plan
+from hippozoo.ensemble.records import CELL, Plan
 
-__all__ = ["FEWEST_PAIRS", "Moments", "lend", "merge_moments", "moments_of_pairs"]
+__all__ = [
+    "FEWEST_PAIRS",
+    "KindMoments",
+    "Moments",
+    "lend",
+    "merge_moments",
+    "moments_of_pairs",
+    "symmetric",
+    "triangle",
+]
 
 # A pair counts less if a value of its future was a surprise of more than so many expected errors.
 _SURPRISE = 20.0
@@ -26,14 +39,84 @@ FEWEST_PAIRS = 4
 _PANEL_PAIRS = 500.0
 
 
-class Moments(NamedTuple):
-    """Of every channel and kind of map: pasts, and the futures relative to what the map corrects."""
+class KindMoments(NamedTuple):
+    """Moments of one kind of map: pasts, and the futures relative to what the map corrects."""
 
-    weight: Float[np.ndarray, "channels kinds"]
-    mean_x: Float[np.ndarray, "channels kinds width"]
-    mean_y: Float[np.ndarray, "channels kinds leads"]
-    xx: Float[np.ndarray, "channels kinds width width"]
-    yx: Float[np.ndarray, "channels kinds leads width"]
+    weight: Float[np.ndarray, " channels"]
+    mean_x: Float[np.ndarray, "channels width"]
+    mean_y: Float[np.ndarray, "channels leads"]
+    xx: Float[np.ndarray, "channels triangle"]  # the lower triangle, row by row
+    yx: Float[np.ndarray, "channels leads width"]
+
+
+@dataclass(frozen=True, eq=False)
+class Moments(Immutable):
+    """Moments of all kinds of map, one row per channel: one kind after the other, each as in `KindMoments`."""
+
+    numbers: Float[np.ndarray, "channels numbers"]
+
+    @staticmethod
+    def size(plan: Plan) -> int:
+        """Numbers of a channel."""
+        return sum(sum(_lengths(q, plan.horizon)) for q in plan.widths.tolist())
+
+    @staticmethod
+    def none(channels: int) -> Moments:
+        """No moments; of two shapes, so that `checkpoint.load_state` takes the width of a state's for free."""
+        return Moments(np.zeros((channels, min(channels, 2))))
+
+    @property
+    def is_none(self) -> bool:
+        """Whether there are none."""
+        return self.numbers.shape[1] <= 2
+
+    @cached_property
+    def maps(self) -> list[np.ndarray]:
+        """The maps of these moments once `Mixer.maps` has solved them: they follow from them, and are not saved."""
+        return []
+
+    def kinds(self, plan: Plan) -> list[KindMoments]:
+        """Views of the numbers, kind by kind."""
+        found, end, C, H = [], 0, len(self.numbers), plan.horizon
+        for q in plan.widths.tolist():
+            ends = end + np.cumsum(_lengths(q, H))
+            weight, mean_x, mean_y, xx, yx = np.split(self.numbers[:, end : ends[-1]], ends[:-1] - end, axis=1)
+            found.append(KindMoments(weight[:, 0], mean_x, mean_y, xx, yx.reshape(C, H, q)))
+            end = int(ends[-1])
+        return found
+
+    def channels(self, which: slice | Int[np.ndarray, " some"]) -> Moments:
+        """Some of the channels, with the maps they have: channels that learn together share more than moments."""
+        found = Moments(self.numbers[which])
+        found.maps.extend(one[which] for one in self.maps)
+        return found
+
+
+checkpoint.register(Moments, name="hippozoo.ensemble.moments.Moments")
+
+
+def _lengths(width: int, leads: int) -> tuple[int, ...]:
+    """Numbers of each part of `KindMoments`."""
+    return 1, width, leads, width * (width + 1) // 2, leads * width
+
+
+@cache
+def triangle(width: int) -> tuple[Int[np.ndarray, " triangle"], Int[np.ndarray, " triangle"]]:
+    """Row and column of every number of a lower triangle."""
+    return np.tril_indices(width)
+
+
+def symmetric(xx: Float[np.ndarray, "channels triangle"], width: int) -> Float[np.ndarray, "channels width width"]:
+    """The matrices of which these are the lower triangles."""
+    found, (row, column) = np.empty((len(xx), width, width)), triangle(width)
+    found[:, row, column] = found[:, column, row] = xx
+    return found
+
+
+def diagonal(xx: Float[np.ndarray, "channels triangle"], width: int) -> Float[np.ndarray, "channels width"]:
+    """The diagonal of matrices given by their lower triangles."""
+    place = np.arange(width)
+    return np.take(xx, place * (place + 3) // 2, axis=1)
 
 
 class Pairs(NamedTuple):
@@ -56,7 +139,7 @@ def _read_pairs(log, now, begin, memories, ages, reference, plan, pairs):
         pairs.values[place] = settled_value(log, place, now - 1)
     for t in range(len(pairs.age)):
         here = begin + t
-        level, is_observed = log[here].learnt - reference, log[here].observed > 0
+        level, is_observed = log[here].learnt - reference, log[here].surprise >= 0
         if is_observed and ages[1] > plan.silence:
             ages[0] = 0.0
             reset_memories(memories, level, plan.inputs)
@@ -78,14 +161,14 @@ def _read_future(log, here, pairs, t):
     observed, surprise = 0.0, -np.inf
     for k in range(horizon):
         pairs.futures[t, k] = pairs.values[here + 1 + k]
-        observed += log[here + 1 + k].observed
+        observed += 1.0 if log[here + 1 + k].surprise >= 0 else 0.0
         surprise = max(surprise, log[here + 1 + k].surprise)
     pairs.observed[t], pairs.surprise[t] = observed / horizon, surprise
 
 
 def moments_of_pairs(
     plan: Plan,
-    logs: Shaped[np.ndarray, "channels cells"],
+    logs: Float[np.ndarray, "channels log_numbers"],
     leverages: Float[np.ndarray, "channels cells kinds"],
     now: int,
     begin: int,
@@ -94,7 +177,7 @@ def moments_of_pairs(
     reference: Float[np.ndarray, " channels"],
     count: int,
     features: Float[np.ndarray, "cells views numbers"],
-) -> Moments:
+) -> list[KindMoments]:
     """Moments of the pairs of `count` cells of the logs, from `begin` on; memories and ages move on with them."""
     C, H, M, q = len(logs), plan.horizon, *plan.b.shape
     pairs = Pairs(
@@ -107,37 +190,18 @@ def moments_of_pairs(
     )
     for c in range(C):
         of_channel = Pairs(*(one[c] for one in pairs))
-        _read_pairs(logs[c], now, begin, memories[c], ages[c], reference[c], plan, of_channel)
+        _read_pairs(logs[c].view(CELL), now, begin, memories[c], ages[c], reference[c], plan, of_channel)
     weights = pairs.observed * (pairs.age > 0)
     if plan.guard:
         weights = weights * np.minimum(1.0, _SURPRISE / np.maximum(pairs.surprise, _SURPRISE))
-    return _moments(plan, pairs, leverages, begin, reference, weights, features[begin : begin + count])
-
-
-def _moments(
-    plan: Plan,
-    pairs: Pairs,
-    leverages: np.ndarray,
-    begin: int,
-    reference: np.ndarray,
-    weights: np.ndarray,
-    features: np.ndarray,
-) -> Moments:
-    """Weighted moments of every kind of map."""
-    C, count, H = pairs.futures.shape
-    K, q = len(plan.anchors), plan.b.shape[1] + plan.extra
-    present = pairs.values[:, begin : begin + count]
-    found = Moments(
-        np.zeros((C, K)), np.zeros((C, K, q)), np.zeros((C, K, H)), np.zeros((C, K, q, q)), np.zeros((C, K, H, q))
-    )
-    centred: dict[int, tuple[np.ndarray, ...]] = {}
+    here = slice(begin, begin + count)
+    present, centred, found = pairs.values[:, here], {}, []
     for n, (memory, anchor) in enumerate(zip(plan.memory_of.tolist(), plan.anchors.tolist(), strict=True)):
-        order = int(plan.orders[memory])
-        x = pairs.states[:, :, memory, :order].copy()
+        x = pairs.states[:, :, memory, : plan.orders[memory]].copy()
         if plan.views[n] >= 0:
-            beside = features[:, plan.views[n]]
-            x, order = np.concatenate([x, np.broadcast_to(beside, (C, *beside.shape))], axis=2), order + plan.extra
-        leverage = leverages[:, begin : begin + count, n]
+            beside = features[here, plan.views[n]]
+            x = np.concatenate([x, np.broadcast_to(beside, (C, *beside.shape))], axis=2)
+        leverage = leverages[:, here, n]
         is_near = not plan.guard or bool((leverage <= HIGH_LEVERAGE).all())
         w = weights if is_near else weights * np.minimum(1.0, HIGH_LEVERAGE / np.maximum(leverage, HIGH_LEVERAGE))
         if anchor == LAST:
@@ -155,9 +219,8 @@ def _moments(
         mean_x = np.einsum("cb,cbi->ci", part, x)
         x -= mean_x[:, None]
         xw = (x * w[:, :, None]).transpose(0, 2, 1)
-        found.weight[:, n], found.mean_x[:, n, :order], found.mean_y[:, n] = total, mean_x, mean_y
-        found.xx[:, n, :order, :order] = xw @ x
-        found.yx[:, n, :, :order] = (xw @ y).transpose(0, 2, 1)
+        rows, columns = triangle(x.shape[2])
+        found.append(KindMoments(total, mean_x, mean_y, (xw @ x)[:, rows, columns], (xw @ y).transpose(0, 2, 1)))
     return found
 
 
@@ -175,22 +238,22 @@ def _relative(
     return pairs.futures - pairs.values[:, place], weights * (pairs.age > m)
 
 
-def merge_moments(left: Moments, right: Moments) -> Moments:
+def merge_moments(left: KindMoments, right: KindMoments) -> KindMoments:
     """Moments of both sets of pairs together."""
     weight = left.weight + right.weight
     share = right.weight / np.where(weight > 0, weight, 1.0)
     dx, dy = right.mean_x - left.mean_x, right.mean_y - left.mean_y
-    between = (left.weight * share)[..., None, None]
-    return Moments(
+    between, (row, column) = left.weight * share, triangle(dx.shape[1])
+    return KindMoments(
         weight,
-        left.mean_x + share[..., None] * dx,
-        left.mean_y + share[..., None] * dy,
-        left.xx + right.xx + between * (dx[..., :, None] * dx[..., None, :]),
-        left.yx + right.yx + between * (dy[..., :, None] * dx[..., None, :]),
+        left.mean_x + share[:, None] * dx,
+        left.mean_y + share[:, None] * dy,
+        left.xx + right.xx + between[:, None] * (dx[:, row] * dx[:, column]),
+        left.yx + right.yx + between[:, None, None] * (dy[:, :, None] * dx[:, None]),
     )
 
 
-def lend(moments: Moments, together: str) -> Moments:
+def lend(moments: KindMoments, together: str) -> KindMoments:
     """The moments of every channel, with what the others lend: all of it if shared, a part of it in a panel.
 
     In a panel each series is divided by its size (the root of the mean variance of a coefficient); then every series
@@ -200,19 +263,22 @@ def lend(moments: Moments, together: str) -> Moments:
         return moments
     weight, mean_x, mean_y, xx, yx = moments
     if together == "shared":
-        total = Moments(*(one[:1] for one in moments))
+        total = KindMoments(*(one[:1] for one in moments))
         for c in range(1, len(weight)):
-            total = merge_moments(total, Moments(*(one[c : c + 1] for one in moments)))
-        return Moments(*(np.broadcast_to(one, (len(weight), *one.shape[1:])).copy() for one in total))
-    size = np.sqrt(np.einsum("ckii->ck", xx) / np.maximum(weight, 1e-300))
+            total = merge_moments(total, KindMoments(*(one[c : c + 1] for one in moments)))
+        return KindMoments(*(np.broadcast_to(one, (len(weight), *one.shape[1:])) for one in total))
+    size = np.sqrt(np.einsum("cii->c", symmetric(xx, mean_x.shape[1])) / np.maximum(weight, 1e-300))
     known = (size > 0) & (weight >= FEWEST_PAIRS)
-    unit = np.where(known, size, 1.0)[..., None, None]
+    unit = np.where(known, size, 1.0)[:, None] ** 2
     # Series count alike, whatever their length: none is to speak for all.
-    part = np.where(known, 1.0 / np.maximum(weight, 1e-300), 0.0)
-    count = np.maximum(known.sum(axis=0), 1)
-    mean_xx = ((xx / unit**2) * part[..., None, None]).sum(axis=0) / count[:, None, None]
-    mean_yx = ((yx / unit**2) * part[..., None, None]).sum(axis=0) / count[:, None, None]
+    part = np.where(known, 1.0 / np.maximum(weight, 1e-300), 0.0)[:, None]
+    count = max(int(known.sum()), 1)
     # A series without pairs of its own has no size to give the others' back in.
     lent = np.where(known, _PANEL_PAIRS, 0.0)
-    scaled = lent[..., None, None] * unit**2
-    return Moments(weight + lent, mean_x, mean_y, xx + scaled * mean_xx, yx + scaled * mean_yx)
+    scaled = lent[:, None] * unit
+
+    def with_mean(one: np.ndarray) -> np.ndarray:
+        flat = one.reshape(len(one), -1)
+        return (flat + scaled * (((flat / unit) * part).sum(axis=0) / count)).reshape(one.shape)
+
+    return KindMoments(weight + lent, mean_x, mean_y, with_mean(xx), with_mean(yx))

@@ -15,16 +15,14 @@ from hippozoo.ensemble.cleaner import FIRST_CELLS
 from hippozoo.ensemble.experts.recent_drift import LEAST_CELLS
 from hippozoo.ensemble.experts.ridge_map import LAST, MEAN, SEASON
 from hippozoo.ensemble.inputs import Inputs
-from hippozoo.ensemble.records import Plan, channel_parts
-from hippozoo.ensemble.scale import STEP
+from hippozoo.ensemble.pending import slots
+from hippozoo.ensemble.records import Plan, channel_parts, lengths_of_map
 from hippozoo.systems import HippoSystem
 
-__all__ = ["SLACK", "Planner"]
+__all__ = ["Planner"]
 
 # Origins per horizon whose forecasts are scored, at most; a longer horizon issues every second, third, … cell.
 _ORIGINS = 48
-# Rows of pending forecasts that are free before those that are over are cleared away.
-SLACK = 8
 # Errors count for so many horizons, and so many cells at least.
 _SCORED_HORIZONS, _SCORED_CELLS = 4, 50
 
@@ -104,11 +102,6 @@ class Planner(Immutable):
         return stride
 
     @cached_property
-    def rows(self) -> int:
-        """Forecasts that may be pending at once, and a few more."""
-        return math.ceil(self.horizon / self.stride) + 1 + SLACK
-
-    @cached_property
     def silence(self) -> float:
         """After so many cells without a sample nothing is left in any memory but the last value."""
         reach = (2 * one.window if math.isfinite(one.window) else 10 * one.timescale for one in self.systems)
@@ -143,16 +136,21 @@ class Planner(Immutable):
             anchors=np.array([codes.get(anchor, SEASON + s) for _, anchor, s in self.kinds], np.int64),
             views=np.array(self.views, np.int64),
             extra=self.extra,
+            widths=np.array(self.orders, np.int64),
+            maps_at=np.zeros(1, np.int64),
             ridges=len(self.ridges),
             experts=0,
             simple=0,
+            slots=slots(self.horizon, self.stride),
             own=np.zeros(1, np.int64),
             parts=np.zeros(0, np.int64),
             guard=bool(self.guard),
         )
         experts = len(table.names(plan, simple=self.simple))
         maps = len(self.kinds) * len(self.ridges)
-        plan = plan._replace(experts=experts, simple=experts - maps, own=np.cumsum([0, *table.sizes(plan)]))
+        maps_at = np.cumsum([0, *(sum(lengths_of_map(width, plan)) for width in self.orders)])
+        own = np.cumsum([0, *table.sizes(plan)])
+        plan = plan._replace(experts=experts, simple=experts - maps, maps_at=maps_at, own=own)
         return plan._replace(parts=channel_parts(plan))
 
     @cached_property
@@ -168,8 +166,3 @@ class Planner(Immutable):
         """
         H = self.horizon
         return max(H + max(self.seasons, default=0), 2 * H + 3, LEAST_CELLS + 3, FIRST_CELLS) + 1
-
-    @cached_property
-    def known_place(self) -> int:
-        """Where a row of `Mixture.live` holds the weight of one-step errors: before any their size is unknown."""
-        return int(self.plan.parts[2]) + STEP.fields["weight"][1] // 8  # pyright: ignore[reportOptionalSubscript]

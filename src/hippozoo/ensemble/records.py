@@ -16,6 +16,7 @@ from hippozoo.ensemble.brake import BRAKE
 from hippozoo.ensemble.calibration import ERRORS
 from hippozoo.ensemble.cleaner import CLEANER
 from hippozoo.ensemble.doubt import DOUBT, LEAD_DOUBT, Doubt
+from hippozoo.ensemble.pending import LEAD, ORIGIN, Pending
 from hippozoo.ensemble.scale import LEAD_SCALE, STEP, Scale
 from hippozoo.ensemble.scores import EXPERT_SCORE, LEAD_SCORE, Scores
 
@@ -23,31 +24,13 @@ from hippozoo.ensemble.scores import EXPERT_SCORE, LEAD_SCORE, Scores
 CELL = np.dtype(
     [
         ("value", float),  # what was measured; what was expected where nothing was
-        ("observed", float),  # 1 if it was measured
-        ("surprise", float),  # its absolute error in units of the expected one
+        ("surprise", float),  # its absolute error in units of the expected one; -1 where nothing was measured
         ("learnt", float),  # the value that memories learn: winsorised, and in gaps as expected
         ("shift", float),  # how far the level has come by surprises alone, up to this cell
         ("returned", float),  # how many cells before this one were shown by it to be outliers
         ("expected", float),  # what was expected in place of an outlier
     ]
 )
-# One lead of a pending forecast.
-LEAD = np.dtype(
-    [
-        ("mean", float),  # of the ensemble, and its expected absolute error
-        ("size", float),
-        ("seasonal", float),  # two of the ways to expect an error (see `scale`)
-        ("spread", float),
-    ]
-)
-# A pending forecast: the other ways to expect an error, the same at all leads, and how far its origin was believed; 0
-# in a gap.
-ROW = np.dtype([("long", float), ("short", float), ("middle", float), ("trust", float)])
-# The same while its values come: the last error in expected sizes, clipped, and what it has cost so far beside the last
-# value.
-UNDER_WAY = np.dtype([("z", float), ("cost", float)])
-# A pending forecast of the present cell: row, lead, place of `UNDER_WAY`, and how much it counts.
-DUE = np.dtype([("row", np.int64), ("lead", np.int64), ("place", np.int64), ("trust", float)])
 
 
 class Plan(NamedTuple):
@@ -68,44 +51,42 @@ class Plan(NamedTuple):
     anchors: Any  # what each kind corrects; 0: the mean, 1: the last value, 2 + s: season s
     views: Any  # which view of the inputs each kind reads beside its memory; -1 for none
     extra: int  # numbers of a view
+    widths: Any  # numbers that each kind reads, of its memory and of the inputs
+    maps_at: Any  # where the numbers of each kind begin in a row of maps, and the end
     ridges: int  # maps of each kind
     experts: int
     simple: int  # experts that are not maps
+    slots: Any  # where the pending forecasts of each lead begin, and the end
     own: Any  # where the numbers of each line of the table of experts begin, and the end
     parts: Any  # the same of the parts of a channel
     guard: bool  # whether outliers, leverage and losses to the last value hold the ensemble back
 
 
 class Maps(NamedTuple):
-    """The ridge maps of a channel, by kinds, as in `ridge.Solved`."""
+    """What the ridge maps of a channel read and write."""
 
-    means: Any
-    whitening: Any
-    freedom: Any
-    maps: Any
-    constants: Any
-    solved: Any
+    numbers: Any  # of all kinds, see `open_map`
     leverage: Any  # cell by cell, (cells, kinds)
     features: Any  # of the inputs, (cells, views, numbers)
 
 
+class RidgeMap(NamedTuple):
+    """One kind of map, with columns first."""
+
+    solved: Any  # 1 if there were enough pairs
+    freedom: Any  # effective degrees of freedom, the unit of a leverage
+    means: Any  # of the pasts
+    constants: Any  # what is added at each lead
+    # The inverse of the lower Cholesky factor of their covariance, by columns: it gives the leverage of a past.
+    whitening: Any
+    columns: Any  # (width, ridges * leads)
+
+
 class Clock(NamedTuple):
-    """Where the present is: its place in the log, its number, and the pending forecasts in use."""
+    """Where the present is: its place in the log, and its number."""
 
     now: int
     cell: int
-    first: int
-    used: int
-
-
-class Pending(NamedTuple):
-    """Forecasts of a channel that wait for their values."""
-
-    experts: Any  # (rows, leads, experts)
-    leads: Any  # records of `LEAD`, (rows, leads)
-    rows: Any  # records of `ROW`
-    origins: Any  # the number of the cell after which each was made; the same for all channels
-    under_way: Any  # a ring of `UNDER_WAY`
 
 
 class Past(NamedTuple):
@@ -127,18 +108,19 @@ class Channel(NamedTuple):
     scale: Scale
     errors: Any
     scores: Scores
-    under_way: Any
+    pending: Pending
     own: Any
 
 
 def channel_parts(plan: Plan) -> Int[np.ndarray, " parts"]:
     """Where each part of a row begins, in the order of `open_channel`, and the end."""
-    H, E = plan.horizon, plan.experts
-    # As many origins are under way as there are in a horizon, and one.
+    H, E, slots = plan.horizon, plan.experts, int(plan.slots[-1])
+    # As many origins are pending as there are in a horizon, and one.
     records = ((CLEANER, 1), (BRAKE, 1), (STEP, 1), (LEAD_SCALE, H), (ERRORS, H), (LEAD_SCORE, H), (EXPERT_SCORE, E),
-               (UNDER_WAY, -(-H // plan.stride) + 1), (DOUBT, 1), (LEAD_DOUBT, H))  # fmt: skip
+               (ORIGIN, -(-H // plan.stride) + 1), (LEAD, slots), (DOUBT, 1), (LEAD_DOUBT, H))  # fmt: skip
     phases = int(plan.seasons[0]) if len(plan.seasons) else 0
-    return np.cumsum([0, *(one.itemsize // 8 * count for one, count in records), phases, H * E, int(plan.own[-1])])
+    plain = (phases, H * E, slots * E, int(plan.own[-1]))
+    return np.cumsum([0, *(one.itemsize // 8 * count for one, count in records), *plain])
 
 
 @compiled(inner=True)
@@ -146,15 +128,36 @@ def open_channel(row, plan):
     """A row of numbers by names."""
     at = plan.parts
     scale = Scale(
-        row[at[2] : at[3]].view(STEP), row[at[3] : at[4]].view(LEAD_SCALE), row[at[10] : at[11]],
+        row[at[2] : at[3]].view(STEP), row[at[3] : at[4]].view(LEAD_SCALE), row[at[11] : at[12]],
     )  # fmt: skip
     scores = Scores(
-        row[at[5] : at[6]].view(LEAD_SCORE), row[at[6] : at[7]].view(EXPERT_SCORE), row[at[11] : at[12]],
+        row[at[5] : at[6]].view(LEAD_SCORE), row[at[6] : at[7]].view(EXPERT_SCORE), row[at[12] : at[13]],
     )  # fmt: skip
-    doubt = Doubt(row[at[8] : at[9]].view(DOUBT), row[at[9] : at[10]].view(LEAD_DOUBT))
+    pending = Pending(row[at[7] : at[8]].view(ORIGIN), row[at[8] : at[9]].view(LEAD), row[at[13] : at[14]])
+    doubt = Doubt(row[at[9] : at[10]].view(DOUBT), row[at[10] : at[11]].view(LEAD_DOUBT))
     return Channel(
         row[at[0] : at[1]].view(CLEANER), row[at[1] : at[2]].view(BRAKE), doubt, scale, row[at[4] : at[5]].view(ERRORS),
-        scores, row[at[7] : at[8]].view(UNDER_WAY), row[at[12] : at[13]],
+        scores, pending, row[at[14] : at[15]],
+    )  # fmt: skip
+
+
+def lengths_of_map(width: int, plan: Plan) -> tuple[int, ...]:
+    """Numbers of each part of a `RidgeMap`."""
+    H = plan.horizon
+    return 1, 1, width, H, width**2, width * plan.ridges * H
+
+
+@compiled(inner=True)
+def open_map(row, n, plan):
+    """One kind of map in a row of numbers."""
+    q, H = plan.widths[n], plan.horizon
+    means = plan.maps_at[n] + 2
+    whitening = means + q + H
+    columns = whitening + q * q
+    return RidgeMap(
+        row[means - 2 : means - 1], row[means - 1 : means], row[means : means + q], row[means + q : whitening],
+        row[whitening:columns].reshape((q, q)),
+        row[columns : columns + q * plan.ridges * H].reshape((q, plan.ridges * H)),
     )  # fmt: skip
 
 

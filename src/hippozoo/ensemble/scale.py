@@ -88,8 +88,8 @@ def update(scale, pending, due, count, value, suspects, ways):
     for i in range(count):
         if due[i].trust == 0:
             continue
-        row, k = due[i].row, due[i].lead
-        origin, ahead, here = pending.rows[row], pending.leads[row, k], scale.leads[k]
+        k, origin = due[i].lead, pending.origins[due[i].place]
+        ahead, here = pending.leads[due[i].slot], scale.leads[k]
         ways[LONG], ways[SHORT], ways[MIDDLE] = origin.long, origin.short, origin.middle
         ways[SEASONAL], ways[SPREAD] = ahead.seasonal, ahead.spread
         size = abs(value - ahead.mean)

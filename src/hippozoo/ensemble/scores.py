@@ -42,7 +42,7 @@ def update(scores, pending, due, count, value, decay, guard):
         trust = due[i].trust
         if trust == 0:
             continue
-        k, forecasts = due[i].lead, pending.experts[due[i].row, due[i].lead]
+        k, forecasts = due[i].lead, pending.experts[due[i].slot * E : (due[i].slot + 1) * E]
         least = np.inf
         for e in range(E):
             error = abs(value - forecasts[e])

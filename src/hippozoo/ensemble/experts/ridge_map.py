@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from hippozoo._internal.compiled import compiled
-from hippozoo.ensemble.records import Maps, Past, Plan, weights_at
+from hippozoo.ensemble.records import Maps, Past, Plan, open_map, weights_at
 from hippozoo.memory import response
 
 # A past of so many times the mean leverage is shrunk to it.
@@ -109,21 +109,20 @@ def forecast(own, past, maps, plan, work, at):
     """Every kind of map, each with all its ridges; without a map, what it would correct."""
     memories, cleaner, H, R = own.reshape(plan.b.shape), past.cleaner[0], plan.horizon, plan.ridges
     for n in range(len(plan.anchors)):
-        anchor, q = plan.anchors[n], plan.orders[plan.memory_of[n]]
-        is_solved = maps.solved[n] and not (anchor >= SEASON and cleaner.age <= plan.seasons[anchor - SEASON])
+        anchor, q, one = plan.anchors[n], plan.widths[n], open_map(maps.numbers, n, plan)
+        is_solved = one.solved[0] > 0 and not (anchor >= SEASON and cleaner.age <= plan.seasons[anchor - SEASON])
         base = cleaner.reference if is_solved and anchor == MEAN else past.held
         maps.leverage[past.now, n] = 1.0
         if is_solved:
-            for i in range(q):
-                work.x[i] = memories[plan.memory_of[n], i] - maps.means[n, i]
+            own_order = plan.orders[plan.memory_of[n]]
+            for i in range(own_order):
+                work.x[i] = memories[plan.memory_of[n], i] - one.means[i]
             if anchor == LAST:
                 work.x[0] -= past.held - cleaner.reference
-            if plan.views[n] >= 0:
-                for i in range(plan.extra):
-                    work.x[q + i] = maps.features[past.now, plan.views[n], i] - maps.means[n, q + i]
-                q += plan.extra
-            maps.leverage[past.now, n] = _shrink(work.x, work.sums, maps.whitening[n], maps.freedom[n], q, plan.guard)
-            _apply(work.sums, maps.constants[n], maps.maps[n], work.x, q)
+            for i in range(own_order, q):
+                work.x[i] = maps.features[past.now, plan.views[n], i - own_order] - one.means[i]
+            maps.leverage[past.now, n] = _shrink(work.x, work.sums, one.whitening, one.freedom[0], q, plan.guard)
+            _apply(work.sums, one.constants, one.columns, work.x, q, R)
         for r in range(R):
             work.available[at] = is_solved
             for k in range(H):
@@ -152,12 +151,12 @@ def _shrink(x, sums, whitening, freedom, order, guard):
 
 
 @compiled(inner=True, inline="always")
-def _apply(sums, constants, columns, x, order):
+def _apply(sums, constants, columns, x, order, ridges):
     """Corrections by all ridges, one after the other."""
-    R, H = constants.shape
+    R, H = ridges, len(constants)
     for r in range(R):
         for k in range(H):
-            sums[r * H + k] = constants[r, k]
+            sums[r * H + k] = constants[k]
     add_columns(sums, columns, x, order, R * H)
 
 
@@ -169,13 +168,14 @@ def lag_weights(past: Past, maps: Maps, plan: Plan, count: int) -> list[np.ndarr
         season = int(plan.seasons[anchor - SEASON]) if anchor >= SEASON else 0
         is_known = anchor < SEASON or age > season
         base = {} if anchor == MEAN else {season - 1 if anchor >= SEASON and is_known else 0: 1.0}
-        if not maps.solved[n] or not is_known:
+        one = open_map.py_func(maps.numbers, n, plan)
+        if not one.solved[0] or not is_known:
             rows += [weights_at(count, base or {0: 1.0})] * plan.ridges
             continue
         leverage = maps.leverage[past.now, n]
         shrink = HIGH_LEVERAGE / leverage if plan.guard and leverage > HIGH_LEVERAGE else 1.0
         for r in range(plan.ridges):
-            row = maps.maps[n, : plan.orders[memory], r * plan.horizon] * shrink
+            row = one.columns[: plan.orders[memory], r * plan.horizon] * shrink
             own = taps[memory] @ row
             if anchor == LAST:  # the past is taken relative to the last value
                 own[0] -= row[0]
