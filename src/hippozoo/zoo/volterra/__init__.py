@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from hippozoo._internal.lazy import fetched_from
 from hippozoo.zoo.volterra.bounded_loop import BoundedLoop
-from hippozoo.zoo.volterra.cascade import Cascade, CascadeWeights
-from hippozoo.zoo.volterra.curve import BoundedPolynomial
+from hippozoo.zoo.volterra.cascade import BoundedPolynomial, Cascade, CascadeWeights
 from hippozoo.zoo.volterra.feedback import FeedbackLoop, FeedbackWeights
 from hippozoo.zoo.volterra.identification import Identification, identify, leading_directions
 from hippozoo.zoo.volterra.kernels import continuous_kernel, sample_kernel, sample_responses
