@@ -26,22 +26,15 @@ _WEIGHTS: dict[type[OrthonormalFamily], Callable[[np.ndarray], np.ndarray]] = {
 
 
 class CapacityCurve(NamedTuple):
-    """Recall error against the number of stored pairs, written one after the other.
-
-    Parameters
-    ----------
-    error
-        Squared error of the recall of all of them relative to the values' variance, mean over trials.
-    unit_error, spread
-        The same with every value in units of its key's length, as the delta rule sees it; its standard deviation.
-    theory
-        Of `unit_error` for addresses drawn at random, see `expected_error`; NaN for a family of unknown weight.
-    """
+    """Recall error against the number of stored pairs, written one after the other."""
 
     pairs: Int[np.ndarray, " sizes"]
+    #: Squared error of the recall of all of them relative to the values' variance, mean over trials.
     error: Float[np.ndarray, " sizes"]
+    #: The same with every value in units of its key's length, as the delta rule sees it.
     unit_error: Float[np.ndarray, " sizes"]
-    spread: Float[np.ndarray, " sizes"]
+    spread: Float[np.ndarray, " sizes"]  #: Standard deviation of `unit_error` over trials.
+    #: Of `unit_error` for addresses drawn at random, see `expected_error`; NaN for a family of unknown weight.
     theory: Float[np.ndarray, " sizes"]
 
 

@@ -25,25 +25,6 @@ __all__ = ["Explanation", "explain"]
 class Explanation:
     """One channel of a forecaster, opened up: coefficients and maps turned into functions of lag and lead.
 
-    Parameters
-    ----------
-    system
-        The history system that was chosen.
-    fitted
-        The map.
-    candidate
-        How it was made; the ridge stands there.
-    past
-        The coefficients of the present past (System 3), relative to the anchor's level.
-    level
-        The anchor's level: the last value, or 0.
-    mean_past
-        The mean of the pasts that were learnt from; 0 without an intercept.
-    future_metric
-        W.
-    forecaster
-        Where all this comes from.
-
     Examples
     --------
     >>> from hippozoo.systems import LegT
@@ -57,14 +38,15 @@ class Explanation:
     True
     """
 
-    system: HippoSystem
-    fitted: ForecastMap
-    candidate: Candidate
+    system: HippoSystem  #: The history system that was chosen.
+    fitted: ForecastMap  #: The map.
+    candidate: Candidate  #: How it was made; the ridge stands there.
+    #: The coefficients of the present past (System 3), relative to the anchor's level.
     past: Float[np.ndarray, " order"]
-    level: float
-    mean_past: Float[np.ndarray, " order"]
-    future_metric: Float[np.ndarray, "outputs outputs"]
-    forecaster: Forecaster
+    level: float  #: The anchor's level: the last value, or 0.
+    mean_past: Float[np.ndarray, " order"]  #: The mean of the pasts that were learnt from; 0 without an intercept.
+    future_metric: Float[np.ndarray, "outputs outputs"]  #: W.
+    forecaster: Forecaster  #: Where all this comes from.
 
     def memory(self, lags: Float[np.ndarray, " lags"]) -> Float[np.ndarray, " lags"]:
         """The whole past as System 3 holds it, at each lag."""

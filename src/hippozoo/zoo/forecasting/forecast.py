@@ -20,24 +20,6 @@ __all__ = ["GaussianForecast"]
 class GaussianForecast(Forecast):
     """A forecast by one map: coefficients of System 1, and the covariance of their errors, which are Gaussian.
 
-    Parameters
-    ----------
-    future
-        System 1, in whose basis the forecast is written.
-    coefficients
-        The expected coefficients, (order,) or (channels, order).
-    covariance
-        Of the coefficients' errors, (order, order) or (channels, order, order).
-    dt
-        Time between samples.
-    detail
-        Variance of what is too fine for the basis, for each cell of the horizon, (cells,) or (channels, cells); it
-        adds to the uncertainty of a value. None for none.
-    lower
-        Values below it cannot be; None if all can.
-    by
-        What the forecast of each channel was made by, and the share of each.
-
     Examples
     --------
     >>> future = LegT(order=4, timescale=8.0)
@@ -49,13 +31,16 @@ class GaussianForecast(Forecast):
     (16.08, 23.92)
     """
 
-    future: LegT
-    coefficients: Float[np.ndarray, "*channels order"]
+    future: LegT  #: System 1, in whose basis the forecast is written.
+    coefficients: Float[np.ndarray, "*channels order"]  #: The expected coefficients, (order,) or (channels, order).
+    #: Of the coefficients' errors, (order, order) or (channels, order, order).
     covariance: Float[np.ndarray, "*channels order order"]
-    dt: float = 1.0
+    dt: float = 1.0  #: Time between samples.
+    #: Variance of what is too fine for the basis, for each cell of the horizon, (cells,) or (channels, cells); it adds
+    #: to the uncertainty of a value. None for none.
     detail: Float[np.ndarray, "*channels cells"] | None = None
-    lower: float | int | None = None
-    by: tuple[dict[str, float], ...] = ()
+    lower: float | int | None = None  #: Values below it cannot be; None if all can.
+    by: tuple[dict[str, float], ...] = ()  #: What the forecast of each channel was made by, and the share of each.
 
     @property
     def horizon(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]

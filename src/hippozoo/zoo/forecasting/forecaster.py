@@ -20,12 +20,10 @@ from hippozoo.forecasts.settings import as_season, several, usual_histories
 from hippozoo.memory import Memory
 from hippozoo.systems import HippoSystem, LegT
 from hippozoo.zoo.forecasting.candidates import Anchor, Candidate, Solver, Together
-from hippozoo.zoo.forecasting.early_uncertainty import EarlyUncertainty
 from hippozoo.zoo.forecasting.forecast import GaussianForecast
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.one_pass import BLOCK, OnePass, merged_states
 from hippozoo.zoo.forecasting.regression import ForecastMap, checked_metric
-from hippozoo.zoo.forecasting.small_sample import SmallSampleShrinkage
 from hippozoo.zoo.forecasting.state import ForecasterState
 
 __all__ = ["Forecaster", "forecaster_with_candidates"]
@@ -165,12 +163,9 @@ class Forecaster(OnlineForecaster[ForecasterState]):
         return Solver(
             self.candidates,
             tuple(product(range(len(self.histories)), self.anchors)),
-            tuple(system.order for system in self.histories),
-            tuple(system.basis(0.0) for system in self.histories),
-            tuple(_mean_reading(system, self.horizon) for system in self.histories),
-            self.future.order,
-            EarlyUncertainty(self.future.order, self.dt / self.horizon),
-            SmallSampleShrinkage(self.dt / self.horizon),
+            self.histories,
+            self.future,
+            self.dt,
             self.together,
             self.intercept,
             self.future_metric,
@@ -218,8 +213,8 @@ class Forecaster(OnlineForecaster[ForecasterState]):
     def until_each_validated(self, state: ForecasterState) -> Float[np.ndarray, " channels"]:
         """How much more must be observed before bands are measured on unseen data: all channels wait for the last one.
 
-        Until then forecasts are held towards simple ones (`SmallSampleShrinkage`), and bands are those of the simple
-        ones, widened (`EarlyUncertainty`). Gaps do not count.
+        Until then forecasts are held towards simple ones, and bands are those of the simple ones, widened
+        (`hippozoo.zoo.forecasting.early`). Gaps do not count.
 
         Examples
         --------
@@ -248,7 +243,7 @@ class Forecaster(OnlineForecaster[ForecasterState]):
         """The map of each group, by the chosen candidate or by the one given.
 
         Until its first forecasts were compared with what came (`until_validated`) a group's map is held towards simple
-        forecasts: see `SmallSampleShrinkage`.
+        forecasts.
 
         Examples
         --------
@@ -286,7 +281,7 @@ class Forecaster(OnlineForecaster[ForecasterState]):
         unlearnt = np.repeat([not group[0].weight for group in state.learnt], state.channels // len(state.learnt))
         coefficients[unlearnt] = state.held[unlearnt, None] * (np.arange(self.future.order) == 0)
         covariance[unlearnt] = np.diag(np.where(np.arange(self.future.order) == 0, np.inf, 0.0))
-        detail, by = state.detail.variance, self.solver.made_by(candidates, self.histories, state.channels)
+        detail, by = state.detail.variance, self.solver.made_by(candidates, state.channels)
         found = GaussianForecast(self.future, coefficients, covariance, self.dt, detail, self.lower, by)
         return found.channel(0) if state.single else found
 
@@ -338,12 +333,6 @@ class Forecaster(OnlineForecaster[ForecasterState]):
                 f"{candidate} is not among the candidates of this forecaster; pass one of its .candidates."
             )
         return (candidate,) * len(state.learnt)
-
-
-def _mean_reading(system: HippoSystem, span: float) -> np.ndarray:
-    """The row that reads from a memory the mean over its last `span`, or over its window if that is shorter."""
-    node, mass = np.polynomial.legendre.leggauss(max(64, system.order))
-    return mass / 2 @ system.basis((node + 1) / 2 * min(span, system.window))
 
 
 def forecaster_with_candidates(

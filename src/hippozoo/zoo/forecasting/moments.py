@@ -21,18 +21,6 @@ class Moments:
     Sums of separate series, or of pieces of one, `merge` to those of all together, in any order. Products are
     centred at the running means, so that a signal far from zero loses no digits.
 
-    Parameters
-    ----------
-    weight
-        How many pairs, each counted by its weight.
-    mean_x, mean_y
-        Their weighted means.
-    xx, yx, yy
-        Weighted sums of (x - mean_x)(x - mean_x)', (y - mean_y)(x - mean_x)' and (y - mean_y)(y - mean_y)'.
-    level_squares
-        Weighted sums of the squared levels of the signals that x and y tell of, as far as they were given: rounding
-        is a share of them, also where x and y are differences from the level.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -43,12 +31,14 @@ class Moments:
     (True, 100.0)
     """
 
-    weight: float
-    mean_x: Float[np.ndarray, " inputs"]
-    mean_y: Float[np.ndarray, " outputs"]
-    xx: Float[np.ndarray, "inputs inputs"]
-    yx: Float[np.ndarray, "outputs inputs"]
-    yy: Float[np.ndarray, "outputs outputs"]
+    weight: float  #: How many pairs, each counted by its weight.
+    mean_x: Float[np.ndarray, " inputs"]  #: Weighted mean of x.
+    mean_y: Float[np.ndarray, " outputs"]  #: Weighted mean of y.
+    xx: Float[np.ndarray, "inputs inputs"]  #: Weighted sum of (x - mean_x)(x - mean_x)'.
+    yx: Float[np.ndarray, "outputs inputs"]  #: Of (y - mean_y)(x - mean_x)'.
+    yy: Float[np.ndarray, "outputs outputs"]  #: Of (y - mean_y)(y - mean_y)'.
+    #: Weighted sums of the squared levels of the signals that x and y tell of, as far as they were given: rounding is a
+    #: share of them, also where x and y are differences from the level.
     level_squares: Float[np.ndarray, " signals"]
 
     @staticmethod
