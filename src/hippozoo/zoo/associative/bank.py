@@ -19,6 +19,7 @@ from hippozoo.polynomials import Legendre, OrthonormalFamily
 __all__ = ["PolynomialBank"]
 
 Bank = Float[Tensor, "batch channels coefficients"]
+_KEPT = "the bank keeps what it is given."
 
 
 class PolynomialBank(WithTables):
@@ -155,10 +156,7 @@ class PolynomialBank(WithTables):
         batch = len(state)
         self._check_address("address", address, (batch,))
         self._check("value", value, (batch, self.channels))
-        gate = value.new_ones(batch) if gate is None else gate
-        self._check("gate", gate, (batch,))
-        self._check_share("gate", gate, "0 leaves the bank alone, 1 writes in full.")
-        return self._write(state, address, value, gate)
+        return self._write(state, address, value, self._checked_gate("gate", gate, value))
 
     def read(self, state: Bank, address: Float[Tensor, "batch *address"]) -> Float[Tensor, "batch *points channels"]:
         """What the bank holds at one address per item, or at several: (batch,) or (batch, points), and the dimensions.
@@ -202,12 +200,18 @@ class PolynomialBank(WithTables):
             The bank to go on from; without it, the empty one.
         """
         self.refresh_tables(self._home(write_address))
-        batch, n_steps = self._check_sequence(write_address, value, read_address)
-        write_gate = value.new_ones(batch, n_steps) if write_gate is None else write_gate
-        self._check("write_gate", write_gate, (batch, n_steps))
-        self._check_share("write_gate", write_gate, "0 leaves the bank alone, 1 writes in full.")
-        state = self.initial_state(batch) if state is None else state
-        self._check_state(state, batch)
+        self._check_tensor("value", value)
+        if value.ndim != 3 or value.shape[-1] != self.channels or 0 in value.shape:
+            raise ValueError(
+                f"value has shape {tuple(value.shape)}, expected (batch, time, channels) with "
+                f"channels={self.channels} and at least one time."
+            )
+        finite_values("value", value, what_to_do=_KEPT)
+        self._check_address("write_address", write_address, tuple(value.shape[:2]))
+        self._check_address("read_address", read_address, tuple(value.shape[:2]))
+        write_gate = self._checked_gate("write_gate", write_gate, value)
+        state = self.initial_state(len(value)) if state is None else state
+        self._check_state(state, len(value))
         return self._write_and_read(write_address, value, read_address, write_gate, state)
 
     # The layer has checked what it hands over, so these do not look again.
@@ -278,7 +282,15 @@ class PolynomialBank(WithTables):
         self._check_tensor(name, value)
         if tuple(value.shape) != shape:
             raise ValueError(f"{name} has shape {tuple(value.shape)}, expected {shape}.")
-        finite_values(name, value, what_to_do="the bank keeps what it is given.")
+        finite_values(name, value, what_to_do=_KEPT)
+
+    def _checked_gate(self, name: str, gate: Tensor | None, value: Tensor) -> Tensor:
+        """How far each value is written: in full unless it is said."""
+        if gate is None:
+            return value.new_ones(value.shape[:-1])
+        self._check(name, gate, tuple(value.shape[:-1]))
+        self._check_share(name, gate, "0 leaves the bank alone, 1 writes in full.")
+        return gate
 
     def _check_address(self, name: str, address: Tensor, shape: tuple[int, ...] | None = None) -> None:
         self._check_tensor(name, address)
@@ -300,19 +312,6 @@ class PolynomialBank(WithTables):
                 "pass what this bank returned, or initial_state(batch)."
             )
         finite_values("state", state, what_to_do="go on from an earlier state.")
-
-    def _check_sequence(self, write_address: Tensor, value: Tensor, read_address: Tensor) -> tuple[int, int]:
-        self._check_tensor("value", value)
-        if value.ndim != 3 or value.shape[-1] != self.channels or 0 in value.shape:
-            raise ValueError(
-                f"value has shape {tuple(value.shape)}, expected (batch, time, channels) with "
-                f"channels={self.channels} and at least one time."
-            )
-        batch, n_steps, _ = value.shape
-        finite_values("value", value, what_to_do="the bank keeps what it is given.")
-        self._check_address("write_address", write_address, (batch, n_steps))
-        self._check_address("read_address", read_address, (batch, n_steps))
-        return batch, n_steps
 
 
 def checked_family(family: Any) -> OrthonormalFamily:

@@ -18,8 +18,7 @@ from hippozoo.zoo.volterra._records import demand_memory
 from hippozoo.zoo.volterra.identification import Identification, identify
 from hippozoo.zoo.volterra.kernels import continuous_kernel, default_length, sample_kernel
 from hippozoo.zoo.volterra.learners import NLMS, DivergenceError, Learner, LearntState
-from hippozoo.zoo.volterra.low_rank import LowRankReadout
-from hippozoo.zoo.volterra.polynomial import PolynomialReadout
+from hippozoo.zoo.volterra.readouts import LowRankReadout, PolynomialReadout
 
 __all__ = ["VolterraModel", "VolterraState"]
 
