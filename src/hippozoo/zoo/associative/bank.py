@@ -120,14 +120,7 @@ class PolynomialBank(WithTables):
         return self._cosines.new_zeros(batch, self.channels, self.coefficients)
 
     def features(self, address: Float[Tensor, "*address"]) -> Float[Tensor, "*points coefficients"]:
-        """The basis at every address: what the paper calls key or query.
-
-        Examples
-        --------
-        >>> bank = PolynomialBank(channels=1, family=Legendre(3))
-        >>> bool(np.allclose(bank.features(torch.tensor([0.5])), [[1, 0, -np.sqrt(5) / 2]], atol=1e-6))
-        True
-        """
+        """The basis at every address: what the paper calls key or query."""
         self.refresh_tables(self._home(address))
         self._check_address("address", address)
         return self._features(address)
@@ -141,16 +134,7 @@ class PolynomialBank(WithTables):
         value: Float[Tensor, "batch channels"],
         gate: Float[Tensor, " batch"] | None = None,
     ) -> Bank:
-        """The bank after a write to each item: towards `value` at `address`, all the way where the gate is 1.
-
-        Examples
-        --------
-        >>> bank = PolynomialBank(channels=2, dtype=torch.float64)
-        >>> where, what = torch.tensor([0.3]).double(), torch.tensor([[1.0, -1.0]]).double()
-        >>> state = bank.write(bank.initial_state(1), where, what)
-        >>> bank.read(state, where).round(decimals=4).tolist()
-        [[1.0, -1.0]]
-        """
+        """The bank after a write to each item: towards `value` at `address`, all the way where the gate is 1."""
         self.refresh_tables(self._home(address))
         self._check_state(state)
         batch = len(state)
@@ -159,14 +143,7 @@ class PolynomialBank(WithTables):
         return self._write(state, address, value, self._checked_gate("gate", gate, value))
 
     def read(self, state: Bank, address: Float[Tensor, "batch *address"]) -> Float[Tensor, "batch *points channels"]:
-        """What the bank holds at one address per item, or at several: (batch,) or (batch, points), and the dimensions.
-
-        Examples
-        --------
-        >>> bank = PolynomialBank(channels=2)
-        >>> bank.read(bank.initial_state(3), torch.rand(3, 5)).shape
-        torch.Size([3, 5, 2])
-        """
+        """What the bank holds at one address per item, (batch,), or at several, (batch, points); then the dimensions."""
         self.refresh_tables(self._home(address))
         self._check_state(state)
         self._check_address("address", address)
@@ -326,15 +303,7 @@ def checked_family(family: Any) -> OrthonormalFamily:
 
 
 def cosine_coefficients(family: OrthonormalFamily) -> Float[np.ndarray, "harmonics coefficients"]:
-    """The polynomials as cosine series: ``values(x) = cos(k angle) @ coefficients`` with ``cos(angle) = 1 - 2 x``.
-
-    Examples
-    --------
-    >>> angle = np.pi / 3
-    >>> series = np.cos(angle * np.arange(5)) @ cosine_coefficients(Legendre(5))
-    >>> bool(np.allclose(series, Legendre(5).values(0.25)))
-    True
-    """
+    """The polynomials as cosine series: ``values(x) = cos(k angle) @ coefficients`` with ``cos(angle) = 1 - 2 x``."""
     order = family.order
     angles = np.pi * (np.arange(order) + 0.5) / order
     # A polynomial of lower degree than there are nodes is its own interpolation at the Chebyshev nodes.

@@ -79,16 +79,7 @@ class GaussianForecast(Forecast):
         return self.bounded(np.asarray(mean + deviations * np.sqrt(self.variance(lead)) if deviations else mean))
 
     def paths(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "count *channels leads"]:
-        """Futures that may come, sample by sample: drawn from what the forecast expects and how sure it is.
-
-        Examples
-        --------
-        >>> future = LegT(order=4, timescale=8.0)
-        >>> forecast = GaussianForecast(future, np.array([20.0, 0, 0, 0]), np.diag([4.0, 0, 0, 0]), dt=1.0)
-        >>> drawn = forecast.paths(1000, np.random.default_rng(0))
-        >>> drawn.shape, bool(abs(drawn[:, 3].std() - 2) < 0.1)
-        ((1000, 8), True)
-        """
+        """Futures that may come, sample by sample: drawn from what the forecast expects and how sure it is."""
         number, leads = whole_number("count", count), self.leads()
         values, axes = np.linalg.eigh(self.covariance)
         root = axes * np.sqrt(np.maximum(values, 0.0))[..., None, :]
@@ -97,14 +88,7 @@ class GaussianForecast(Forecast):
         return self.bounded((self.coefficients + drawn) @ lead_basis(self.future, leads).T + fine)
 
     def channel(self, number: int) -> GaussianForecast:
-        """The forecast of one channel of several by itself.
-
-        Examples
-        --------
-        >>> both = GaussianForecast(LegT(2, 8.0), np.array([[1.0, 0.0], [2.0, 0.0]]), np.zeros((2, 2, 2)))
-        >>> both.channel(1).samples(3).tolist()
-        [2.0, 2.0, 2.0]
-        """
+        """The forecast of one channel of several by itself."""
         detail = None if self.detail is None else self.detail[number]
         by = self.by[number : number + 1]
         return GaussianForecast(

@@ -197,17 +197,7 @@ class Forecaster(OnlineForecaster[ForecasterState]):
         return [(state.channels,), state.validation.errors.shape, *learnt]
 
     def scores(self, state: ForecasterState) -> Float[np.ndarray, "groups candidates"]:
-        """Mean squared error over the horizon of every candidate, on data it had not learnt from; NaN before any.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0, ridge=(1e-6, 1.0))
-        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(300) / 3))
-        >>> scores = forecaster.scores(state)
-        >>> scores.shape, bool(scores[0, 0] < scores[0, 1])
-        ((1, 2), True)
-        """
+        """Mean squared error over the horizon of every candidate, on data it had not learnt from; NaN before any."""
         return self.solver.scores(state)
 
     def until_each_validated(self, state: ForecasterState) -> Float[np.ndarray, " channels"]:
@@ -215,16 +205,6 @@ class Forecaster(OnlineForecaster[ForecasterState]):
 
         Until then forecasts are held towards simple ones, and bands are those of the simple ones, widened
         (`hippozoo.zoo.forecasting.early`). Gaps do not count.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster, wave = Forecaster(LegT(8, 20.0), horizon=4.0), np.cos(np.arange(23) / 3)
-        >>> state = forecaster.learn(forecaster.initial_state(), wave[:10])
-        >>> forecaster.until_validated(state)
-        13.0
-        >>> forecaster.until_validated(forecaster.learn(state, wave[10:]))
-        0.0
         """
         return np.full(state.channels, self.one_pass.until_validated(state))
 
@@ -244,14 +224,6 @@ class Forecaster(OnlineForecaster[ForecasterState]):
 
         Until its first forecasts were compared with what came (`until_validated`) a group's map is held towards simple
         forecasts.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0, rank=2)
-        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(300) / 3))
-        >>> forecaster.maps(state)[0].rank
-        2
         """
         return self.solver.maps(state, self._candidates(state, candidate))
 
@@ -264,14 +236,6 @@ class Forecaster(OnlineForecaster[ForecasterState]):
         """What the state expects of the horizon that begins now.
 
         Before anything was learnt this is the last value, with an infinite variance.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-        >>> state = forecaster.learn(forecaster.initial_state(2), np.ones((300, 2)) * [5.0, 7.0])
-        >>> forecaster.forecast(state).samples(2).round(3).tolist()
-        [[5.0, 5.0], [7.0, 7.0]]
         """
         candidates = self._candidates(state, candidate)
         maps = self.maps(state, candidate)

@@ -105,15 +105,7 @@ class Moments:
         return self.xx, self.yx, self.yy
 
     def part(self, inputs: slice, outputs: slice) -> Moments:
-        """The moments of some numbers of x and y; levels are left out.
-
-        Examples
-        --------
-        >>> x, y = np.arange(12.0).reshape(4, 3), np.arange(8.0).reshape(4, 2)
-        >>> part = Moments.empty(3, 2).add(x, y).part(slice(0, 2), slice(1, 2))
-        >>> bool(np.allclose(part.yx, Moments.empty(2, 1).add(x[:, :2], y[:, 1:]).yx))
-        True
-        """
+        """The moments of some numbers of x and y; levels are left out."""
         products = self.xx[inputs, inputs], self.yx[outputs, inputs], self.yy[outputs, outputs]
         return Moments(self.weight, self.mean_x[inputs], self.mean_y[outputs], *products, np.zeros(1))
 

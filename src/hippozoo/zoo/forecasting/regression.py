@@ -22,19 +22,7 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class ForecastMap:
-    r"""A linear forecast ``y = forecast_map x + intercept`` of rank d, and what it keeps of x.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.normal(size=(500, 3))
-    >>> fitted = reduced_rank(Moments.empty(3, 2).add(x, x @ np.array([[1.0, 0], [2, 0], [0, 0]])), rank=1)
-    >>> fitted.forecast_map.round(6).tolist()
-    [[1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]
-    >>> P = fitted.predictive_projector
-    >>> bool(np.allclose(P @ P, P)), bool(np.allclose(fitted.forecast_map @ P, fitted.forecast_map))
-    (True, True)
-    """
+    r"""A linear forecast ``y = forecast_map x + intercept`` of rank d, and what it keeps of x."""
 
     forecast_map: Float[np.ndarray, "outputs inputs"]  #: T_d in the paper.
     intercept: Float[np.ndarray, " outputs"]  #: Added to the forecast; zero for moments taken around zero.

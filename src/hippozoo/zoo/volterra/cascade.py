@@ -91,13 +91,7 @@ class BoundedPolynomial:
 
 
 class CascadeWeights(NamedTuple):
-    """What a cascade has learnt.
-
-    Examples
-    --------
-    >>> CascadeWeights(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([1.0, 0.0])).curve.shape
-    (2,)
-    """
+    """What a cascade has learnt."""
 
     first: Float[np.ndarray, " first_order"]  #: The functional of the first memory's state: the first filter.
     curve: Float[np.ndarray, " terms"]  #: Coefficients of the nonlinearity.

@@ -23,14 +23,7 @@ _LIMIT = 1e6
 
 
 class LearntState(NamedTuple):
-    """Where learning stands.
-
-    Examples
-    --------
-    >>> _, learnt = SGD().learn(PolynomialReadout(inputs=2), np.ones((5, 2)), np.zeros(5))
-    >>> learnt.seen
-    5
-    """
+    """Where learning stands."""
 
     parameters: Float[np.ndarray, " parameters"]  #: Those of the readout.
     power: Float[np.ndarray, " groups"]  #: Running mean square of the gradient, group by group (NLMS).

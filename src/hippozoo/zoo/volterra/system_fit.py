@@ -29,11 +29,6 @@ class Trial(NamedTuple):
 
     Without an `error` it could not be fitted; without an `excess` no trial runs were needed, because another form was
     better anyway.
-
-    Examples
-    --------
-    >>> Trial("linear", "LegT(order=8, timescale=8.0)", 1e-3, 9, 0.25).form
-    'linear'
     """
 
     form: str  #: In words.
