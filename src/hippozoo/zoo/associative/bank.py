@@ -143,7 +143,7 @@ class PolynomialBank(WithTables):
         return self._write(state, address, value, self._checked_gate("gate", gate, value))
 
     def read(self, state: Bank, address: Float[Tensor, "batch *address"]) -> Float[Tensor, "batch *points channels"]:
-        """What the bank holds at one address per item, (batch,), or at several, (batch, points); then the dimensions."""
+        """What the bank holds at one address per item, (batch,), or at several, (batch, points); coordinates last."""
         self.refresh_tables(self._home(address))
         self._check_state(state)
         self._check_address("address", address)
