@@ -1,10 +1,9 @@
 """The run of a file, as the command makes it, for tests that look into it."""
 
-from pathlib import Path
-
 from hippozoo.apps.forecast.inputs import InputNames
 from hippozoo.apps.forecast.learner import Choices
-from hippozoo.apps.forecast.reading import Reading, learn_table, run_of_table
+from hippozoo.apps.forecast.reading import Reading
+from hippozoo.apps.forecast.result import learn
 from hippozoo.tables import CHUNK_ROWS
 
 
@@ -18,5 +17,4 @@ def forecast_table(
         choices["together"] = "panel"
     chosen = Choices(horizon, every, season, inputs=names, **choices)
     reading = Reading(tuple(columns), time, rows_are_steps, tuple(panel), names.columns, chunk_rows)
-    learner, table = learn_table(path, reading, chosen, progress, future=future)
-    return run_of_table(learner, table, Path(path).name)
+    return learn(path, reading, chosen, future, progress).run

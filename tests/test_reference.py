@@ -61,7 +61,6 @@ RESULTS = {
 ABSTRACT = {
     "Construction",
     "Forecast",
-    "ForecasterLike",
     "KeyState",
     "Learner",
     "Readout",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-__all__ = ["Waiting", "forecasts_until", "take_in", "up_to_now"]
+__all__ = ["Waiting", "forecasts_until", "quantile_of", "take_in", "up_to_now"]
 
 
 class Waiting(NamedTuple):
@@ -35,14 +36,10 @@ def take_in(
     """The state after more samples with their inputs, and what waits then: the last ones, a horizon of them.
 
     >>> from hippozoo.ensemble import forecaster_for
-    >>> forecaster, price = forecaster_for(4, known=1), np.random.default_rng(0).normal(size=(304, 1))
-    >>> signal = 3.0 * price[:300]
-    >>> state, waiting = take_in(forecaster, forecaster.initial_state(1), Waiting.none(1), signal, price[:300])
+    >>> forecaster, price = forecaster_for(4, known=1), np.random.default_rng(0).normal(size=(300, 1))
+    >>> state, waiting = take_in(forecaster, forecaster.initial_state(1), Waiting.none(1), 3.0 * price, price)
     >>> len(waiting.values), state.time
     (4, 296.0)
-    >>> ahead = forecaster.forecast(up_to_now(forecaster, state, waiting, price[300:])).samples()
-    >>> bool(np.abs(ahead[0] - 3.0 * price[300:, 0]).max() < 1.0)
-    True
     """
     state = forecaster.tell(state, known=known)
     whole = Waiting(
@@ -70,6 +67,21 @@ def forecasts_until(forecaster: Any, state: Any, steps: int) -> list[Any]:
         if reached < steps:
             state = forecaster.follow(state, samples.T)
     return found
+
+
+def quantile_of(forecasts: Sequence[Any], probability: float) -> Float[np.ndarray, "*channels steps"]:
+    """The value that each step stays below with this probability, of forecasts one after the other."""
+    pieces, before = [], 0.0
+    for forecast in forecasts:
+        samples = forecast.samples()
+        reach = np.zeros_like(samples)
+        if probability != 0.5:
+            reach = forecast.quantile(forecast.leads(), probability) - samples
+        # What a forecast from forecasts does not know adds to what the one before it did not.
+        reach = np.sign(probability - 0.5) * np.sqrt(reach**2 + before**2)
+        pieces.append(forecast.bounded(samples + reach))
+        before = reach[..., -1:]
+    return np.concatenate(pieces, axis=-1)
 
 
 def _advance(forecaster: Any, state: Any, waiting: Waiting, count: int) -> Any:

@@ -10,8 +10,8 @@ import numpy as np
 from river.time_series.base import Forecaster as RiverForecaster
 
 from hippozoo._internal.arguments import shorten, whole_number
-from hippozoo.ensemble import EnsembleForecaster, EnsembleState, forecaster_for
-from hippozoo.estimators._inputs import Waiting, forecasts_until, take_in, up_to_now
+from hippozoo.ensemble import EnsembleForecast, EnsembleForecaster, EnsembleState, forecaster_for
+from hippozoo.estimators._inputs import Waiting, forecasts_until, quantile_of, take_in, up_to_now
 from hippozoo.tables.numbers import LARGEST
 
 __all__ = ["RiverHippoForecaster"]
@@ -99,7 +99,8 @@ class RiverHippoForecaster(RiverForecaster):
 
     def forecast(self, horizon: int, xs: list[dict] | None = None) -> list:
         """The next `horizon` values; `xs` holds the features of each step, where there are any."""
-        return [mean for mean, _, _ in self._ahead(horizon, 0.8, xs)]
+        forecasts, wanted = self._ahead(horizon, xs)
+        return np.concatenate([one.samples() for one in forecasts])[:wanted].tolist()
 
     def forecast_band(
         self, horizon: int, coverage: float = 0.8, xs: list[dict] | None = None
@@ -107,7 +108,9 @@ class RiverHippoForecaster(RiverForecaster):
         """Lower and upper bounds of the next `horizon` values."""
         if not isinstance(coverage, numbers.Real) or not 0 < coverage < 1:
             raise ValueError(f"coverage={shorten(coverage)}; pass a number between 0 and 1, for example 0.8.")
-        return [(lower, upper) for _, lower, upper in self._ahead(horizon, float(coverage), xs)]
+        forecasts, wanted = self._ahead(horizon, xs)
+        ends = [quantile_of(forecasts, (1 + side * float(coverage)) / 2)[:wanted].tolist() for side in (-1, 1)]
+        return list(zip(*ends, strict=True))
 
     def _present(self, wanted: int, xs: list[dict] | None) -> EnsembleState:
         """The state after all values, with the features of the steps to come; the last ones hold after that."""
@@ -121,18 +124,10 @@ class RiverHippoForecaster(RiverForecaster):
         rows = np.stack([_features(x, self._names) for x in xs[:wanted]])
         return up_to_now(self._forecaster, self._state, self._waiting, rows)
 
-    def _ahead(self, horizon: int, coverage: float, xs: list[dict] | None) -> list[tuple[float, float, float]]:
-        """Mean and band of each step."""
+    def _ahead(self, horizon: int, xs: list[dict] | None) -> tuple[list[EnsembleForecast], int]:
+        """Forecasts one after the other, and how many steps are wanted of them."""
         wanted = whole_number("horizon", horizon, why="how many steps ahead")
-        answers, before = [], np.zeros(2)
-        for forecast in forecasts_until(self._forecaster, self._present(wanted, xs), wanted):
-            samples, band = forecast.samples(), np.stack(forecast.band(forecast.leads(), coverage))
-            # What a forecast from forecasts does not know adds to what the one before it did not.
-            reach = np.sqrt((band - samples) ** 2 + before[:, None] ** 2)
-            lower, upper = forecast.bounded(samples - reach[0]), samples + reach[1]
-            answers += zip(samples.tolist(), lower.tolist(), upper.tolist(), strict=True)
-            before = reach[:, -1]
-        return answers[:wanted]
+        return forecasts_until(self._forecaster, self._present(wanted, xs), wanted), wanted
 
     def state_dict(self) -> dict[str, Any]:
         """What was learnt, for `hippozoo.checkpoint`."""

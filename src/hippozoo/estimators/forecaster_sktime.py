@@ -12,9 +12,15 @@ from sktime.forecasting.base import BaseForecaster
 from hippozoo._internal.arguments import positive_number, shorten, whole_number
 from hippozoo.checkpoint import CheckpointError
 from hippozoo.ensemble import forecaster_for
-from hippozoo.estimators._inputs import Waiting, forecasts_until, take_in, up_to_now
-from hippozoo.estimators._missing_rows import check_rows, spacing_of, with_missing_rows
-from hippozoo.estimators._saved_rows import described_rows, few_rows, restored_rows
+from hippozoo.estimators._inputs import Waiting, forecasts_until, quantile_of, take_in, up_to_now
+from hippozoo.estimators._rows import (
+    check_rows,
+    described_rows,
+    few_rows,
+    restored_rows,
+    spacing_of,
+    with_missing_rows,
+)  # fmt: skip
 from hippozoo.zoo.forecasting import Forecast, ForecasterLike, StateLike, forecaster_with_candidates
 
 __all__ = ["HippoForecaster"]
@@ -73,12 +79,6 @@ class HippoForecaster(BaseForecaster):
     >>> error = forecaster.predict() - y[[576, 587, 599]]
     >>> bool(error.abs().max() < 0.1)
     True
-
-    With a horizon of its own it is asked for other steps at any time.
-
-    >>> forecaster = HippoForecaster(horizon=24, season=24).fit(y[:576])
-    >>> forecaster.predict(fh=[1]).index.tolist(), forecaster.predict(fh=[2, 40]).index.tolist()
-    ([576], [577, 615])
 
     A price whose future is known moves what is sold one step later.
 
@@ -182,21 +182,9 @@ class HippoForecaster(BaseForecaster):
     ) -> pd.DataFrame:
         # Given here, because sktime would otherwise ask for a further package to hold a normal distribution.
         rows, forecasts = self._steps(fh) - 1, self._forecasts(fh, X)
-        names, values = self._get_varnames(), {}
-        for a in alpha:
-            pieces, before = [], 0.0
-            for forecast in forecasts:
-                samples = forecast.samples()
-                reach = forecast.quantile(forecast.leads(), a) - samples if a != 0.5 else np.zeros_like(samples)
-                # What a forecast from forecasts does not know adds to what the one before it did not.
-                reach = np.sign(a - 0.5) * np.sqrt(reach**2 + before**2)
-                pieces.append(forecast.bounded(samples + reach))
-                before = reach[:, -1:]
-            found = np.concatenate(pieces, axis=1)[:, rows]
-            values |= {(name, a): found[c] for c, name in enumerate(names)}
-        values = {(name, a): values[name, a] for name in names for a in alpha}
-        columns = pd.MultiIndex.from_tuples(list(values))
-        return pd.DataFrame(np.column_stack(list(values.values())), index=self._index(fh), columns=columns)
+        found = np.stack([quantile_of(forecasts, a)[:, rows] for a in alpha], axis=1)  # (columns, alpha, steps)
+        columns = pd.MultiIndex.from_product([self._get_varnames(), alpha])
+        return pd.DataFrame(found.reshape(-1, len(rows)).T, index=self._index(fh), columns=columns)
 
     def _predict_var(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, fh: Any = None, X: Any = None, cov: bool = False

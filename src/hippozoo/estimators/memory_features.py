@@ -36,14 +36,11 @@ class MemoryFeatures(Fitted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     Examples
     --------
     >>> series = np.vstack([np.full(50, 2.0), np.linspace(0.0, 1.0, 50)])
-    >>> features = MemoryFeatures(order=8).fit_transform(series)
+    >>> made = MemoryFeatures(order=8).fit(series)
+    >>> features = made.transform(series)
     >>> features.shape, features[:, 0].round(1).tolist()  # the first one is about the mean
     ((2, 8), [2.0, 0.5])
-
-    The same features from a stream, value by value.
-
-    >>> made = MemoryFeatures(order=8).fit(series)
-    >>> stream = made.stream()
+    >>> stream = made.stream()  # the same features, value by value
     >>> for value in series[1]:
     ...     stream.push(value)
     >>> bool(np.allclose(stream.state, features[1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, Generic, Protocol, TypeVar, get_args, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -13,19 +13,77 @@ from jaxtyping import Bool, Float
 from hippozoo._internal.arguments import positive_number, real_array, shorten, whole_number
 from hippozoo._internal.immutable import Immutable
 from hippozoo.discretise import checked_steps
-from hippozoo.forecasts.protocol import StateLike
+from hippozoo.forecasts.forecast import Forecast
 from hippozoo.forecasts.settings import several
 from hippozoo.memory import hold_missing
 from hippozoo.systems import HippoSystem
 
-__all__ = ["OnlineForecaster", "Signal", "check_bound", "check_choice", "checked_signal", "row_of"]
+__all__ = [
+    "ForecasterLike", "OnlineForecaster", "Signal", "StateLike", "check_bound", "check_choice", "checked_signal",
+    "row_of",
+]  # fmt: skip
 
 Signal = Float[np.ndarray, "time"] | Float[np.ndarray, "time channels"]
+
+
+@runtime_checkable
+class StateLike(Protocol):
+    """What a forecaster carries along; it is never changed, each sample gives a new one."""
+
+    @property
+    def single(self) -> bool:
+        """Whether samples are single numbers, without a channel axis."""
+        ...
+
+    @property
+    def time(self) -> float:
+        """The present: how much time has passed since the beginning."""
+        ...
+
+    @property
+    def seen(self) -> float:
+        """How much of it was observed, in any channel."""
+        ...
+
+    @property
+    def channels(self) -> int:
+        """How many signals are forecast."""
+        ...
+
+    @property
+    def pairs(self) -> float:
+        """How many pairs of a past and its future were learnt from, counted by their weight."""
+        ...
+
+    @property
+    def begun(self) -> Bool[np.ndarray, " channels"]:
+        """Which channels have had their first sample."""
+        ...
+
+    @property
+    def held(self) -> Float[np.ndarray, " channels"]:
+        """The last value seen in each channel."""
+        ...
+
+
 State = TypeVar("State", bound=StateLike)
 
 
 class OnlineForecaster(Immutable, ABC, Generic[State]):
-    """Learns a stream in one pass; pure: the state goes in and comes out."""
+    """Learns a stream in one pass; pure: the state goes in and comes out.
+
+    >>> from hippozoo.ensemble import forecaster_for
+    >>> forecaster, signal = forecaster_for(4), np.cos(np.arange(200) / 3)
+    >>> whole = forecaster.learn(forecaster.initial_state(), signal)
+    >>> pieces = forecaster.learn(forecaster.learn(forecaster.initial_state(), signal[:77]), signal[77:])
+    >>> bool((forecaster.forecast(whole).samples() == forecaster.forecast(pieces).samples()).all())
+    True
+    >>> later = forecaster.follow(whole, signal[:50])
+    >>> later.time, later.pairs == whole.pairs, forecaster.learn_one(whole, None).time
+    (250.0, True, 201.0)
+    >>> forecaster.merge(whole, later).pairs == 2 * whole.pairs
+    True
+    """
 
     # Fields of both, in an order of their own.
     history: HippoSystem | tuple[HippoSystem, ...]
@@ -84,14 +142,7 @@ class OnlineForecaster(Immutable, ABC, Generic[State]):
         """What two states must share to hold the same statistics."""
 
     def initial_state(self, channels: int | None = None) -> State:
-        """Nothing seen, nothing learnt; for single numbers, or for vectors of `channels`.
-
-        Examples
-        --------
-        >>> from hippozoo.ensemble import forecaster_for
-        >>> forecaster_for(4).initial_state(channels=3).channels
-        3
-        """
+        """Nothing seen, nothing learnt; for single numbers, or for vectors of `channels`."""
         count = 1 if channels is None else whole_number("channels", channels)
         return self._begin(count, single=channels is None)
 
@@ -114,15 +165,6 @@ class OnlineForecaster(Immutable, ABC, Generic[State]):
             How long each sample holds: one number, or one per sample.
         mask
             True where there is a sample; of the signal's shape, or (time,).
-
-        Examples
-        --------
-        >>> from hippozoo.ensemble import forecaster_for
-        >>> forecaster, signal = forecaster_for(4), np.cos(np.arange(200) / 3)
-        >>> whole = forecaster.learn(forecaster.initial_state(), signal)
-        >>> pieces = forecaster.learn(forecaster.learn(forecaster.initial_state(), signal[:77]), signal[77:])
-        >>> bool((forecaster.forecast(whole).samples() == forecaster.forecast(pieces).samples()).all())
-        True
         """
         return self._take_in(state, signal, dt, mask, learning=True)
 
@@ -132,14 +174,6 @@ class OnlineForecaster(Immutable, ABC, Generic[State]):
         """The state after one more sample: a number, a vector of the channels, or None (NaN in a vector) if missing.
 
         The same as `learn` of an array of length one.
-
-        Examples
-        --------
-        >>> from hippozoo.ensemble import forecaster_for
-        >>> forecaster = forecaster_for(4)
-        >>> state = forecaster.learn_one(forecaster.initial_state(), 7.0)
-        >>> forecaster.learn_one(state, None).time, state.held.tolist()
-        (2.0, [7.0])
         """
         row, mask = row_of(state, value)
         return self.learn(state, row, dt, mask)
@@ -154,15 +188,6 @@ class OnlineForecaster(Immutable, ABC, Generic[State]):
         """Take samples in without learning from them: the present moves on, what was learnt stays.
 
         The arguments are those of `learn`.
-
-        Examples
-        --------
-        >>> from hippozoo.ensemble import forecaster_for
-        >>> forecaster = forecaster_for(4)
-        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(200) / 3))
-        >>> later = forecaster.follow(state, np.cos(np.arange(200, 250) / 3))
-        >>> later.time, later.pairs == state.pairs
-        (250.0, True)
         """
         return self._take_in(state, signal, dt, mask, learning=False)
 
@@ -170,15 +195,6 @@ class OnlineForecaster(Immutable, ABC, Generic[State]):
         """`state`, with what `other` has learnt from a separate series added to it.
 
         For pieces of one series hand the state over instead: the pairs across the cut would be missing.
-
-        Examples
-        --------
-        >>> from hippozoo.ensemble import forecaster_for
-        >>> forecaster = forecaster_for(4)
-        >>> one = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(100) / 3))
-        >>> two = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(150) / 4))
-        >>> forecaster.merge(one, two).pairs == one.pairs + two.pairs
-        True
         """
         if self._shapes(state) != self._shapes(other):
             raise ValueError(
@@ -194,6 +210,18 @@ class OnlineForecaster(Immutable, ABC, Generic[State]):
     @abstractmethod
     def until_each_validated(self, state: State) -> Float[np.ndarray, " channels"]:
         """The same for each channel."""
+
+    @abstractmethod
+    def forecast(self, state: State) -> Forecast:
+        """What is expected of the horizon that begins now."""
+
+    @abstractmethod
+    def silence(self, state: State) -> Float[np.ndarray, " channels"]:
+        """How long ago the last sample of each channel ended."""
+
+
+#: What streams, clusters, estimators and commands ask for: either forecaster.
+ForecasterLike = OnlineForecaster
 
 
 def check_choice(name: str, given: Any, allowed: Any) -> None:

@@ -16,8 +16,6 @@ __all__ = ["cell_count", "checked_leads", "lead_basis", "usual_order"]
 def lead_basis(future: LegT, lead: Float[np.ndarray, "*leads"] | float) -> Float[np.ndarray, "*leads order"]:
     """The basis of System 1 at each lead: lead l of the future stands where lag ``horizon - l`` of the past does.
 
-    Examples
-    --------
     The present, lead 0, is the far end of the window that System 1 will remember.
 
     >>> future = LegT(order=3, timescale=8.0)

@@ -28,8 +28,6 @@ def plot_forecast(
 
     Held samples are drawn as steps: the k-th sample to come from k - 1 to k.
 
-    Examples
-    --------
     >>> from matplotlib.figure import Figure
     >>> from hippozoo.systems import LegT
     >>> from hippozoo.zoo.forecasting import Forecaster, explain

@@ -28,8 +28,6 @@ def as_season(given: Any) -> Any:
 def usual_histories(horizon: float, dt: float, most: int, *windows: float) -> tuple[LegT, ...]:
     """Windows of about two and eight horizons, and further ones; a coefficient for every second sample, at most `most`.
 
-    Examples
-    --------
     >>> usual_histories(4.0, 1.0, 96)
     (LegT(order=8, timescale=16.0), LegT(order=32, timescale=64.0))
     """

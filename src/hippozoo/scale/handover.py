@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hippozoo.forecasts.protocol import ForecasterLike
+from hippozoo.forecasts.forecaster import ForecasterLike
 from hippozoo.zoo.forecasting.forecaster import Forecaster
 from hippozoo.zoo.forecasting.one_pass import faded, merged
 from hippozoo.zoo.forecasting.state import Detail, ForecasterState

@@ -18,10 +18,6 @@ __all__ = ["plot_suggestion"]
 def plot_suggestion(found: Suggestion, axes: Any = None) -> Any:
     """Errors by order (left), the error at each lag (middle), and where the signal's variance lies (right).
 
-    Draws on three `axes`, new ones by default, and returns them.
-
-    Examples
-    --------
     >>> from matplotlib.figure import Figure
     >>> from hippozoo import suggest
     >>> found = suggest(np.sin(np.arange(600) / 10), horizon=60.0, accuracy=0.1)

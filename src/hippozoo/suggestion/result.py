@@ -20,8 +20,6 @@ __all__ = ["Suggestion", "Trial"]
 class Trial:
     """A memory that was tried: its system, and its rms error in units of the signal's standard deviation.
 
-    Examples
-    --------
     >>> from hippozoo.systems import LegT
     >>> Trial(LegT(order=8, timescale=2.0), error=0.05).system.order
     8
@@ -35,32 +33,19 @@ class Trial:
 class Suggestion(Immutable):
     """A memory for a signal, with what was tried on the way.
 
-    Parameters
-    ----------
-    system, error
-        The system, with order and timescale, and its rms error in units of the signal's standard deviation.
-    met, wanted, budget
-        Whether that is as accurate as was asked; the error that was allowed and how many numbers there may be, or None.
-    question
-        Signal, horizon, and how much each lag counts.
-    trials
-        Every memory that was tried.
-
-    Examples
-    --------
     >>> from hippozoo import suggest
     >>> found = suggest(np.sin(np.arange(3000) / 10), horizon=100.0, budget=24)
     >>> found.system.order <= 24, found.report().splitlines()[0].startswith("Take")
     (True, True)
     """
 
-    system: HippoSystem
-    error: float
-    met: bool
-    wanted: float | None
+    system: HippoSystem  # with order and timescale
+    error: float  # rms, in units of the signal's standard deviation
+    met: bool  # whether that is as accurate as was asked
+    wanted: float | None  # the error that was allowed, and how many numbers there may be
     budget: int | None
-    question: Question
-    trials: tuple[Trial, ...]
+    question: Question  # signal, horizon, and how much each lag counts
+    trials: tuple[Trial, ...]  # every memory that was tried
 
     @property
     def memory(self) -> Memory:

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -118,7 +118,10 @@ def _parse(text: str) -> Moment | None:
         seconds = _seconds(int(hour), int(minute or 0), float(f"{second or 0}.{fraction or 0}"), half)
         if seconds is None:
             return None
-        offset = _offset(zone) if zone else 0.0 if clock[0].rstrip()[-1] in "zZcCtT" else None
+        offset = 0.0 if clock[0].rstrip()[-1] in "zZcCtT" else None
+        if zone:
+            hours = zone[1:].replace(":", "")
+            offset = float(f"{zone[0]}1") * (3600 * int(hours[:2]) + 60 * int(hours[2:] or 0))
         rest = text[: clock.start()].rstrip(" \tT,") + text[clock.end() :]
         break
     found = _day(_WEEKDAY.sub("", rest.strip().rstrip(",")))
@@ -133,12 +136,6 @@ def _seconds(hour: int, minute: int, second: float, half: str | None) -> float |
             return None
         hour = hour % 12 + (12 if half in "pP" else 0)
     return hour * 3600 + minute * 60 + second if hour < 24 and minute < 60 and second < 60 else None
-
-
-def _offset(zone: str) -> float:
-    digits = zone[1:].replace(":", "")
-    ahead = timedelta(hours=int(digits[:2]), minutes=int(digits[2:] or 0))
-    return ahead.total_seconds() * (1 if zone[0] == "+" else -1)
 
 
 def _day(text: str) -> datetime | None:

@@ -13,10 +13,9 @@ import numpy as np
 
 from hippozoo._internal.arguments import shorten
 from hippozoo.tables import TableError, reason
-from hippozoo.tables.date_parts import is_part
-from hippozoo.tables.infer import LOOKED_AT
+from hippozoo.tables.infer import LOOKED_AT, first_series
 from hippozoo.tables.stacked import stacked_series, stacked_without_times
-from hippozoo.tables.times import Times, find_times, moments_of
+from hippozoo.tables.times import Times, find_times, is_part
 
 __all__ = ["Clock", "FrameTimes", "read_times", "stacked_by", "table_clock"]
 
@@ -25,32 +24,17 @@ __all__ = ["Clock", "FrameTimes", "read_times", "stacked_by", "table_clock"]
 class Clock:
     """What a frame calls its times, so that a forecast can go on with them.
 
-    Parameters
-    ----------
-    library
-        ``"pandas"``, ``"polars"`` or ``"pyarrow"``; empty for the first one that is installed.
-    kind
-        ``"dates"``: datetimes, ``"days"``: dates without a time of day, ``"periods"``: pandas periods, ``"numbers"``: a
-        column of numbers, ``"rows"``: the rows count.
-    unit, zone
-        Of datetimes.
-    freq
-        Of periods.
-    first, each
-        Of rows: what the next one is called, and how far apart they are.
-
-    Examples
-    --------
     >>> Clock("pandas", "rows", first=100).times(np.array([1.0, 2.0]), is_local=False)
     array([100, 101])
     """
 
-    library: str
+    library: str  # "pandas", "polars" or "pyarrow"; empty for the first one that is installed
+    # "dates": datetimes, "days": dates without a time of day, "periods" of pandas, "numbers"; "rows": they are counted.
     kind: str = "rows"
-    unit: str = "us"
+    unit: str = "us"  # unit and zone of datetimes, frequency of periods
     zone: str | None = None
     freq: str = ""
-    first: float | int = 0
+    first: float | int = 0  # of rows: what the next one is called, and how far apart they are
     each: float | int = 1
 
     def after(self, rows: int) -> Clock:
@@ -60,12 +44,8 @@ class Clock:
     def times(self, ahead: np.ndarray, *, is_local: bool) -> np.ndarray:
         """Times of steps to come as arrays: datetime64 (in UTC where there is a zone) or numbers.
 
-        Parameters
-        ----------
-        ahead
-            Seconds since 1970, numbers, or where the rows count 1, 2, 3, ….
-        is_local
-            Whether seconds are those of the local clock; a time that a clock skips or repeats is the first one.
+        `ahead` are seconds since 1970, of the local clock if `is_local`; numbers; or where rows count 1, 2, 3, …. A
+        time that a clock skips or repeats is the first one.
         """
         if self.kind == "rows":
             times = self.first + (ahead - 1) * self.each
@@ -78,13 +58,7 @@ class Clock:
 
 
 def table_clock(dates: bool, time: str | None, rows: int, has_zone: bool) -> Clock:
-    """The clock of a file: dates are in UTC where they name a zone.
-
-    Examples
-    --------
-    >>> table_clock(dates=True, time="when", rows=100, has_zone=False).kind
-    'dates'
-    """
+    """The clock of a file: dates are in UTC where they name a zone."""
     kind = "dates" if dates else "rows" if time is None else "numbers"
     return Clock("", kind, zone="UTC" if has_zone else None, first=rows)
 
@@ -103,45 +77,23 @@ class FrameTimes(NamedTuple):
 def read_times(
     nw: Any, frame: Any, names: list[str], time: str | None, index: Any, library: str, series: Sequence[str] = ()
 ) -> FrameTimes:
-    """The times of a frame of narwhals; those of an index first, then a column of datetimes, then texts.
+    """The times of a frame of narwhals (`nw`): of an `index` of pandas, of a column of datetimes, or of texts.
 
-    Parameters
-    ----------
-    nw
-        The package narwhals.
-    frame, index
-        The frame, and the index that pandas had for it.
-    names
-        Columns that may hold the times.
-    time
-        The column that does, if somebody has said so.
-    library
-        Of the frame.
-    series
-        Columns that name the series of each row.
+    `names` may hold them, and `time` does, if somebody has said so; `series` name the series of each row.
     """
-    if time is None and index is not None and type(index).__name__ in ("DatetimeIndex", "PeriodIndex"):
+    if time is None and type(index).__name__ in ("DatetimeIndex", "PeriodIndex"):
         name = None if index.name is None else str(index.name)
         return FrameTimes(name, *_of_column(nw, index.to_series(), "the index", library))
-    notes: tuple[str, ...] = ()
-    if time is None:
-        found = [name for name in names if _holds_times(nw, frame[name])]
-        if len(found) > 1:
-            raise ValueError(f"{' and '.join(map(repr, found[:5]))} all hold times; name one of them with time=.")
-        if not found:
-            cells = _cells(nw, frame, names)
-            times, notes = _of_texts(cells, names, None, [frame[name].to_list() for name in series])
-            if times is not None:
-                return _read(times, cells, library)
-        time = found[0] if found else None
-    if time is not None:
-        column = frame[time]
-        if not (_holds_times(nw, column) or column.dtype.is_numeric()):
-            cells = {time: column.to_list()}
-            times, _ = _of_texts(cells, [time], time, [frame[name].to_list() for name in series])
-            assert times is not None
-            return _read(times, cells, library)
-        return FrameTimes(time, *_of_column(nw, column.to_native(), f"column {time!r}", library), (time,))
+    found = [time] if time is not None else [name for name in names if _holds_times(nw, frame[name])]
+    if len(found) > 1:
+        raise ValueError(f"{' and '.join(map(repr, found[:5]))} all hold times; name one of them with time=.")
+    for name in found:
+        if _holds_times(nw, frame[name]) or frame[name].dtype.is_numeric():
+            return FrameTimes(name, *_of_column(nw, frame[name].to_native(), f"column {name!r}", library), (name,))
+    cells = _cells(nw, frame, names) if time is None else {time: frame[time].to_list()}
+    times, notes = _of_texts(cells, time, {name: frame[name].to_list() for name in series})
+    if times is not None:
+        return _read(times, cells, library)
     first, each = float(len(frame)), 1.0
     if index is not None and index.dtype.kind in "iuf" and len(index) > 1:
         steps = np.diff(index.to_numpy(float))
@@ -170,17 +122,13 @@ def _cells(nw: Any, frame: Any, names: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def _of_texts(
-    cells: Mapping[str, list[Any]], names: Sequence[str], named: str | None, series: Sequence[list[Any]]
+    cells: Mapping[str, list[Any]], named: str | None, series: Mapping[str, list[Any]]
 ) -> tuple[Times | None, tuple[str, ...]]:
     """The times that columns of texts hold, as the reader of files finds them, and what was lost."""
-    some = cells
-    if series:
-        labels = list(zip(*series, strict=True))
-        places = [place for place, label in enumerate(labels) if label == labels[0]]
-        some = {name: [column[place] for place in places] for name, column in cells.items()}
+    some = first_series({**series, **cells}, list(series)) if series else cells
     head = {name: column[:LOOKED_AT] for name, column in some.items()}
     try:
-        found = find_times(head, [name for name in names if name in cells], named, "", stream=False, whole=some)
+        found = find_times(head, list(cells), named, "", stream=False, whole=some)
     except TableError as error:
         trouble = error.trouble
         where = f"column {trouble.place.column!r}: " if trouble is not None and trouble.place.column else ""
@@ -194,7 +142,7 @@ def _of_texts(
 
 
 def _read(times: Times, cells: Mapping[str, list[Any]], library: str) -> FrameTimes:
-    found = moments_of(times, cells)
+    found = times.moments(cells)
     missing = np.array([moment is None for moment in found])
     if missing.any():
         row = int(missing.argmax())

@@ -1,8 +1,4 @@
-"""Data frames in and out: rows of numbers with their times, and forecasts in the library that the rows came in.
-
-pandas, polars and pyarrow are read and written through narwhals (the extra ``frames``). Everything else works with
-arrays: `read_frame` gives them, and `write_frame` takes them back.
-"""
+"""Data frames in and out, of pandas, polars and pyarrow, through narwhals (the extra ``frames``)."""
 
 from __future__ import annotations
 
@@ -14,55 +10,27 @@ import numpy as np
 
 from hippozoo._internal.arguments import shorten
 from hippozoo._internal.extras import is_installed, needs
-from hippozoo.tables import Rows
+from hippozoo.tables import Place, Rows, Table, Trouble
 from hippozoo.tables.frame_times import Clock, read_times, stacked_by, table_clock
 from hippozoo.tables.numbers import LARGEST
-from hippozoo.tables.panel import shared_by_row
+from hippozoo.tables.panel import spread
 
-__all__ = ["Clock", "FrameRows", "is_frame", "read_frame", "table_clock", "write_frame"]
+__all__ = ["Clock", "FrameTable", "is_frame", "read_frame", "table_clock", "write_frame"]
 
 #: Libraries whose frames are read and written.
 LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 @dataclass(frozen=True, eq=False)
-class FrameRows:
-    """A frame that was read.
+class FrameTable(Table):
+    """A frame as a table of one chunk: what times are called, and of a long frame the names of each column's series."""
 
-    Parameters
-    ----------
-    columns, rows
-        Names and numbers; see `hippozoo.tables.Rows`.
-    time, dates
-        The column of times, if there is one, and whether they are dates.
-    clock
-        What times are called.
-    series
-        Of a long frame: the columns that name the series, and for each of `columns` these names.
-    left_out, notes
-        The columns that nobody named and that hold no numbers, and why; and what is to be said of the times.
-
-    The values of inputs stand after those of `columns` in each row.
-    """
-
-    columns: tuple[str, ...]
-    rows: Rows
-    time: str | None
-    dates: bool
-    clock: Clock
+    clock: Clock = field(default_factory=lambda: Clock(""))
     series: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
 
 
 def is_frame(data: Any) -> bool:
-    """Whether it is a frame or series of pandas, polars or pyarrow.
-
-    Examples
-    --------
-    >>> is_frame(np.zeros(3))
-    False
-    """
+    """Whether it is a frame or series of pandas, polars or pyarrow."""
     return type(data).__module__.partition(".")[0] in LIBRARIES
 
 
@@ -70,35 +38,20 @@ def read_frame(
     data: Any,
     columns: Sequence[str] = (),
     time: str | None = None,
-    series: str | Sequence[str] | None = None,
+    series: Sequence[str] = (),
     inputs: Sequence[str] = (),
-) -> FrameRows:
-    """Numbers and times of a frame, a series or an array; all is checked, and nothing is copied that need not be.
+) -> FrameTable:
+    """Numbers and times of a frame, a series or an array, as of `hippozoo.forecast`; `inputs` stand after the columns.
 
-    Parameters
-    ----------
-    data
-        A frame or series of pandas, polars or pyarrow; or an array, (time,) or (time, columns). NaN means missing.
-    columns
-        The columns of numbers; by default all.
-    time
-        The column of times. By default a DatetimeIndex or PeriodIndex, the only column of datetimes, or texts that
-        `hippozoo.tables` reads as times.
-    series
-        Of a long frame: the column, or columns, that name the series of each row.
-    inputs
-        Further columns of numbers; a long frame has the same for all series.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> load = pd.Series([5.0, None, 7.0], pd.date_range("2024-01-01", periods=3, freq="h"), name="load")
-    >>> found = read_frame(load)
-    >>> found.columns, found.rows.values[:, 0].tolist(), np.diff(found.rows.times).tolist()
+    >>> table = read_frame(load)
+    >>> rows, _ = next(table.chunks)
+    >>> table.columns, rows.values[:, 0].tolist(), np.diff(rows.times).tolist()
     (('load',), [5.0, nan, 7.0], [3600.0, 3600.0])
     """
     if not is_frame(data):
-        if time is not None or series is not None:
+        if time is not None or series:
             raise ValueError("time= and series= name columns, and an array has none; pass a frame.")
         return _read_array(data, columns, inputs)
     nw = needs("narwhals", extra="frames", feature="a forecast of a data frame")
@@ -113,14 +66,10 @@ def read_frame(
     if not len(frame):
         raise ValueError("the frame is empty; pass one with rows.")
     names = [str(name) for name in frame.columns]
-    ids = () if series is None else (series,) if isinstance(series, str) else tuple(series)
-    for name in (*columns, *([time] if time is not None else []), *ids, *inputs):
-        if name not in names:
-            raise ValueError(f"there is no column {name!r}; there are {', '.join(map(repr, names[:20]))}.")
-    free = [name for name in names if name not in (*columns, *ids, *inputs)]
-    found = read_times(nw, frame, free, time, index, _library(data), ids)
-    dates = found.clock.kind in ("dates", "days", "periods")
-    if not ids and (apart := stacked_by(nw, frame, free, found)):
+    _check_names((*columns, *([time] if time is not None else []), *series, *inputs), names)
+    free = [name for name in names if name not in (*columns, *series, *inputs)]
+    found = read_times(nw, frame, free, time, index, _library(data), series)
+    if not series and (apart := stacked_by(nw, frame, free, found)):
         raise ValueError(
             f"the frame stacks several series, told apart by {', '.join(map(repr, apart))}; pass "
             f"series={(apart[0] if len(apart) == 1 else list(apart))!r}."
@@ -130,25 +79,36 @@ def read_frame(
     kept = tuple(name for name in chosen if name not in left_out)
     if inputs:
         values = np.column_stack([values, _read_values(nw, frame, list(inputs), named=True, inputs=True)[0]])
-    read = FrameRows(
-        kept, Rows(1, found.moments, values, found.offsets), found.name, dates, found.clock, {}, left_out, found.notes
-    )
-    if not ids:
-        _check_order(found.moments, found.clock)
-        return read
-    if len(kept) != 1:
-        raise ValueError(
-            f"{len(kept)} columns hold numbers ({', '.join(map(repr, kept[:20]))}); a long frame has one: name it "
-            f"with columns=."
-        )
-    return _spread([frame[name].to_list() for name in ids], ids, read, inputs)
+    rows, clock, known = Rows(1, found.moments, values, found.offsets), found.clock, {}
+    if not series:
+        _check_order(found.moments, clock)
+    else:
+        if len(kept) != 1:
+            raise ValueError(
+                f"{len(kept)} columns hold numbers ({', '.join(map(repr, kept[:20]))}); a long frame has one: name it "
+                f"with columns=."
+            )
+        rows, keys = _spread([frame[name].to_list() for name in series], series, rows, clock, inputs)
+        kept = tuple(" / ".join(map(str, key)) for key in keys)
+        known = {name: tuple(key[n] for key in keys) for n, name in enumerate(series)}
+        clock = clock if rows.times is not None else replace(clock, first=float(len(rows.values)), each=1.0)
+    dates = clock.kind in ("dates", "days", "periods")
+    reasons = {name: Trouble("unusable", Place(column=name), why) for name, why in left_out.items()}
+    notes = [Trouble("unusable", given=note) for note in found.notes]
+    return FrameTable(kept, dates, 1, iter([(rows, 1)]), reasons, found.name, notes, clock, known)
 
 
 def _library(data: Any) -> str:
     return type(data).__module__.partition(".")[0]
 
 
-def _read_array(data: Any, columns: Sequence[str], inputs: Sequence[str]) -> FrameRows:
+def _check_names(asked: Sequence[str], names: Sequence[str]) -> None:
+    for name in asked:
+        if name not in names:
+            raise ValueError(f"there is no column {name!r}; there are {', '.join(map(repr, names[:20]))}.")
+
+
+def _read_array(data: Any, columns: Sequence[str], inputs: Sequence[str]) -> FrameTable:
     try:
         values = np.asarray(data, float)
     except (TypeError, ValueError):
@@ -162,13 +122,11 @@ def _read_array(data: Any, columns: Sequence[str], inputs: Sequence[str]) -> Fra
     if len(names) != values.shape[1]:
         raise ValueError(f"columns= names {len(names)} columns, and data has {values.shape[1]}.")
     _check_finite(values, names)
-    for name in inputs:
-        if name not in names:
-            raise ValueError(f"there is no column {name!r}; there are {', '.join(map(repr, names[:20]))}.")
+    _check_names(inputs, names)
     kept = tuple(name for name in names if name not in inputs)
     if inputs:
         values = values[:, [names.index(name) for name in (*kept, *inputs)]]
-    return FrameRows(kept, Rows(1, None, values), None, False, Clock("", first=len(values)))
+    return FrameTable(kept, False, 1, iter([(Rows(1, None, values), 1)]), clock=Clock("", first=len(values)))
 
 
 def _with_index(data: Any) -> tuple[Any, Any]:
@@ -255,58 +213,33 @@ def _check_finite(values: np.ndarray, names: Sequence[str]) -> None:
         )
 
 
-def _spread(labels: list[list[Any]], ids: tuple[str, ...], found: FrameRows, inputs: Sequence[str]) -> FrameRows:
-    """One column for each series of a long frame, then the inputs; without times, series end together."""
-    moments, offsets, values = found.rows.times, found.rows.offsets, found.rows.values
+def _spread(
+    labels: list[list[Any]], ids: Sequence[str], rows: Rows, clock: Clock, inputs: Sequence[str]
+) -> tuple[Rows, tuple[tuple[Any, ...], ...]]:
+    """The rows of a long frame with a column for each series, and the names of these."""
     keys = list(zip(*labels, strict=True))
     for row, key in enumerate(keys):
         if any(one is None or one != one for one in key):
             raise ValueError(f"row {row} names no series in {', '.join(map(repr, ids))}; fill in its name.")
-    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    column = np.array([places[key] for key in keys])
-    if moments is None:
-        left = np.bincount(column, minlength=len(places))
-        counted = np.zeros(len(places), int)
-        row = np.empty(len(keys), int)
-        for at, one in enumerate(column.tolist()):
-            row[at] = left.max() - left[one] + counted[one]
-            counted[one] += 1
-        times, count = None, int(left.max())
-    else:
-        times, row = np.unique(moments, return_inverse=True)
-        count = len(times)
-        twice = np.flatnonzero(np.bincount(row * len(places) + column, minlength=count * len(places)) > 1)
-        if twice.size:
-            at = np.flatnonzero(row * len(places) + column == twice[0])[1]
-            raise ValueError(
-                f"row {int(at)}: series {' / '.join(map(str, keys[at]))} has had a row at "
-                f"{_said(float(moments[at]), found.clock)} before; keep one row per series and time."
-            )
-    wide = np.full((count, len(places)), np.nan)
-    wide[row, column] = values[:, 0]
-    if inputs:
-        shared, wrong = shared_by_row(row, values[:, 1:])
-        if wrong is not None:
-            at, name = wrong[0], inputs[wrong[1]]
-            raise ValueError(
-                f"row {at}: {name!r} is {values[at, 1 + wrong[1]]:g}, and not what another series has at the same "
-                f"time; an input is one for all series: forecast each by itself, or leave the input out."
-            )
-        wide = np.concatenate([wide, shared], axis=1)
-    if offsets is not None:
-        first = np.unique(moments, return_index=True)[1] if moments is not None else []
-        offsets = offsets[first]
-    names = tuple(" / ".join(map(str, key)) for key in places)
-    clock = found.clock if moments is not None else replace(found.clock, first=float(count), each=1.0)
-    series = {name: tuple(key[n] for key in places) for n, name in enumerate(ids)}
-    return replace(found, columns=names, rows=Rows(1, times, wide, offsets), clock=clock, series=series)
+    wide, series, wrong = spread(keys, rows)
+    if wrong is None:
+        return wide, series
+    kind, at, number = wrong
+    if kind == "series again":
+        assert rows.times is not None
+        raise ValueError(
+            f"row {at}: series {' / '.join(map(str, keys[at]))} has had a row at "
+            f"{_said(float(rows.times[at]), clock)} before; keep one row per series and time."
+        )
+    raise ValueError(
+        f"row {at}: {inputs[number]!r} is {rows.values[at, 1 + number]:g}, and not what another series has at the same "
+        f"time; an input is one for all series: forecast each by itself, or leave the input out."
+    )
 
 
 def write_frame(clock: Clock, columns: Mapping[str, Any]) -> Any:
     """A frame of these columns in the library of the clock; ``time`` holds what `Clock.times` gave.
 
-    Examples
-    --------
     >>> frame = write_frame(Clock("pandas", "dates", "ns", "Europe/Berlin"), {"time": np.array([0], "datetime64[us]")})
     >>> str(frame["time"][0])
     '1970-01-01 01:00:00+01:00'

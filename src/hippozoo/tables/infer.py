@@ -11,16 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from hippozoo._internal.arguments import shorten
-from hippozoo.tables.date_parts import PARTS, whole_numbers
 from hippozoo.tables.dates import CLOCKS
-from hippozoo.tables.numbers import Cells, decimal_marks, is_missing, mark_in, read_value
+from hippozoo.tables.numbers import Cells, decimal_marks, is_missing, mark_in, read_value, whole_numbers
 from hippozoo.tables.records import Form, Line, read_object, recognise, split, surplus
 from hippozoo.tables.schema import Schema
 from hippozoo.tables.stacked import panel_option, stacked_series, stacked_without_times
-from hippozoo.tables.times import Times, find_times, moments_of
+from hippozoo.tables.times import PARTS, Times, find_times
 from hippozoo.tables.trouble import Place, TableError, Trouble, list_reasons, list_some, reason
 
-__all__ = ["LOOKED_AT", "Inferred", "infer", "infer_from_lines"]
+__all__ = ["LOOKED_AT", "Inferred", "first_series", "infer", "infer_from_lines"]
 
 # So many of the first rows say how a source is read, and so many filled cells whether a column holds numbers.
 LOOKED_AT, _FILLED = 1000, 50
@@ -83,17 +82,9 @@ def infer(
 ) -> Inferred:
     """The schema that fits the first rows, which are given by column and were cut as `form` says.
 
-    Parameters
-    ----------
-    columns
-        Which to read; all that hold numbers, and do not only count, if none is named.
-    time, find_time
-        The column of times, and whether to look for one where none is named.
-    stream
-        Whether rows that are wrong are left out later: then a column may hold some words, or be empty so far. Else
-        it is left out.
-    series
-        The columns that name the series of each row.
+    It reads the `columns`, or all that hold numbers and do not only count; `time`, or a column of times that it finds;
+    `series` name the series of each row. In a `stream` rows that are wrong are left out later: then a column may hold
+    some words, or be empty so far. Else it is left out.
     """
     names = list(cells)
     head = {name: some[:LOOKED_AT] for name, some in cells.items()}
@@ -116,7 +107,7 @@ def infer(
     free = [name for name in names if name not in columns and name not in series]
     times: Times | None = None
     if time is not None or find_time:
-        looked_at = _first_series(head, series) if series else head
+        looked_at = first_series(head, series) if series else head
         times, more = find_times(looked_at, free, time, source, stream=stream, whole=cells)
         notes = [*more, *notes] if times is None else [*notes, *more]
     if not series and (find_time or stream):
@@ -149,7 +140,7 @@ def infer(
     return Inferred(schema, notes, left_out)
 
 
-def _first_series(cells: Mapping[str, Cells], series: Sequence[str]) -> dict[str, Cells]:
+def first_series(cells: Mapping[str, Cells], series: Sequence[str]) -> dict[str, Cells]:
     """The rows of the first series."""
     labels = list(zip(*(map(str, cells[name]) for name in series), strict=True))
     places = [k for k, label in enumerate(labels) if label == labels[0]]
@@ -176,7 +167,7 @@ def _ask_whether_stacked(
                 raise TableError(trouble)
             notes.insert(0, trouble)
         return
-    moments = [None if moment is None else moment[0] for moment in moments_of(times, cells)]
+    moments = [None if moment is None else moment[0] for moment in times.moments(cells)]
     known = [moment for moment in moments if moment is not None]
     if all(before < after for before, after in pairwise(known)):
         return

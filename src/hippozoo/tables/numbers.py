@@ -21,6 +21,7 @@ __all__ = [
     "read_column",
     "read_number",
     "read_value",
+    "whole_numbers",
     "with_point",
 ]
 
@@ -128,6 +129,14 @@ def read_column(cells: Cells, marks: str = ".") -> tuple[np.ndarray, list[tuple[
         if kind:
             troubles.append((place, kind))
     return values, troubles
+
+
+def whole_numbers(cells: Cells) -> np.ndarray | None:
+    """The cells as numbers if all of them are whole; else None."""
+    values = [read_number(cell) for cell in cells]
+    if not all(value is not None and value == np.floor(value) for value in values):
+        return None
+    return np.array(values, float)
 
 
 def _doubtful(values: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from hippozoo.tables.schema import series_label
 from hippozoo.tables.table import CHUNK_ROWS, Rows, Table, open_table, read_rows
 from hippozoo.tables.trouble import Place, TableError, Trouble
 
-__all__ = ["read_panel", "shared_by_row"]
+__all__ = ["read_panel", "spread"]
 
 
 def read_panel(
@@ -27,16 +28,13 @@ def read_panel(
 ) -> Table:
     r"""A stacked table as a wide one, with a column for each series.
 
-    With times, a row of the wide table is a time; without, series are aligned at their ends.
+    With times, a row of the wide table is a time; without, series are aligned at their ends. `path`, `time`,
+    `chunk_rows` and `find_time` are those of `read_table`.
 
     Parameters
     ----------
-    path, time, chunk_rows, find_time
-        As of `read_table`.
-    series
-        The columns that name the series of each row.
-    column
-        The column of numbers; None if there is only one.
+    series, column
+        The columns that name the series of each row, and the one of numbers; None if there is only one.
     inputs
         Further columns of numbers, in which all series agree; they stand after the series in each row.
 
@@ -52,16 +50,15 @@ def read_panel(
     (('a', 'b'), [[1.0, nan], [2.0, 7.0]])
     """
     source, size = str(path), Path(path).stat().st_size if Path(path).exists() else 0
-    chosen = [] if column is None else [column, *inputs]
-    found, pieces = open_table(path, chosen, time, chunk_rows, find_time=find_time, source=source, series=series)
+    chosen = [] if column is None else [column]
+    found, pieces = open_table(
+        path, chosen, time, chunk_rows, find_time=find_time, source=source, series=series, inputs=inputs
+    )
     targets = [name for name in found.schema.columns if name not in inputs]
     if len(targets) != 1:
         names = ", ".join(map(repr, targets[:20]))
         more = (f"{', '.join(map(repr, series))}: {names}",)
         raise TableError(Trouble("panel numbers", Place(source), len(targets), more=more))
-    if inputs and column is None:
-        chosen = [*targets, *inputs]
-        found, pieces = open_table(path, chosen, time, chunk_rows, find_time=find_time, source=source, series=series)
     schema = found.schema
     labels: list[str] = []
     parts: list[Rows] = []
@@ -72,57 +69,56 @@ def read_panel(
             place = Place(source, row=len(labels) + 1 + named.index(""), column=series[0])
             raise TableError(Trouble("no series", place))
         labels += named
-    order = {name: k for k, name in enumerate(dict.fromkeys(labels))}
-    place = np.array([order[name] for name in labels])
-    wide = _spread(place, Rows.joined(parts), labels, source, inputs)
+    rows = Rows.joined(parts)
+    wide, columns, wrong = spread(labels, rows)
+    if wrong is not None:
+        kind, at, number = wrong
+        raise TableError(_trouble(kind, Place(source, row=at + 1), rows, at, number, labels[at], inputs))
     total = len(wide.values)
     ends = ((k, min(k + chunk_rows, total)) for k in range(0, total, chunk_rows))
     chunks = ((wide.part(begin, end), size * end // total) for begin, end in ends)
-    return Table(tuple(order), schema.dates, size, chunks, found.left_out, schema.time, found.notes)
+    return Table(columns, schema.dates, size, chunks, found.left_out, schema.time, found.notes)
 
 
-def _spread(series: np.ndarray, rows: Rows, labels: Sequence[str], source: str, inputs: Sequence[str]) -> Rows:
-    """One row for each time, or counted from the end of each series; one column for each series, then the inputs."""
-    times, values, count = rows.times, rows.values, int(series.max()) + 1
-    if times is None:
-        lengths = np.bincount(series, minlength=count)
-        seen = np.zeros(count, int)
-        place = np.empty(len(series), int)
-        for k, one in enumerate(series.tolist()):
-            place[k] = lengths.max() - lengths[one] + seen[one]
-            seen[one] += 1
-        clock = None
+def _trouble(kind: str, place: Place, rows: Rows, at: int, number: int, label: str, inputs: Sequence[str]) -> Trouble:
+    if kind == "series differ":
+        return Trouble(kind, place._replace(column=inputs[number]), f"{rows.values[at, 1 + number]:g}")
+    when: Any = "" if rows.times is None else rows.times[at]
+    if rows.times is not None and abs(when) > 1e8:
+        when = np.datetime64(int(when), "s")
+    return Trouble(kind, place, str(when), more=(shorten(label),))
+
+
+def spread(labels: Sequence[Any], rows: Rows) -> tuple[Rows, tuple[Any, ...], tuple[str, int, int] | None]:
+    """One column for each series, then the inputs, which stand after the first value of each row.
+
+    A row is a time; without times, series are aligned at their ends. Also the series in their order, and what is
+    wrong, if anything: the kind of trouble, the place of its row, and the number of its input.
+    """
+    order = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    names, series, values = tuple(order), np.array([order[label] for label in labels]), rows.values
+    if rows.times is None:
+        lengths = np.bincount(series)
+        row = np.empty(len(series), int)
+        row[np.argsort(series, kind="stable")] = np.arange(len(series)) - np.repeat(
+            np.cumsum(lengths) - lengths, lengths
+        )
+        times, row = None, row + lengths.max() - lengths[series]
     else:
-        clock, place = np.unique(times, return_inverse=True)
-    _, first = np.unique(place * count + series, return_index=True)
+        times, row = np.unique(rows.times, return_inverse=True)
+    _, first = np.unique(row * len(order) + series, return_index=True)
     if len(first) < len(series):
-        again = int(np.setdiff1d(np.arange(len(series)), first)[0])
-        when = "" if times is None else times[again]
-        if times is not None and abs(times[again]) > 1e8:
-            when = np.datetime64(int(times[again]), "s")
-        more = (shorten(labels[again]),)
-        raise TableError(Trouble("series again", Place(source, row=again + 1), str(when), more=more))
-    wide = np.full((int(place.max()) + 1, count), np.nan)
-    wide[place, series] = values[:, 0]
-    if inputs:
-        shared, wrong = shared_by_row(place, values[:, 1:])
-        if wrong is not None:
-            at, column = wrong
-            where = Place(source, row=at + 1, column=inputs[column])
-            raise TableError(Trouble("series differ", where, f"{values[at, 1 + column]:g}"))
-        wide = np.concatenate([wide, shared], axis=1)
-    zones = None
-    if rows.offsets is not None and clock is not None:
-        zones = np.empty(len(clock))
-        zones[place] = rows.offsets
-    return Rows(1, clock, wide, zones)
-
-
-def shared_by_row(rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple[int, int] | None]:
-    """Values of each row, in which all that share it agree; and the place of the first that does not."""
-    found = np.full((int(rows.max()) + 1, values.shape[1]), np.nan)
-    known = np.isfinite(values)
-    for column in range(values.shape[1]):
-        found[rows[known[:, column]], column] = values[known[:, column], column]
-    wrong = np.argwhere(known & (found[rows] != values))
-    return found, (int(wrong[0, 0]), int(wrong[0, 1])) if len(wrong) else None
+        return rows, names, ("series again", int(np.setdiff1d(np.arange(len(series)), first)[0]), 0)
+    wide = np.full((int(row.max()) + 1, len(order) + values.shape[1] - 1), np.nan)
+    wide[row, series] = values[:, 0]
+    for number, given in enumerate(values[:, 1:].T):
+        shared, known = wide[:, len(order) + number], np.isfinite(given)
+        shared[row[known]] = given[known]
+        differ = np.flatnonzero(known & (shared[row] != given))
+        if len(differ):
+            return rows, names, ("series differ", int(differ[0]), number)
+    offsets = None
+    if rows.offsets is not None and times is not None:
+        offsets = np.empty(len(times))
+        offsets[row] = rows.offsets
+    return Rows(1, times, wide, offsets), names, None

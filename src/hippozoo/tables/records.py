@@ -193,28 +193,27 @@ def join_quoted(lines: Sequence[Line], separator: str, *, ended: bool) -> tuple[
     found, at = [], 0
     while at < len(lines):
         first = lines[at]
-        if '"' not in first.text or first.length or _closes(first.text, separator):
-            found.append(first)
-            at += 1
-            continue
-        text = first.text
-        for more in range(1, _MOST_LINES + 1):
-            if at + more >= len(lines):
-                if not ended and more < _MOST_LINES:
-                    return found, list(lines[at:])
-                found.append(first)
-                at += 1
-                break
-            line = lines[at + more]
-            text += "\n" + line.text
-            if not line.length and '"' in line.text and _closes(text, separator):
-                found.append(Line(first.number, text, line.end))
-                at += more + 1
-                break
-        else:
-            found.append(first)
-            at += 1
+        count = _span(lines, at, separator) if '"' in first.text else 1
+        if not count and not ended and len(lines) - at < _MOST_LINES:
+            return found, list(lines[at:])
+        if count > 1:
+            whole = lines[at : at + count]
+            first = Line(first.number, "\n".join(line.text for line in whole), whole[-1].end)
+        found.append(first)
+        at += max(count, 1)
     return found, []
+
+
+def _span(lines: Sequence[Line], at: int, separator: str) -> int:
+    """How many lines the record has that begins here; 0 if its quotes do not close."""
+    text = lines[at].text
+    if lines[at].length or _closes(text, separator):
+        return 1
+    for count, line in enumerate(lines[at + 1 : at + 1 + _MOST_LINES], start=2):
+        text += "\n" + line.text
+        if not line.length and '"' in line.text and _closes(text, separator):
+            return count
+    return 0
 
 
 def _closes(text: str, separator: str) -> bool:

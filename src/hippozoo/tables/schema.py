@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from hippozoo._internal.arguments import shorten
-from hippozoo.tables.date_parts import join_parts
-from hippozoo.tables.dates import Moment, time_reader
+from hippozoo.tables.dates import Moment
 from hippozoo.tables.numbers import ABSENT, LARGEST, SMALLEST, is_missing, read_number, read_value
 from hippozoo.tables.records import LONGEST, Line, named_columns, read_object, split, surplus
 from hippozoo.tables.times import Times
@@ -43,40 +42,24 @@ class Header(NamedTuple):
 class Schema:
     """How the rows of a source are read.
 
-    Parameters
-    ----------
-    kind, names, separator, header
-        ``"csv"``, ``"json"`` or ``"parquet"``; of CSV all column names in order, their separator, and whether the first
-        line holds them.
-    columns, marks
-        The columns of numbers, and the decimal marks that these may have.
-    time, parts
-        The column that holds times, or None: then every row is one step. All names where several hold them, as `parts`.
-    dates, written, zoned
-        Whether times are dates (seconds since 1970, read as UTC where no zone is given) or plain numbers; how dates are
-        written, as of `hippozoo.tables.dates.time_reader`; and whether they name their zone, None where that is not
-        asked.
-    series
-        The columns that name the series of each row, in a table that stacks several.
-
     >>> from hippozoo.tables.infer import infer_from_lines
     >>> schema = infer_from_lines([Line(1, "time,flow"), Line(2, "2024-01-31 12:00,3.5")], "pump.csv").schema
     >>> schema.time, schema.columns, schema.read(Line(3, "2024-01-31 12:05,high")).troubles[0].kind
     ('time', ('flow',), 'not a number')
     """
 
-    kind: str
-    names: tuple[str, ...]
-    columns: tuple[str, ...]
-    time: str | None
-    dates: bool
+    kind: str  # "csv", "json" or "parquet"
+    names: tuple[str, ...]  # of CSV all columns in order
+    columns: tuple[str, ...]  # those of numbers
+    time: str | None  # the column of times, None if every row is one step; all names where several hold them
+    dates: bool  # whether times are dates (seconds since 1970, in UTC where no zone is given) or plain numbers
     separator: str = ","
-    written: str = ""
-    marks: str = "."
-    header: bool = True
-    parts: tuple[str, ...] = ()
-    zoned: bool | None = None
-    series: tuple[str, ...] = ()
+    written: str = ""  # how dates are written, as of `hippozoo.tables.dates.time_reader`
+    marks: str = "."  # decimal marks that numbers may have
+    header: bool = True  # whether the first line holds the names
+    parts: tuple[str, ...] = ()  # the columns of the times, where they are several
+    zoned: bool | None = None  # whether dates name their zone; None where that is not asked
+    series: tuple[str, ...] = ()  # the columns that name the series of each row, in a table that stacks several
 
     def as_settings(self) -> dict[str, Any]:
         """What a database keeps of it; not what came later and is as before, so that older ones are the same."""
@@ -95,8 +78,8 @@ class Schema:
         if not isinstance(row, list | dict):
             return row
         moment: Moment | None = None
-        if self.time is not None:
-            moment = self._moment(row, line)
+        if self.times is not None:
+            moment = self._moment(self.times, row, line)
             if isinstance(moment, Trouble):
                 return moment
         label = ""
@@ -105,9 +88,8 @@ class Schema:
             if not label:
                 return Trouble("no series", Place(line=line.number, column=self.series[0]))
         values, troubles = [], []
-        cells = [row[k] if k >= 0 else None for k in self._places] if isinstance(row, list) else None
-        for k, name in enumerate(self.columns):
-            cell = cells[k] if cells is not None else row.get(name, ABSENT)  # pyright: ignore[reportAttributeAccessIssue]
+        for name in self.columns:
+            cell = row.get(name, ABSENT) if isinstance(row, dict) else self._cell(row, name)
             value, trouble = read_value(cell, self.marks)
             values.append(value)
             if trouble:
@@ -136,20 +118,17 @@ class Schema:
             return Trouble("cells", place, len(row), more=(len(self.names),))
         return row
 
-    def _moment(self, row: list[str] | dict[str, Any], line: Line) -> Any:
+    def _moment(self, times: Times, row: list[str] | dict[str, Any], line: Line) -> Any:
         """The time of a row, or what is wrong with it."""
-        if self.parts:
-            cell = join_parts(self.parts, [self._cell(row, name) for name in self.parts])
-        else:
-            cell = self._cell(row, self.time or "")
-        moment = self._read_time(cell)
+        cell = times.cell([self._cell(row, name) for name in times.columns])
+        moment = times.read(cell)
         return time_trouble(self, cell, moment, Place(line=line.number)) or moment
 
     def _cell(self, row: list[str] | dict[str, Any], name: str) -> Any:
         if isinstance(row, dict):
             return row.get(name)
-        place = self._place_of.get(name, -1)
-        return row[place] if place >= 0 else None
+        place = self._place_of.get(name)
+        return None if place is None else row[place]  # a column may have vanished
 
     @property
     def _mark(self) -> str:
@@ -170,17 +149,8 @@ class Schema:
         return Header(names, Trouble(kind, Place(line=line.number), gone))
 
     @cached_property
-    def _read_time(self) -> Callable[[Any], Moment | None]:
-        return time_reader(self.dates, self.written)
-
-    @cached_property
     def _place_of(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self.names)}
-
-    @cached_property
-    def _places(self) -> list[int]:
-        """Where the columns stand in a row; -1 for a column that has vanished."""
-        return [self._place_of.get(name, -1) for name in self.columns]
 
 
 _LATER = {"written": "", "marks": ".", "header": True, "parts": (), "zoned": None, "series": ()}

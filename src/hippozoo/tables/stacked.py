@@ -1,4 +1,4 @@
-"""Whether a table stacks several series, and which columns tell them apart."""
+"""Where times do not rise: whether a table stacks several series, which columns tell them apart, what else to do."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 from typing import Any
 
-from hippozoo.tables.date_parts import whole_numbers
-from hippozoo.tables.numbers import Cells, is_missing, read_number
+import numpy as np
 
-__all__ = ["panel_option", "stacked_series", "stacked_without_times"]
+from hippozoo.tables.numbers import Cells, is_missing, read_number, whole_numbers
+
+__all__ = ["order_problem", "panel_option", "stacked_series", "stacked_without_times"]
 
 # Of so few rows nobody can tell; and blocks of fewer rows are words that come again by chance.
 _FEWEST, _FEWEST_IN_BLOCK = 6, 4
 # With more different times for each row, rows are late and not stacked.
 _REPEATED = 0.75
+_DAY, _HOUR = 86_400.0, 3600.0
 
 
 def stacked_series(times: Sequence[Any], cells: Mapping[str, Cells], names: Sequence[str]) -> tuple[str, ...]:
@@ -105,3 +107,61 @@ def _runs_again(keys: Sequence[Any], cells: Cells) -> bool:
         return False
     places = [[place.get(cell, -1) for cell in run] for run in whole]
     return all(run == sorted(set(run)) and run[0] >= 0 for run in places)
+
+
+def order_problem(
+    times: np.ndarray, before: np.ndarray, cells: Mapping[str, Cells], *, wall_clock: bool = False
+) -> tuple[int, str, str] | None:
+    """The first time that is not later than the one before it, the kind of trouble and what to do; None if all rise.
+
+    `before` are the last times, at most two, before these; `cells` are other columns, which may tell stacked series
+    apart; a `wall_clock` names no zone, and its dates come again when clocks are put back.
+
+    >>> order_problem(np.array([5.0, 6.0, 1.0, 7.0]), np.array([4.0]), {})
+    (2, 'earlier time', 'the next row goes on after the one before; correct its time, or delete the row')
+    """
+    known = np.concatenate([before, times])
+    steps = np.diff(known)
+    late = np.flatnonzero(steps <= 0) + 1
+    if not len(late):
+        return None
+    at, series = int(late[0]), stacked_series(times.tolist(), cells, list(cells))
+    stacked = "if the table stacks several series, " + (
+        f"which {', '.join(map(repr, series))} tells apart, pass {panel_option(series)}"
+        if series
+        else "name the column that tells them apart with --panel, or give each a column of its own"
+    )
+    kind = "same time" if steps[at - 1] == 0 else "earlier time"
+    if wall_clock and _clocks_put_back(known, late):
+        advice = (
+            "if clocks were put back here, write times with their offset, as 2024-10-27 02:00+02:00, or in UTC; "
+            "else keep one row per time"
+        )
+    elif kind == "same time":
+        advice = f"keep one row per time, or, {stacked}"
+    else:
+        advice = _advice_on_going_back(known, at, stacked)
+    return at - len(before), kind, advice
+
+
+def _clocks_put_back(known: np.ndarray, late: np.ndarray) -> bool:
+    """Whether one hour comes twice, early on a Sunday, and nothing else within half a day."""
+    now, ago = known[late[0]], known[late[0] - 1]
+    early_on_sunday = (np.floor(now / _DAY) + 4) % 7 == 0 and now % _DAY < 4 * _HOUR  # 1970 began on a Thursday
+    near = np.abs(known[late] - now) < _DAY / 2
+    return bool(early_on_sunday and ago - now < _HOUR and near.sum() == 1)
+
+
+def _advice_on_going_back(known: np.ndarray, at: int, stacked: str) -> str:
+    after = known[at + 1 :]
+    if (np.diff(known) < 0).all() and len(known) > 2:
+        return "the rows run backwards: sort them by time, the oldest first"
+    if len(after) and after[0] > known[at - 1]:
+        # A row before all others would be sorted to the front, and what follows it would be one long gap.
+        advice = "correct its time, or delete the row"
+        if known[at] > known[0]:
+            advice = "correct its time, or sort the rows by time if it came late"
+        return f"the next row goes on after the one before; {advice}"
+    if at > 1 and known[at] > known[at - 2] and len(after) and after.max() < known[at - 1]:
+        return "so are all after it: correct the time of the row before, or delete that row"
+    return f"sort the rows by time, or, {stacked}"

@@ -13,13 +13,11 @@ from jaxtyping import Float
 from hippozoo._internal.arguments import shorten
 from hippozoo.tables.infer import LOOKED_AT, Inferred, infer
 from hippozoo.tables.numbers import Cells, read_column
-from hippozoo.tables.order import order_problem
-from hippozoo.tables.parquet_file import open_parquet
+from hippozoo.tables.pieces import open_parquet, open_text
 from hippozoo.tables.records import Form
 from hippozoo.tables.schema import Schema, cell_trouble, time_trouble
-from hippozoo.tables.stacked import stacked_series
-from hippozoo.tables.text_file import open_text
-from hippozoo.tables.trouble import KINDS, Place, TableError, Trouble
+from hippozoo.tables.stacked import order_problem
+from hippozoo.tables.trouble import KINDS, Place, TableError, Trouble, unusable
 
 __all__ = ["CHUNK_ROWS", "Rows", "Table", "open_table", "read_rows", "read_table"]
 
@@ -34,27 +32,14 @@ Piece = tuple[dict[str, Cells], int]
 class Rows:
     """A stretch of a table.
 
-    Parameters
-    ----------
-    first
-        The number of its first row; rows count from 1, the header not counted.
-    times
-        Seconds (for dates, since 1970) or plain numbers, strictly rising; None without a time column.
-    values
-        (rows, columns); NaN where a cell is empty.
-    offsets
-        How many seconds local time is ahead of UTC in each row; None where times name no zone.
-
-    Examples
-    --------
     >>> Rows(1, np.array([0.0, 60.0]), np.array([[5.0], [np.nan]])).values.shape
     (2, 1)
     """
 
-    first: int
-    times: Float[np.ndarray, " rows"] | None
-    values: Float[np.ndarray, "rows columns"]
-    offsets: Float[np.ndarray, " rows"] | None = None
+    first: int  # the number of its first row; rows count from 1, the header not counted
+    times: Float[np.ndarray, " rows"] | None  # seconds (of dates, since 1970) or plain numbers, strictly rising
+    values: Float[np.ndarray, "rows columns"]  # NaN where a cell is empty
+    offsets: Float[np.ndarray, " rows"] | None = None  # seconds of local time ahead of UTC; None where no zone is named
 
     def part(self, begin: int, end: int | None = None) -> Rows:
         """Those from one place to another."""
@@ -78,29 +63,17 @@ class Rows:
 class Table:
     """A table that was opened.
 
-    Parameters
-    ----------
-    columns, dates, size
-        Its columns of numbers, whether times are dates, and bytes of the file.
-    chunks
-        Its rows, chunk by chunk, each with the bytes read so far.
-    left_out, time
-        The columns that nobody named and that hold no numbers, and why; and the column of times, if there is one.
-    notes
-        What was skipped, and what looks wrong, lost times first; complete once all chunks were read.
-
-    Examples
-    --------
     >>> Table(("load",), dates=False, size=0, chunks=iter(())).left_out
     {}
     """
 
-    columns: tuple[str, ...]
-    dates: bool
-    size: int
-    chunks: Iterator[tuple[Rows, int]]
-    left_out: Mapping[str, Trouble] = field(default_factory=dict)
-    time: str | None = None
+    columns: tuple[str, ...]  # those of numbers
+    dates: bool  # whether times are dates
+    size: int  # bytes of the file
+    chunks: Iterator[tuple[Rows, int]]  # its rows, each chunk with the bytes read so far
+    left_out: Mapping[str, Trouble] = field(default_factory=dict)  # columns that hold no numbers, and why
+    time: str | None = None  # the column of times, if there is one
+    # What was skipped, and what looks wrong, lost times first; complete once all chunks were read.
     notes: list[Trouble] = field(default_factory=list)
 
 
@@ -112,6 +85,7 @@ def read_table(
     *,
     find_time: bool = False,
     name: str = "",
+    inputs: Sequence[str] = (),
 ) -> Table:
     r"""Open a table; its chunks come with the number of bytes read so far, and a file may be larger than memory.
 
@@ -133,6 +107,8 @@ def read_table(
         columns called year, quarter, month, day, hour and so on, as far as they are there.
     name
         What to call the table in messages; its path if left out.
+    inputs
+        Further columns of numbers, which stand after the others in each row.
 
     Examples
     --------
@@ -146,11 +122,12 @@ def read_table(
     (('load',), [5.0, nan, 7.0], [3600.0, 3600.0])
     """
     source = name or str(path)
-    found, pieces = open_table(path, columns, time, chunk_rows, find_time=find_time, source=source)
+    found, pieces = open_table(path, columns, time, chunk_rows, find_time=find_time, source=source, inputs=inputs)
     schema = found.schema
-    chunks = _chunks(pieces, schema, source, named=bool(columns), found=time is None and find_time)
+    targets = tuple(name for name in schema.columns if name not in inputs)
+    chunks = _chunks(pieces, schema, source, named=bool(columns or inputs), found=time is None and find_time)
     size = Path(path).stat().st_size
-    return Table(schema.columns, schema.dates, size, chunks, found.left_out, schema.time, found.notes)
+    return Table(targets, schema.dates, size, chunks, found.left_out, schema.time, found.notes)
 
 
 def open_table(
@@ -162,6 +139,7 @@ def open_table(
     find_time: bool = False,
     source: str = "",
     series: Sequence[str] = (),
+    inputs: Sequence[str] = (),
 ) -> tuple[Inferred, Iterator[Piece]]:
     """How a table is read, and its cells in pieces; arguments as of `read_table` and `infer`."""
     path = Path(path)
@@ -174,7 +152,7 @@ def open_table(
     if suffix in _PARQUET:
         form, pieces = Form("parquet"), open_parquet(path, chunk_rows, source)
     elif suffix in _TEXT:
-        named = [*columns, *series, *([time] if time else [])]
+        named = [*columns, *inputs, *series, *([time] if time else [])]
         form, pieces = open_text(path, chunk_rows, named, source, skipped)
     else:
         raise TableError(Trouble("ending", Place(source), repr(path.suffix)))
@@ -187,9 +165,17 @@ def open_table(
             break
     if not rows:
         raise TableError(Trouble("no rows", Place(source)))
-    found = infer(
-        _together([cells for cells, _ in first]), form, source, columns, time, find_time=find_time, series=series
-    )
+    cells, left_out = _together([cells for cells, _ in first]), None
+    if inputs and not columns:
+        looked = infer(cells, form, source, (), time, find_time=find_time, series=series)
+        columns = [name for name in looked.schema.columns if name not in inputs]
+        left_out = {name: why for name, why in looked.left_out.items() if name not in inputs}
+        if not columns:
+            raise unusable(
+                source, f"all its columns of numbers are inputs ({', '.join(inputs)}); leave one to forecast"
+            )
+    found = infer(cells, form, source, (*columns, *inputs), time, find_time=find_time, series=series)
+    found = found if left_out is None else found._replace(left_out=left_out)
     # What is skipped at the end of the file is known at its end.
     skipped[:0] = found.notes
     return found._replace(notes=skipped), chain(first, pieces)
@@ -229,7 +215,7 @@ def _times(
     if schema.times is None:
         return None, None
     written = schema.times.cells(cells)
-    moments = list(map(schema.times.reader(), written))
+    moments = list(map(schema.times.read, written))
     for at, (cell, moment) in enumerate(zip(written, moments, strict=True)):
         trouble = time_trouble(schema, cell, moment, Place(source, row=row + at))
         if trouble is not None:
@@ -267,13 +253,10 @@ def _chunks(
 def _demand_order(rows: Rows, before: np.ndarray, schema: Schema, cells: Mapping[str, Cells], source: str) -> None:
     assert rows.times is not None
     assert schema.times is not None
+    others = [name for name in cells if name not in schema.times.columns]
     wall_clock = schema.dates and rows.offsets is None
-    problem = order_problem(rows.times, before, wall_clock=wall_clock)
-    if problem is None:
-        return
-    # What else may tell the rows apart is looked for only where it is needed.
-    names = [name for name in cells if name not in schema.times.columns]
-    series = stacked_series(rows.times.tolist(), cells, names)
-    at, kind, advice = order_problem(rows.times, before, wall_clock=wall_clock, series=series) or problem
-    given = shorten(str(schema.times.cells(cells)[at]))
-    raise TableError(Trouble(kind, Place(source, row=rows.first + at, column=schema.time or ""), given, advice))
+    problem = order_problem(rows.times, before, {name: cells[name] for name in others}, wall_clock=wall_clock)
+    if problem is not None:
+        at, kind, advice = problem
+        given = shorten(str(schema.times.cells(cells)[at]))
+        raise TableError(Trouble(kind, Place(source, row=rows.first + at, column=schema.time or ""), given, advice))

@@ -1,20 +1,23 @@
-"""Which column holds the times, and how they are written, from the first rows."""
+"""Which columns hold the times, and how they are written, from the first rows.
+
+One column; or several: year, quarter, month, week, day and hour, or a date and a time of day.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hippozoo._internal.arguments import shorten
-from hippozoo.tables.date_parts import date_parts, holds_hours, join_parts
-from hippozoo.tables.dates import CLOCKS, Moment, date_format, time_reader
+from hippozoo.tables.dates import CLOCKS, Moment, date_format, is_time_of_day, time_reader
 from hippozoo.tables.numbers import LARGEST, Cells, is_missing, read_number, with_point
 from hippozoo.tables.trouble import Place, TableError, Trouble
 
-__all__ = ["Found", "Times", "find_times", "moments_of"]
+__all__ = ["PARTS", "Found", "Times", "find_times", "is_part"]
 
 # Columns that are called so hold the times if they rise; others of CLOCKS if they rise evenly, or count from 1970.
 _TIME_NAMES = frozenset({"time", "times", "timestamp", "date", "datetime", "when", "ts"})
@@ -30,6 +33,18 @@ _UNREAD = {
     "": "{0} is no number and no date",
     "empty": "its first {1} rows hold no time",
 }
+# What each part may be called, and the whole numbers that it may hold.
+PARTS: dict[str, tuple[frozenset[str], int, int]] = {
+    "year": (frozenset({"year", "yr", "yyyy", "jahr"}), 1600, 2400),
+    "quarter": (frozenset({"quarter", "qtr", "quartal"}), 1, 4),
+    "week": (frozenset({"week", "isoweek", "iso_week", "woche"}), 1, 53),
+    "month": (frozenset({"month", "mon", "mo", "mm", "monat"}), 1, 12),
+    "day": (frozenset({"day", "dd", "dom", "day_of_month", "tag"}), 1, 31),
+    "hour": (frozenset({"hour", "hr", "hh", "stunde"}), 0, 23),
+    "minute": (frozenset({"minute", "min", "mi"}), 0, 59),
+    "second": (frozenset({"second", "sec", "ss"}), 0, 59),
+}
+_CHAINS = (("year", "month", "day", "hour", "minute", "second"), ("year", "quarter"), ("year", "week"))
 
 
 @dataclass(frozen=True)
@@ -50,15 +65,22 @@ class Times:
         """The columns that are read for it."""
         return self.parts or (self.column,)
 
-    def cells(self, cells: Mapping[str, Cells]) -> list[Any]:
-        """What stands for the time of each row; several parts are joined."""
-        if not self.parts:
-            return list(cells[self.column])
-        return [join_parts(self.parts, row) for row in zip(*(cells[name] for name in self.parts), strict=True)]
+    def cell(self, row: Sequence[Any]) -> Any:
+        """What stands for the time of a row, given the cells of these columns; several are joined."""
+        return join_parts(self.parts, row) if self.parts else row[0]
 
-    def reader(self) -> Callable[[Any], Moment | None]:
-        """A function from a cell, or from a joined one, to its time."""
+    def cells(self, cells: Mapping[str, Cells]) -> list[Any]:
+        """The same for all rows."""
+        return [self.cell(row) for row in zip(*(cells[name] for name in self.columns), strict=True)]
+
+    @cached_property
+    def read(self) -> Callable[[Any], Moment | None]:
+        """A function from such a cell to its time."""
         return time_reader(self.dates, self.written)
+
+    def moments(self, cells: Mapping[str, Cells]) -> list[Moment | None]:
+        """The time of each row; None where there is none."""
+        return list(map(self.read, self.cells(cells)))
 
 
 class Found(NamedTuple):
@@ -66,11 +88,6 @@ class Found(NamedTuple):
 
     times: Times | None
     notes: list[Trouble]
-
-
-def moments_of(times: Times, cells: Mapping[str, Cells]) -> list[Moment | None]:
-    """The time of each row; None where there is none."""
-    return list(map(times.reader(), times.cells(cells)))
 
 
 def find_times(
@@ -84,18 +101,10 @@ def find_times(
 ) -> Found:
     """The column of the times and how they are written; None where rows have to be counted.
 
-    It is the one that was named; or the one that holds dates in nearly all rows, and rises if any does; or one that is
-    called and rises like a clock; or several that hold year, month and so on.
-
-    Parameters
-    ----------
-    cells, whole
-        The first rows; and more of them, to be asked where the first ones do not say which number is the day.
-    free, named
-        Columns that may hold the times, and the one that does, if somebody has said so.
-    stream
-        Whether it goes on after these rows: then times that cannot be read in a column that is called like a clock are
-        refused, since all that follows would be numbered.
+    It is the one that was `named`; or of those that are `free` the one that holds dates in nearly all rows, and rises
+    if any does; or one that is called and rises like a clock; or several that hold year, month and so on. Where the
+    first rows do not say which number is the day, the `whole` is asked. A `stream` goes on after these rows: it refuses
+    times that cannot be read, since all that follows would be numbered.
 
     >>> found = find_times({"day": ["1.2.2024", "2.2.2024"], "x": ["1", "2"]}, ["day", "x"], None, "a", stream=False)
     >>> found.times.column, found.times.written
@@ -145,10 +154,10 @@ def _read_as_times(name: str, cells: Cells, whole: Cells, *, named: bool = False
     if written in ("day?", "year?") and len(whole) > len(cells):
         written = date_format(name, [cell for cell in whole if not is_missing(cell)])
     if written is not None and not written.endswith("?"):
-        read = time_reader(dates=True, written=written)
-        zones = [moment[1] is not None for cell in filled if (moment := read(cell)) is not None]
+        found = Times(name, dates=True, written=written)
+        zones = [moment[1] is not None for moment in map(found.read, filled) if moment is not None]
         zoned = 2 * sum(zones) > len(zones) or (2 * sum(zones) == len(zones) and bool(zones) and zones[0])
-        return Times(name, dates=True, written=written, zoned=zoned)
+        return replace(found, zoned=zoned)
     numbers = sum(read_number(with_point(cell) if isinstance(cell, str) else cell) is not None for cell in filled)
     if named and 2 * numbers > len(filled):
         return Times(name, dates=False)
@@ -168,7 +177,7 @@ def _dated(
             if found not in ("", "numbers", "empty") or (found != "numbers" and name.strip().lower() in _LIKE_CLOCKS):
                 unread[name] = found
             continue
-        count = sum(moment is not None for moment in moments_of(found, cells))
+        count = sum(moment is not None for moment in found.moments(cells))
         if rows - count > max(1, _OTHERS * rows) or 2 * count <= rows:
             why = f"it holds dates in {count} of its first {rows} rows"
         elif rows > 1 and len({str(cell) for cell in whole[name]}) == 1:
@@ -205,7 +214,7 @@ def _choose(dated: Sequence[Times], cells: Mapping[str, Cells], source: str, str
 
 def _share_rising(times: Times, cells: Mapping[str, Cells], least: float = 1e-300) -> float:
     """The share of rows that come after the one before by this much at least."""
-    moments = np.array([moment[0] for moment in moments_of(times, cells) if moment is not None])
+    moments = np.array([moment[0] for moment in times.moments(cells) if moment is not None])
     return float((np.diff(moments) >= least).mean()) if len(moments) > 1 else 1.0
 
 
@@ -243,3 +252,88 @@ def _clock(cells: Mapping[str, Cells], free: Sequence[str], notes: list[Trouble]
             return Times(name, dates=False)
         notes.append(Trouble("may be times", Place(column=name), name, more=(len(values),)))
     return None
+
+
+# -- several columns ------------------------------------------------------------------------------------------------
+
+
+def date_parts(cells: Mapping[str, Cells], names: Sequence[str]) -> tuple[str, ...]:
+    """The columns from the year down to the finest part that is there; empty without a year, or where no row is a date.
+
+    >>> date_parts({"YEAR": ["2023", "2024"], "Month": ["12", "Jan"], "load": [5, 6]}, ["YEAR", "Month", "load"])
+    ('YEAR', 'Month')
+    """
+    best: list[str] = []
+    for chain in _CHAINS:
+        found: list[str] = []
+        for part in chain:
+            named = [name for name in names if _part(name) == part]
+            if len(named) != 1 or not _holds(part, cells[named[0]]):
+                break  # hours without days would be no times
+            found += named
+        best = found if len(found) > len(best) else best
+    return tuple(best)
+
+
+def _part(name: str) -> str:
+    spelled = name.strip().lower()
+    return next((part for part, (spellings, _, _) in PARTS.items() if spelled in spellings), "")
+
+
+def is_part(name: str) -> bool:
+    """Whether a column is called like a part of a date."""
+    return bool(_part(name))
+
+
+def _holds(part: str, cells: Cells) -> bool:
+    """Whether nearly all cells are this part of a date."""
+    if not len(cells):
+        return False
+    right = sum(_as_text(part, cell) is not None for cell in cells)
+    return len(cells) - right <= 0.1 * len(cells)
+
+
+def _as_text(part: str, cell: Any) -> str | None:
+    """A part of a date as it stands in one; None if it is none."""
+    number = read_number(cell)
+    _, lowest, highest = PARTS[part]
+    if number is not None:
+        return str(int(number)) if number == int(number) and lowest <= number <= highest else None
+    text = cell.strip() if isinstance(cell, str) else ""
+    if part == "month" and time_reader(dates=True)(f"{text} 2000") is not None:
+        return text
+    named = part in ("quarter", "week") and text[:1].upper() == part[0].upper()
+    return _as_text(part, text[1:]) if named and text[1:].isdecimal() else None
+
+
+def holds_hours(name: str, cells: Cells) -> bool:
+    """Whether a column holds times of day, or is called hour and holds the hours of a day."""
+    filled = [cell for cell in cells if not is_missing(cell)]
+    if not filled:
+        return False
+    return 2 * sum(map(is_time_of_day, filled)) > len(filled) or (_part(name) == "hour" and _holds("hour", cells))
+
+
+def join_parts(names: Sequence[str], cells: Sequence[Any]) -> str:
+    """The parts of one row as one date in words.
+
+    >>> join_parts(["year", "month"], ["2024", "3"]), join_parts(["yr", "qtr"], [2024, "Q2"])
+    ('2024-03-01 00:00:00', '2024 Q2')
+    >>> join_parts(["date", "hour"], ["31.1.2024", "7"]), join_parts(["year", "day"], ["2024", "?"])
+    ('31.1.2024 07:00', '2024/?')
+    """
+    if _part(names[0]) != "year":
+        day, clock = str(cells[0]).strip(), str(cells[1]).strip()
+        if len(day) == 8 and day.isdecimal():
+            day = f"{day[:4]}-{day[4:6]}-{day[6:]}"
+        hour = None if is_time_of_day(clock) else _as_text("hour", cells[1])
+        return f"{day} {clock}" if hour is None else f"{day} {hour:0>2}:00"
+    found = {part: _as_text(part, cell) for name, cell in zip(names, cells, strict=True) if (part := _part(name))}
+    year = found["year"]
+    if year is None or None in found.values():
+        return "/".join(str(cell) for cell in cells)
+    if "quarter" in found or "week" in found:
+        return f"{year} Q{found['quarter']}" if "quarter" in found else f"{year}-W{found['week']:0>2}"
+    month, day, *clock = (found.get(part) or default for part, default in zip(_CHAINS[0][1:], "11000", strict=True))
+    written = ":".join(f"{one:0>2}" for one in clock)
+    return f"{year}-{month:0>2}-{day:0>2} {written}" if month.isdecimal() else f"{day} {month} {year} {written}"

@@ -11,8 +11,6 @@ __all__ = ["KINDS", "Place", "TableError", "Trouble", "list_reasons", "list_some
 class Place(NamedTuple):
     """Where: a file or a stream, its line or its row (the header not counted), and its column; what is known of it.
 
-    Examples
-    --------
     >>> str(Place("load.csv", row=3, column="load"))
     "load.csv, row 3, column 'load'"
     """
@@ -30,17 +28,6 @@ class Place(NamedTuple):
 class Trouble(NamedTuple):
     """Something that is not as it should be.
 
-    Parameters
-    ----------
-    kind, place
-        One of `KINDS`, and where it is.
-    given, more
-        What stands there, shortened for a message, and what else the sentence names.
-    advice
-        What to do, where it is not what is always done about this kind.
-
-    Examples
-    --------
     >>> trouble = Trouble("not a number", Place("pump.csv", line=3, column="flow"), "'high'")
     >>> word(trouble, stream=True)
     "pump.csv, line 3, column 'flow': 'high' is not a number; it counts as missing."
@@ -48,11 +35,11 @@ class Trouble(NamedTuple):
     "pump.csv, line 3, column 'flow': 'high' is not a number; correct it."
     """
 
-    kind: str
+    kind: str  # one of `KINDS`
     place: Place = Place()
-    given: Any = ""
-    advice: str = ""
-    more: tuple[Any, ...] = ()
+    given: Any = ""  # what stands there, shortened for a message
+    advice: str = ""  # what to do, where it is not what is always done about this kind
+    more: tuple[Any, ...] = ()  # what else the sentence names
 
 
 _LEFT_OUT, _MISSING, _READ_SO = "the row is left out", "it counts as missing", "rows are read by it from here on"
@@ -217,8 +204,6 @@ KINDS: dict[str, tuple[str, str, str]] = {
 def reason(trouble: Trouble) -> str:
     """What is the matter, without the place and without advice.
 
-    Examples
-    --------
     >>> reason(Trouble("empty", Place(column="load"), 50))
     'it holds no value in its first 50 rows'
     """
@@ -231,8 +216,6 @@ def word(trouble: Trouble, *, stream: bool = False, strict: bool = False) -> str
     It ends with what to do; in a `stream`, with what is done about it, as by one that reads on; if reading stops there
     (`strict`), with both.
 
-    Examples
-    --------
     >>> word(Trouble("no time", Place("a.csv", 4)), strict=True)
     'a.csv, line 4: there is no time; correct it and start again, or omit --strict: then the row is left out.'
     """
@@ -249,8 +232,6 @@ def word(trouble: Trouble, *, stream: bool = False, strict: bool = False) -> str
 def list_reasons(left_out: Mapping[str, str], most: int = 8) -> str:
     """All columns that are not read, in one line, those with the same reason together.
 
-    Examples
-    --------
     >>> list_reasons({"a": "it counts", "b": "it holds no value", "c": "it counts"})
     "'a', 'c' (it counts), 'b' (it holds no value)"
     """
@@ -272,8 +253,6 @@ class TableError(ValueError):
 
     It takes the trouble, which words the message; or a message of one's own.
 
-    Examples
-    --------
     >>> from hippozoo.tables import TableError, read_table
     >>> try:
     ...     read_table("nowhere.csv")

@@ -18,7 +18,7 @@ from hippozoo.apps.forecast.comparison import FORECAST, Comparison
 from hippozoo.ensemble.state import Rolled
 from hippozoo.zoo.forecasting import Forecast
 
-__all__ = ["COVERAGES", "WARM_UP", "BackTest", "Bands", "season_rival"]
+__all__ = ["COVERAGES", "WARM_UP", "BackTest", "Bands"]
 
 COVERAGES = (0.8, 0.95)
 # A column is judged from so many horizons of values on.
@@ -36,13 +36,8 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 _SHOWN = 10
 
 
-def season_rival(period: int) -> str:
-    """The name of the forecast that repeats the last `period` steps."""
-    return f"season {period}"
-
-
 def _rivals(names: Sequence[str], seasons: Sequence[int]) -> list[int]:
-    wanted = {*_SIMPLE, *map(season_rival, seasons)}
+    wanted = {*_SIMPLE, *(f"season {period}" for period in seasons)}
     return [place for place, name in enumerate(names) if name in wanted]
 
 
@@ -271,7 +266,7 @@ class BackTest:
         since = np.cumsum(judged[::-1])[::-1]  # origins that had seen so many seasons
         seasons = max(place for place in range(len(judged)) if 2 * since[place] >= total)
         left_out = {
-            season_rival(period): f"{period} steps were seen before {since[place + 1]} of {total} origins only"
+            f"season {period}": f"{period} steps were seen before {since[place + 1]} of {total} origins only"
             for place, period in enumerate(self.seasons)
             if place >= seasons
         }
@@ -290,24 +285,18 @@ class BackTest:
 
     def copy(self) -> BackTest:
         """Another one that goes on by itself."""
-        names = ("seen", "largest", "sums", "counts", "lead_sums", "lead_counts", "judged")
-        return replace(
-            self, bands=[replace(one) for one in self.bands], **{name: getattr(self, name).copy() for name in names}
-        )
+        changed = ("sums", "counts", "lead_sums", "lead_counts", "judged")  # in place
+        arrays = {name: getattr(self, name).copy() for name in changed}
+        return replace(self, bands=[replace(one) for one in self.bands], **arrays)
 
     def columns(self, which: Sequence[int]) -> BackTest:
         """Some of the columns by themselves."""
         chosen = np.asarray(which)
         names = ("seen", "largest", "made", "sums", "counts", "lead_sums", "lead_counts", "judged")
-        bands = [
-            Bands(
-                one.step,
-                None if one.sides is None else one.sides[:, :, chosen],
-                None if one.inside is None else one.inside[chosen],
-                None if one.known is None else one.known[chosen],
-            )
-            for one in self.bands
-        ]
+        bands = []
+        for one in self.bands:
+            inside, known = (None if some is None else some[chosen] for some in (one.inside, one.known))
+            bands.append(Bands(one.step, None if one.sides is None else one.sides[:, :, chosen], inside, known))
         return replace(
             self,
             recent=self.recent[:, chosen],

@@ -11,7 +11,7 @@ import numpy as np
 from hippozoo._internal.arguments import shorten
 from hippozoo._internal.extras import needs
 
-__all__ = ["Months", "Weekdays", "check_country", "holidays_in", "months_for", "weekdays_for"]
+__all__ = ["Months", "Weekdays", "find_country", "holidays_in", "months_for", "weekdays_for"]
 
 _DAY = 86_400.0
 _NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -102,16 +102,20 @@ class Weekdays:
 
     def step(self, times: np.ndarray) -> np.ndarray:
         """The step of each time; a day that is left out belongs to the one before it."""
-        return self._count(np.floor(times / _DAY).astype("int64")) - self._count(np.array([self.start]))
+        days = np.floor(times / _DAY).astype("datetime64[D]")
+        return np.busday_count(self._first, days + 1, weekmask=self._week) - 1
 
     def time(self, steps: np.ndarray) -> np.ndarray:
         """The time of each step, in seconds since 1970."""
-        week, place = np.divmod(steps + self._count(np.array([self.start])), len(self.days))
-        return (7 * week + np.array(self.days)[place] - 3) * _DAY + self.clock
+        return np.busday_offset(self._first, steps, weekmask=self._week).astype("int64") * _DAY + self.clock
 
-    def _count(self, day: np.ndarray) -> np.ndarray:
-        week, weekday = np.divmod(day + 3, 7)  # 1970 began on a Thursday
-        return week * len(self.days) + np.searchsorted(self.days, weekday, side="right") - 1
+    @property
+    def _first(self) -> np.datetime64:
+        return np.datetime64(self.start, "D")
+
+    @property
+    def _week(self) -> list[bool]:
+        return [day in self.days for day in range(7)]
 
     def __str__(self) -> str:
         if len(self.days) in (1, 7):
@@ -150,11 +154,6 @@ def weekdays_for(times: np.ndarray, offsets: np.ndarray | None = None) -> Weekda
     return found
 
 
-def check_country(country: str) -> None:
-    """Refuse a country, or a part of one, that the package ``holidays`` does not know."""
-    _country(country)
-
-
 def holidays_in(country: str, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Whether each step, in seconds of the local clock, falls on a holiday; of longer steps, how many fall into it.
 
@@ -174,11 +173,12 @@ def holidays_in(country: str, begins: np.ndarray, ends: np.ndarray) -> np.ndarra
 @cache
 def _holidays(country: str, first: int, last: int) -> np.ndarray:
     """Days since 1970 that are holidays, in these years."""
-    found = _country(country, range(first, last + 1))
+    found = find_country(country, range(first, last + 1))
     return np.array(sorted(np.datetime64(day).astype("datetime64[D]").astype("int64") for day in found), float)
 
 
-def _country(country: str, years: Any = ()) -> Any:
+def find_country(country: str, years: Any = ()) -> Any:
+    """The holidays of a country, or of a part of one; refused where the package ``holidays`` does not know it."""
     package = needs("holidays", extra="holidays", feature="--country")
     code, _, part = str(country).strip().upper().partition("-")
     try:

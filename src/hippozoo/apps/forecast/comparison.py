@@ -61,10 +61,6 @@ class Comparison:
         """That of all methods."""
         return {name: self.mean(name) for name in self.errors}
 
-    def finite_means(self) -> dict[str, float | None]:
-        """The same, None where no value came."""
-        return {name: error if np.isfinite(error) else None for name, error in self.means().items()}
-
     def is_exact(self, method: str) -> bool:
         """Whether the errors of a method are none, or rounding: beside its rivals, or beside the values."""
         simple = max((self.mean(name) for name in self.errors if name != FORECAST), default=0.0)
@@ -210,7 +206,8 @@ def judge(comparison: Comparison | None, names: Mapping[str, str], by: Mapping[s
         return Verdict("worse", f"worse than {_repeating(best, names)}, which makes {none}{leans}", best)
     assert share is not None  # it is None beside a rival without errors only
     bar = "" if deviation is None else f" ± {100 * deviation:.0f}"
-    is_clear = deviation is not None and abs(share) > _clear(stretches) * deviation and abs(share) >= 0.005
+    quantile = float(stdtrit(max(stretches - 1, 1), 1 - _TAIL))
+    is_clear = deviation is not None and abs(share) > quantile * deviation and abs(share) >= 0.005
     if is_clear and share > 0:
         others = [name for name in ("last value",) if name in rivals and name != best]
         beaten = " and ".join(names.get(name, name) for name in (*others, best))
@@ -225,10 +222,6 @@ def judge(comparison: Comparison | None, names: Mapping[str, str], by: Mapping[s
         clearly = "not clearly" if share > 0 else "no"
         said = f"{clearly} better than {_repeating(best, names)}: {_difference(share)}{bar}{few}"
     return Verdict("no better", said, best, share, deviation)
-
-
-def _clear(stretches: int) -> float:
-    return float(stdtrit(max(stretches - 1, 1), 1 - _TAIL))
 
 
 def _difference(share: float) -> str:

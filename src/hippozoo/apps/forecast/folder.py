@@ -24,8 +24,9 @@ from hippozoo._internal.extras import is_installed, needs
 from hippozoo._internal.files import demand_folder, make_folder, write_whole
 from hippozoo.apps.forecast.files import inert, write_folder
 from hippozoo.apps.forecast.learner import Choices
-from hippozoo.apps.forecast.reading import Reading, learn_table, run_of_table
-from hippozoo.apps.forecast.run import ForecastRun, forecast_columns
+from hippozoo.apps.forecast.reading import Reading
+from hippozoo.apps.forecast.result import learn
+from hippozoo.apps.forecast.run import forecast_columns
 from hippozoo.apps.pages.page import Page
 from hippozoo.apps.pages.text import shown
 from hippozoo.scale.folder import Part, open_folder
@@ -64,7 +65,7 @@ def run_files(
             tables[number] = {"file": files[number].name, "folder": names[number], **outcome}
     make_folder(out)
     ordered = [tables[number] for number in sorted(tables)]
-    rows = [row for table in ordered for row in _summary_rows(table)]
+    rows = [{"file": table["file"], "folder": table["folder"], **row} for table in ordered for row in _verdicts(table)]
     _write_summary(rows, out / "summary.csv", choices.coverages)
     _write_index(folder.name, rows, failed, out / "index.html")
     return {"tables": ordered, "failed": dict(sorted(failed.items())), "columns": len(rows)}
@@ -220,13 +221,9 @@ def _caught(work: Callable[[Any], Any], item: Any) -> Any:
 def forecast_file(item: tuple[Path, Path, Reading, Choices]) -> dict[str, Any]:
     """Forecast one table into its folder; give its summary."""
     path, out, reading, choices = item
-    run = _run(path, reading, choices)
-    write_folder(run, out)
-    return run.summary
-
-
-def _run(path: Path, reading: Reading, choices: Choices) -> ForecastRun:
-    return run_of_table(*learn_table(path, reading, choices), path.name)
+    result = learn(path, reading, choices)
+    write_folder(result.run, out)
+    return result.summary
 
 
 def _names(files: Sequence[Path]) -> list[str]:
@@ -239,12 +236,11 @@ def _names(files: Sequence[Path]) -> list[str]:
     return [stem if stems.count(stem) == 1 else path.name for stem, path in zip(stems, files, strict=True)]
 
 
-def _summary_rows(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _verdicts(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A row of the summary for each column of a table."""
     for column, verdict in table["verdict"].items():
         errors = table["mean_absolute_error"][column]
         yield {
-            "file": table["file"],
-            "folder": table["folder"],
             "column": column,
             "rows": table["rows"],
             "verdict": verdict["kind"],
@@ -320,7 +316,7 @@ def forecast_part(item: tuple[Part, TableLayout, Choices, Path]) -> dict[str, An
             named = {layout.id: series.name}
             try:
                 _series_frame(series, layout, pandas).to_parquet(file, index=False)
-                run = _run(file, reading, choices)
+                run = learn(file, reading, choices).run
             except ValueError as error:
                 why = str(error).replace(f"{file}: ", "").replace(str(file), shorten(series.name))
                 reasons[str(series.name)] = why
@@ -329,9 +325,9 @@ def forecast_part(item: tuple[Part, TableLayout, Choices, Path]) -> dict[str, An
             columns = forecast_columns(run)
             columns.pop("column")
             forecasts.append(pandas.DataFrame({layout.id: [series.name] * run.horizon, **columns}))
-            (row,) = _summary_rows({"file": "", "folder": "", **run.summary})
-            kept = {key: value for key, value in row.items() if key not in ("file", "folder", "column")}
-            verdicts.append({**named, **kept, "note": " ".join(run.notes)})
+            (row,) = _verdicts(run.summary)
+            row.pop("column")
+            verdicts.append({**named, **row, "note": " ".join(run.notes)})
     for kind, frames in (("forecast", forecasts), ("series", [pandas.DataFrame(verdicts)] if verdicts else [])):
         if frames:
             content = io.BytesIO()

@@ -43,7 +43,7 @@ class Grid:
 
     >>> rows = Rows(1, np.array([0.0, 1.0, 2.0, 3.0]), np.array([[1.0], [3.0], [5.0], [7.0]]))
     >>> grid = grid_for(rows, every=2)
-    >>> np.concatenate([grid.place(rows), grid.flush()])[:, 0].tolist(), grid.times_after(2)
+    >>> np.concatenate([grid.place(rows), grid.flush()])[:, 0].tolist(), grid.write(grid.positions(0, 2))
     ([2.0, 6.0], ('4', '6'))
     """
 
@@ -82,12 +82,9 @@ class Grid:
         self.open_sum = self.open_count = None
         return values
 
-    def times_after(self, count: int) -> tuple[str, ...] | None:
-        """The times of the next `count` steps, as text; None without times."""
-        if self.step is None:
-            return None
-        times = self.times_of(self.last_step + np.arange(1, count + 1))
-        return write_dates(times, self.last_offset) if self.dates else write_numbers(times)
+    def write(self, times: np.ndarray, offset: float | None = None) -> tuple[str, ...]:
+        """Times of the local clock as text, with its `offset` from UTC where one is given."""
+        return write_dates(times, offset) if self.dates else write_numbers(times)
 
     def describe_step(self) -> str | None:
         """What a step is, in words; None without times."""

@@ -15,7 +15,7 @@ from hippozoo.apps.forecast.grid import Grid
 from hippozoo.apps.forecast.inputs import InputNames
 from hippozoo.ensemble import EnsembleForecaster, EnsembleState, find_seasons, forecaster_for
 from hippozoo.ensemble.state import Rolled
-from hippozoo.zoo.forecasting import Forecast, ForecasterLike, StateLike, forecaster_with_candidates
+from hippozoo.zoo.forecasting import ForecasterLike, StateLike, forecaster_with_candidates
 
 __all__ = ["Choices", "Group", "Together", "groups_for"]
 
@@ -93,25 +93,22 @@ class Group:
 
     def _issue_bands(self) -> None:
         forecast = self.forecaster.forecast(self.state)
-        if self.beside is not None and self.beside_state is not None:
+        if self.beside is not None:
             # No forecasts were read off on the way: those whose bands are judged stand for them.
-            issued = self.beside.forecast(self.beside_state).issued
             mean = forecast.mean(forecast.leads(self.test.horizon))
-            origin = np.array([self.test.steps])
-            self.test.take_in(np.empty((0, len(self.columns))), Rolled(origin, mean[:, None], issued.experts[:, None]))
+            rolled = Rolled(np.array([self.test.steps]), mean[:, None], self._experts()[:, None])
+            self.test.take_in(np.empty((0, len(self.columns))), rolled)
         self.test.add_bands(forecast)
-
-    def forecast(self) -> Forecast:
-        """What comes next."""
-        return self.forecaster.forecast(self.state)
 
     def simple(self, channel: int, rival: str) -> np.ndarray:
         """What a rival of the back-test forecasts; of several of one name the mean."""
-        state = self.state if self.beside_state is None else self.beside_state
-        maker = self.forecaster if self.beside is None else self.beside
-        issued = cast("EnsembleForecaster", maker).forecast(cast("EnsembleState", state)).issued
         places = [place for place, name in enumerate(self.test.names) if name == rival]
-        return issued.experts[channel][:, places].mean(axis=1)
+        return self._experts()[channel][:, places].mean(axis=1)
+
+    def _experts(self) -> np.ndarray:
+        """What each expert forecasts now."""
+        maker, state = (self.forecaster, self.state) if self.beside is None else (self.beside, self.beside_state)
+        return cast("EnsembleForecaster", maker).forecast(cast("EnsembleState", state)).issued.experts
 
     def split(self, values: np.ndarray) -> Iterator[Group]:
         """Groups whose values come, and are missing, at the same of the next steps."""
@@ -131,10 +128,6 @@ class Group:
                 replace(state, mixture=state.mixture.channels(chosen)),
                 self.test.columns(places),
             )
-
-    def copy(self) -> Group:
-        """Another one that goes on by itself."""
-        return replace(self, test=self.test.copy())
 
 
 def groups_for(choices: Choices, horizon: int, opening: np.ndarray, grid: Grid) -> list[Group]:

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hippozoo.apps.forecast.calendar import check_country, holidays_in
+from hippozoo.apps.forecast.calendar import find_country, holidays_in
 from hippozoo.apps.forecast.grid import Grid
-from hippozoo.apps.forecast.times import write_dates, write_numbers
 from hippozoo.tables import Rows
 from hippozoo.tables.trouble import unusable
 
@@ -40,7 +39,7 @@ class InputNames:
             if (self.known + self.past).count(name) > 1:
                 raise ValueError(f"the input {name!r} is named twice; name each once.")
         if self.country is not None:
-            check_country(self.country)
+            find_country(self.country)
 
     def __bool__(self) -> bool:
         return bool(self.known or self.past or self.country)
@@ -174,14 +173,10 @@ class Beside:
         assert self.names.country is not None
         return holidays_in(self.names.country, times[:-1], times[1:])
 
-    def copy(self) -> Beside:
-        """Another one that goes on by itself."""
-        return replace(self)
-
 
 def _when(grid: Grid, step: int) -> str:
     """When the step so many after the next one begins, in words."""
     if grid.step is None:
         return f"in row {step + 1} after the last"
     moment = grid.times_of(np.array([grid.last_step + 1 + step]))
-    return f"at {(write_dates(moment, None) if grid.dates else write_numbers(moment))[0]}"
+    return f"at {grid.write(moment)[0]}"

@@ -66,6 +66,11 @@ class Learner:
 
         The values of inputs stand after the columns in each row; `future` are rows after all that come.
         """
+        if choices.every is not None and first.times is None:
+            raise ValueError(
+                f"every={choices.every} is a length of time, and the rows have no times; name their column with "
+                f"--time, or omit --every."
+            )
         beside = Beside(choices.inputs, len(columns)) if choices.inputs else None
         if beside is not None:
             first = beside.present(first)
@@ -79,7 +84,7 @@ class Learner:
             choices = replace(choices, horizon=horizon)
         elif beside is not None and choices.inputs.known:
             # What is known of the future says how far the forecast can go.
-            look = beside.copy()
+            look = replace(beside)
             if future is not None:
                 look.add_future(future, grid.last_time)
             horizon = min(horizon, len(look.ahead(grid)) or horizon)
@@ -88,7 +93,7 @@ class Learner:
         found = cls(columns, dates, source, choices, grid, horizon, groups, nothing, -nothing, whole[:0])
         found.rows, found.beside = len(first.values), beside
         for label, fewer in _without(choices):
-            part = _fewer(first, len(columns), choices.inputs, fewer.inputs)
+            part = _fewer(first, choices.inputs, fewer.inputs)
             found.without[label] = cls.begin(columns, dates, source, replace(fewer, horizon=horizon), part)
         found._learn(opening)
         return found
@@ -100,7 +105,7 @@ class Learner:
         if not len(rows.values):
             return
         for one in self.without.values():
-            one.take_in(self._with_inputs_of(one, rows))
+            one.take_in(_fewer(rows, self.choices.inputs, one.choices.inputs))
         values = self.grid.place(rows)
         self.rows += len(rows.values)
         self._learn(values)
@@ -117,8 +122,8 @@ class Learner:
         return replace(
             self,
             grid=replace(self.grid),
-            groups=[group.copy() for group in self.groups],
-            beside=None if self.beside is None else self.beside.copy(),
+            groups=[replace(group, test=group.test.copy()) for group in self.groups],
+            beside=None if self.beside is None else replace(self.beside),
             without={label: one.copy() for label, one in self.without.items()},
         )
 
@@ -136,12 +141,9 @@ class Learner:
         for label, one in done.without.items():
             future = None if done.beside is None else done.beside.future
             if one.beside is not None and future is not None:
-                one.beside.future = self._with_inputs_of(one, future)
+                one.beside.future = _fewer(future, self.choices.inputs, one.choices.inputs)
             done.without[label] = one.finish()
         return done
-
-    def _with_inputs_of(self, one: Learner, rows: Rows) -> Rows:
-        return _fewer(rows, len(self.columns), self.choices.inputs, one.choices.inputs)
 
     def _learn(self, values: np.ndarray) -> None:
         size = BLOCK if self.beside is not None else max(len(values), 1)
@@ -203,8 +205,9 @@ def _without(choices: Choices) -> Iterator[tuple[str, Choices]]:
             yield label, replace(choices, inputs=choices.inputs.without(label), has_bands=False)
 
 
-def _fewer(rows: Rows, columns: int, inputs: InputNames, fewer: InputNames) -> Rows:
+def _fewer(rows: Rows, inputs: InputNames, fewer: InputNames) -> Rows:
     """The same rows with fewer inputs after the columns."""
+    columns = rows.values.shape[1] - len(inputs.columns)
     places = [columns + place for place, name in enumerate(inputs.columns) if name in fewer.columns]
     return Rows(rows.first, rows.times, rows.values[:, [*range(columns), *places]], rows.offsets)
 

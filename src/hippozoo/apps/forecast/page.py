@@ -8,10 +8,10 @@ from typing import Any
 
 from hippozoo._internal.extras import needs
 from hippozoo._internal.files import make_folder
+from hippozoo.apps.forecast.notes import GLOSSARY
 from hippozoo.apps.forecast.page_data import methods_of, page_data
 from hippozoo.apps.forecast.run import ForecastRun
 from hippozoo.apps.forecast.times import say_duration
-from hippozoo.apps.forecast.words import GLOSSARY
 from hippozoo.apps.pages import Page, colour, json_for_script, new_figure, shown
 from hippozoo.tables import list_reasons
 
@@ -41,7 +41,13 @@ def build_page(run: ForecastRun, *, linked: bool) -> Page:
         )
         page.add(_verdict_table(run))
     page.add('<h2 class="name" id="name"></h2><p class="lead" id="verdict"></p>')
-    sources = _add_pictures(page, run)
+    # The pictures are empty: the page's script fills in the column that is chosen.
+    sources: dict[str, Any] = {**_add_forecast(page, run)}
+    page.add('<p id="held"></p><p class="quiet" id="by"></p>')
+    if run.origins:
+        sources |= _add_past_forecasts(page, run) | _add_errors(page, run)
+    if run.lags:
+        sources |= _add_inputs(page, run)
     page.add(
         '<details><summary>The forecast as a table</summary><div class="table">'
         '<button type="button" class="copy" data-table="numbers">Copy table</button>'
@@ -149,18 +155,6 @@ def _notes(run: ForecastRun, *, linked: bool) -> str:
     )
 
 
-def _add_pictures(page: Page, run: ForecastRun) -> dict[str, Any]:
-    """The pictures, empty: the page's script fills in the column that is chosen."""
-    sources: dict[str, Any] = {**_add_forecast(page, run)}
-    page.add('<p id="held"></p><p class="quiet" id="by"></p>')
-    if run.origins:
-        sources |= _add_past_forecasts(page, run)
-        sources |= _add_errors(page, run)
-    if run.lags:
-        sources |= _add_inputs(page, run)
-    return sources
-
-
 def _figure(run: ForecastRun, height: int = 340) -> Any:
     dates = run.learner.grid.dates
     label = "steps from the end of the table" if run.positions is None else (run.time or "time")
@@ -177,15 +171,19 @@ def _line(figure: Any, y: str, source: Any, role: str, width: float | int, **mor
     return figure.line("x", y, source=source, line_color=colour(role), line_width=width, **more)
 
 
-def _mark(figure: Any, at: float) -> None:
+def _hover(figure: Any, line: Any, *tips: tuple[str, str], **more: Any) -> None:
+    from bokeh.models import HoverTool
+
+    figure.add_tools(HoverTool(renderers=[line], tooltips=list(tips), **more))
+
+
+def _mark(figure: Any, at: float | int) -> None:
     from bokeh.models import Span
 
     figure.add_layout(Span(location=at, dimension="height", line_color="gray", line_dash="dotted"))
 
 
 def _add_forecast(page: Page, run: ForecastRun) -> dict[str, str]:
-    from bokeh.models import HoverTool
-
     shares, figure = run.coverages, _figure(run)
     past = _source("x", "when", "y")
     ends = [f"{side}{number}" for number in range(len(shares)) for side in ("lower", "upper")]
@@ -200,10 +198,8 @@ def _add_forecast(page: Page, run: ForecastRun) -> dict[str, str]:
         figure.scatter("x", "mean", source=ahead, size=7, line_color=colour("C0"), fill_color=colour("C0"))
     _mark(figure, _now(run))
     inside = [(f"{one * 100:g} % between", f"@lower{n} and @upper{n}") for n, one in enumerate(shares)]
-    figure.add_tools(
-        HoverTool(renderers=[seen], tooltips=[("", "@when"), ("value", "@y")], mode="vline"),
-        HoverTool(renderers=[mean], tooltips=[("", "@when"), ("forecast", "@mean"), *inside], mode="vline"),
-    )
+    _hover(figure, seen, ("", "@when"), ("value", "@y"), mode="vline")
+    _hover(figure, mean, ("", "@when"), ("forecast", "@mean"), *inside, mode="vline")
     bands = " and ".join(f"{one * 100:g} %" for one in shares)
     page.add(_keys([("ink", "past"), ("C0", f"forecast, with bands of {bands}")]))
     page.add_picture(
@@ -229,8 +225,6 @@ def _add_past_forecasts(page: Page, run: ForecastRun) -> dict[str, str]:
 
 
 def _add_errors(page: Page, run: ForecastRun) -> dict[str, str]:
-    from bokeh.models import HoverTool
-
     methods, names = methods_of(run), {"forecast": "forecast"} | run.rival_names
     errors = _source("x", *(f"m{number}" for number in range(len(methods))))
     figure = new_figure("steps ahead", height=260)
@@ -238,7 +232,7 @@ def _add_errors(page: Page, run: ForecastRun) -> dict[str, str]:
     for number, method in enumerate(methods):
         dash, width = "solid" if number < _SOLID else "dashed", 1.5 if number else 2.5
         line = _line(figure, f"m{number}", errors, f"C{number % 6}", width, line_dash=dash)
-        figure.add_tools(HoverTool(renderers=[line], tooltips=[("steps ahead", "@x"), (names[method], f"@m{number}")]))
+        _hover(figure, line, ("steps ahead", "@x"), (names[method], f"@m{number}"))
     page.add("<h2>Back-test: error by steps ahead</h2>")
     page.add('<p class="quiet">Mean absolute error, in the unit of the column.</p>')
     page.add(_keys([(f"C{number % 6}", names[method]) for number, method in enumerate(methods)], solid=_SOLID))
@@ -250,8 +244,6 @@ def _add_errors(page: Page, run: ForecastRun) -> dict[str, str]:
 
 def _add_inputs(page: Page, run: ForecastRun) -> dict[str, list[str]]:
     """What each input buys, and the shape of its effect: a picture for each, since each has a unit of its own."""
-    from bokeh.models import HoverTool
-
     labels = run.learner.choices.inputs.labels
     kernels: list[str] = []
     page.add("<h2>What the inputs buy</h2>")
@@ -271,7 +263,7 @@ def _add_inputs(page: Page, run: ForecastRun) -> dict[str, list[str]]:
         source, role = _source("x", "y"), f"C{number % 6}"
         kernels.append(str(source.id))
         line = _line(figure, "y", source, role, 2)
-        figure.add_tools(HoverTool(renderers=[line], tooltips=[("steps", "@x"), (label, "@y")], mode="vline"))
+        _hover(figure, line, ("steps", "@x"), (label, "@y"), mode="vline")
         _mark(figure, 0)
         page.add(_keys([(role, label)]))
         page.add_picture(

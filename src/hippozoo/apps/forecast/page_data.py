@@ -10,7 +10,6 @@ import numpy as np
 
 from hippozoo.apps.forecast.comparison import FORECAST
 from hippozoo.apps.forecast.run import ForecastRun
-from hippozoo.apps.forecast.times import write_dates, write_numbers
 
 __all__ = ["methods_of", "page_data"]
 
@@ -90,7 +89,7 @@ def _times(run: ForecastRun) -> tuple[np.ndarray, list[str]]:
         numbers = np.arange(1 - len(run.recent), run.horizon + 1).astype(float)
         return numbers, [f"{number:+.0f} steps" for number in numbers]
     dates = run.learner.grid.dates
-    words = list(write_dates(run.positions, None) if dates else write_numbers(run.positions))
+    words = list(run.learner.grid.write(run.positions))
     if dates and all(word.endswith(" 00:00:00") for word in words):
         words = [word.removesuffix(" 00:00:00") for word in words]
     return run.positions * 1000 if dates else run.positions, words

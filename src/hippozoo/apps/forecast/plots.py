@@ -22,8 +22,6 @@ _LEAST_PAST = 12
 def plot_forecast(run: ForecastRun, columns: Sequence[str] = (), figure: Figure | None = None) -> Figure:
     """Past, forecast and bands, one axes for each column; the first six where none is named.
 
-    Examples
-    --------
     >>> from hippozoo.apps.forecast import forecast
     >>> len(plot_forecast(forecast(np.sin(np.arange(200) / 3), horizon=6).run).axes)
     1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,16 +18,16 @@ from hippozoo._internal.arguments import shorten
 from hippozoo._internal.extras import is_installed
 from hippozoo.apps.forecast.backtest import COVERAGES, BackTest, Bands
 from hippozoo.apps.forecast.calendar import Months, Weekdays
-from hippozoo.apps.forecast.files import forecast_frame
 from hippozoo.apps.forecast.grid import Grid
 from hippozoo.apps.forecast.input_gains import InputGain
 from hippozoo.apps.forecast.inputs import Beside, InputNames
 from hippozoo.apps.forecast.learner import Choices, Group, Learner, Together
-from hippozoo.apps.forecast.reading import Reading, future_rows, learn_table, say_notes
-from hippozoo.apps.forecast.run import ForecastRun, Verdicts
+from hippozoo.apps.forecast.reading import Reading, chunks_of, future_rows, is_path
+from hippozoo.apps.forecast.run import ForecastRun, Verdicts, forecast_frame
 from hippozoo.apps.pages.text import shown
-from hippozoo.tables import Rows, list_reasons
-from hippozoo.tables.frames import Clock, is_frame, read_frame, table_clock
+from hippozoo.tables import Rows, Table, list_reasons, reason, word
+from hippozoo.tables.frames import Clock, FrameTable, is_frame, read_frame, table_clock
+from hippozoo.tables.trouble import KINDS
 
 __all__ = ["ForecastResult", "forecast"]
 
@@ -131,28 +131,59 @@ def forecast(
     inputs = InputNames(ahead, beside, country)
     if future is not None and not inputs.known:
         raise ValueError("future= holds inputs, and none is named; name them with known=.")
-    is_file = isinstance(data, (str, os.PathLike))
-    if is_file or is_frame(data):  # of an array all columns are named
+    if is_path(data) or is_frame(data):  # of an array all columns are named
         names = tuple(name for name in names if name not in inputs.columns)
     choices = Choices(horizon, every, season, shares, lower, upper, together if series is None else "panel", inputs)
-    further = tuple(map(float, quantiles))
-    if is_file:
-        reading = Reading(names, time, panel=ids, inputs=inputs.columns)
-        learner, table = learn_table(Path(data), reading, choices, future=future)
+    reading = Reading(names, time, panel=ids, inputs=inputs.columns)
+    return learn(data, reading, choices, future, quantiles=tuple(map(float, quantiles)))
+
+
+def learn(
+    data: Any,
+    reading: Reading,
+    choices: Choices,
+    future: Any = None,
+    progress: Callable[[float], None] = lambda fraction: None,
+    quantiles: tuple[float, ...] = (),
+) -> ForecastResult:
+    """Learn a file, a frame or an array chunk by chunk; see `forecast`."""
+    table, source, series = reading.open(data), str(data) if is_path(data) else "the data", {}
+    if isinstance(table, FrameTable):
+        reading, series = replace(reading, time=reading.time or table.time), dict(table.series)
+    ahead = None
+    if future is not None:
+        time = reading.time if is_path(future) else table.time
+        ahead = future_rows(future, replace(reading, time=time), choices.inputs, len(table.columns))
+    learner, count = None, 0
+    for rows, done in chunks_of(table, choices.inputs):
+        if learner is None:
+            learner = Learner.begin(table.columns, table.dates, source, choices, rows, ahead)
+        else:
+            learner.take_in(rows)
+        count += len(rows.values)
+        progress(min(done / max(table.size, 1), 1.0))
+    assert learner is not None  # an empty table is refused by the reader
+    if ahead is not None:
+        learner.add_future(ahead)
+    if not isinstance(table, FrameTable):
         clock = table_clock(table.dates, table.time, learner.rows, learner.grid.last_offset is not None)
-        return ForecastResult(learner, clock, reading, Path(data).name, table.time, *say_notes(table), further)
-    found = read_frame(data, names, time, series, inputs.columns)
-    if every is not None and found.rows.times is None:
-        raise ValueError(f"every={shorten(every)} is a length of time, and the rows have no times; omit every.")
-    reading = Reading(names, found.time if time is None else time, panel=tuple(found.series), inputs=inputs.columns)
-    later = None if future is None else future_rows(future, reading, inputs, len(found.columns))
-    learner = Learner.begin(found.columns, found.dates, "the data", choices, found.rows, later)
-    if later is not None:
-        learner.add_future(later)
-    # Rows of the future are not counted yet.
-    clock = found.clock.after(learner.rows - len(found.rows.values)) if found.clock.kind == "rows" else found.clock
-    left_out, notes = dict(found.left_out), list(found.notes)
-    return ForecastResult(learner, clock, reading, "", found.time, left_out, notes, further, dict(found.series))
+    else:
+        # Rows of the future are not counted yet.
+        clock = table.clock.after(learner.rows - count) if table.clock.kind == "rows" else table.clock
+    left_out = {column: reason(why) for column, why in table.left_out.items()}
+    name = Path(data).name if is_path(data) else ""
+    return ForecastResult(learner, clock, reading, name, table.time, left_out, _say_notes(table), quantiles, series)
+
+
+def _say_notes(table: Table) -> list[str]:
+    """What the reader noted, in words."""
+    notes = []
+    for one in table.notes:
+        # The file is named elsewhere; where a sentence would have no subject, it is the table.
+        has_subject = one.place.column or not KINDS[one.kind][0].startswith(" ")
+        place = one.place._replace(source="" if has_subject else "the table")
+        notes.append(word(one._replace(place=place)).removesuffix("."))
+    return notes
 
 
 @dataclass
@@ -162,8 +193,6 @@ class ForecastResult:
     Made by `hippozoo.forecast`. `frame` is the forecast, `verdict` says how good it is; `plot` and `page` draw it;
     `update` takes in more rows, and `save` writes it to a file that `hippozoo.load` reads.
 
-    Examples
-    --------
     >>> result = forecast(np.sin(np.arange(300) / 3), horizon=6)
     >>> result.frame["time"].tolist()
     [300, 301, 302, 303, 304, 305]
@@ -193,9 +222,7 @@ class ForecastResult:
         return self._run_of(self.learner)
 
     def _run_of(self, learner: Learner) -> ForecastRun:
-        return ForecastRun(
-            learner=learner.finish(), name=self.name, time=self.time, left_out=self.left_out, said=self.notes
-        )
+        return ForecastRun(learner.finish(), self.name, self.time, self.left_out, self.notes)
 
     @cached_property
     def frame(self) -> Any:
@@ -317,23 +344,17 @@ class ForecastResult:
 
     def _rows_of(self, more: Any) -> list[Rows]:
         """Rows of a file, a frame or an array, their columns in the order of the table."""
-        reading = self.reading
-        wanted = reading.columns or (() if reading.panel else self.run.columns)
-        if isinstance(more, (str, os.PathLike)):
-            table = replace(reading, columns=wanted).open(Path(more))
+        reading, targets = self.reading, self.run.columns
+        if is_path(more) or hasattr(more, "columns"):
+            asked = replace(reading, columns=reading.columns or (() if reading.panel else targets))
+            table = (asked if is_path(more) else asked.at_time_of(more)).open(more)
             return [self._ordered(one, table.columns) for one, _ in table.chunks]
-        if isinstance(more, np.ndarray) or not hasattr(more, "columns"):
-            # A series, or an array: its place says which column it is.
-            found, inputs = read_frame(more), reading.inputs
-            if len(found.columns) != len(self.run.columns) + len(inputs):
-                beside = f", with {len(inputs)} inputs beside them" if inputs else ""
-                raise ValueError(
-                    f"{len(found.columns)} columns came, and {len(self.run.columns)} are forecast{beside}; pass all."
-                )
-            return [found.rows]
-        time = reading.time if reading.time in list(map(str, more.columns)) else None  # else it is the index
-        found = read_frame(more, wanted, time, reading.panel or None, reading.inputs)
-        return [self._ordered(found.rows, found.columns)]
+        # A series, or an array: its place says which column it is.
+        table, inputs = read_frame(more), reading.inputs
+        if len(table.columns) != len(targets) + len(inputs):
+            beside = f", with {len(inputs)} inputs beside them" if inputs else ""
+            raise ValueError(f"{len(table.columns)} columns came, and {len(targets)} are forecast{beside}; pass all.")
+        return [one for one, _ in table.chunks]
 
     def _ordered(self, rows: Rows, columns: Sequence[str]) -> Rows:
         """Columns in the order of the table; a series of which nothing came is missing."""

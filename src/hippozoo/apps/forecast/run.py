@@ -2,27 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
-from hippozoo.apps.forecast.backtest import season_rival
 from hippozoo.apps.forecast.comparison import Comparison, Verdict, judge, pool
 from hippozoo.apps.forecast.input_gains import InputGain, gains_of
 from hippozoo.apps.forecast.learner import Learner
-from hippozoo.apps.forecast.notes import notes_on, too_few, until_validated
-from hippozoo.apps.forecast.table_forecast import TableForecast
+from hippozoo.apps.forecast.notes import RIVALS, notes_on, say_expert, too_few, until_validated
 from hippozoo.apps.forecast.times import say_last
-from hippozoo.apps.forecast.words import RIVALS, say_expert
+from hippozoo.ensemble import EnsembleForecast
+from hippozoo.tables.frames import Clock, write_frame
 from hippozoo.tables.trouble import unusable
+from hippozoo.zoo.forecasting import Forecast
 
-__all__ = ["ForecastRun", "Verdicts", "forecast_columns"]
+__all__ = ["ForecastRun", "TableForecast", "Verdicts", "forecast_columns", "forecast_frame", "forecast_records"]
 
 # A smaller share of an error is none; a smaller share of a forecast is not named.
 _NOTHING, _NAMED = 0.005, 0.02
+
+Answer = Float[np.ndarray, "columns steps"]
+
+
+class Lean(NamedTuple):
+    """To which simple forecast a column leans, how far from 0 to 1, and by how much the mean of each step moves."""
+
+    rival: str
+    weight: float
+    moved: np.ndarray
+
+
+class TableForecast:
+    """Forecasts of the columns of a table, which were learnt in groups, step by step.
+
+    Where the back-test says clearly that a simple forecast is better, the forecast leans to it, and so do its bands.
+    """
+
+    def __init__(self, learner: Learner) -> None:
+        self.parts: list[Forecast] = [group.forecaster.forecast(group.state) for group in learner.groups]
+        # For each column its group, and its place in it.
+        self.places: list[tuple[int, int]] = []
+        self.leans: dict[int, Lean] = {}
+        numbers = {id(group): number for number, group in enumerate(learner.groups)}
+        for column, (group, place) in enumerate(learner.by_column()):
+            self.places.append((numbers[id(group)], place))
+            part, comparison = self.parts[numbers[id(group)]], group.test.compare(place)
+            rival, weight = ("", 0.0) if comparison is None else comparison.lean()
+            # A simple forecast stands on the last value: not on one that may be an outlier.
+            is_doubted = isinstance(part, EnsembleForecast) and part.doubted[place] > 0
+            if weight > 0 and not is_doubted:
+                moved = weight * (group.simple(place, rival) - part.mean(part.leads())[place])
+                self.leans[column] = Lean(rival, weight, moved)
+
+    def _gather(self, ask: Callable[[Forecast], np.ndarray]) -> Answer:
+        """Answers of all groups by column, each moved as far as its column leans."""
+        answers = [ask(one) for one in self.parts]
+        found = np.stack([answers[number][place] for number, place in self.places])
+        for column, lean in self.leans.items():
+            number, place = self.places[column]
+            one, part = found[column] + lean.moved, self.parts[number]
+            found[column] = part.channel(place).bounded(one) if isinstance(part, EnsembleForecast) else one
+        return found
+
+    def samples(self) -> Answer:
+        """The expected value of each step, columns first."""
+        return self._gather(lambda one: one.mean(one.leads()))
+
+    def quantile(self, probability: float) -> Answer:
+        """The value that a column stays below with this probability."""
+        return self._gather(lambda one: one.quantile(one.leads(), probability))
+
+    def band(self, coverage: float) -> tuple[Answer, Answer]:
+        """The two ends of a band that holds this share of values."""
+        tail = (1 - coverage) / 2
+        return self.quantile(tail), self.quantile(1 - tail)
+
+    @cached_property
+    def by(self) -> list[dict[str, float]]:
+        """What the forecast of each column is made by, and the share of each, largest first."""
+        made, found = [part.by for part in self.parts], []
+        for column, (number, place) in enumerate(self.places):
+            shares = dict(made[number][place]) if place < len(made[number]) else {}
+            if lean := self.leans.get(column):
+                shares = {name: (1 - lean.weight) * share for name, share in shares.items()}
+                shares[lean.rival] = shares.get(lean.rival, 0.0) + lean.weight
+            found.append(dict(sorted(shares.items(), key=lambda one: -one[1])))
+        return found
 
 
 class Verdicts(dict[str, Verdict]):
@@ -37,24 +107,33 @@ class Verdicts(dict[str, Verdict]):
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class ForecastRun:
-    """Everything that was found out about a table."""
+    """Everything that was found out about a table.
 
-    learner: Learner  # its last step included
-    name: str
-    time: str | None  # column of the times
-    left_out: Mapping[str, str]  # columns that nobody named and that hold no numbers, and why
-    said: Sequence[str] = ()  # what the reader noted of the table
+    The learner has taken in its last step; `time` is the column of times, `left_out` are the columns that hold no
+    numbers, and `said` is what the reader noted.
+    """
 
-    def __post_init__(self) -> None:
-        learner = self.learner
+    def __init__(
+        self, learner: Learner, name: str, time: str | None, left_out: Mapping[str, str], said: Sequence[str] = ()
+    ) -> None:
+        self.learner, self.name, self.time, self.left_out, self.said = learner, name, time, left_out, said
+        self.columns, self.horizon, self.seasons = learner.columns, learner.horizon, learner.seasons
+        self.coverages = tuple(map(float, learner.choices.coverages))
+        self.steps = round(learner.groups[0].state.time)
         begun = [bool(group.state.begun[place]) for group, place in learner.by_column()]
         empty = ", ".join(repr(one) for one, some in zip(learner.columns, begun, strict=True) if not some)
         if empty:
             raise unusable(learner.source, f"column {empty} contains no number; omit it")
         if not learner.learnt:
             raise unusable(learner.source, too_few(self.steps, learner.horizon))
+        # For pictures: the last steps, (steps, columns), and when they and those to come are: in seconds of the local
+        # clock or as numbers. The times to come as text. None without times.
+        self.recent = learner.recent
+        self.positions = learner.grid.positions(len(self.recent), self.horizon)
+        self.times = None
+        if self.positions is not None:
+            self.times = learner.grid.write(self.positions[len(self.recent) :], learner.grid.last_offset)
 
     @cached_property
     def forecast(self) -> TableForecast:
@@ -62,47 +141,9 @@ class ForecastRun:
         return TableForecast(self.learner)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that were forecast."""
-        return self.learner.columns
-
-    @property
-    def horizon(self) -> int:
-        """Steps ahead."""
-        return self.learner.horizon
-
-    @property
-    def coverages(self) -> tuple[float, ...]:
-        """Bands that are given and judged."""
-        return tuple(map(float, self.learner.choices.coverages))
-
-    @property
-    def steps(self) -> int:
-        """Steps that the rows fill."""
-        return round(self.learner.groups[0].state.time)
-
-    @property
-    def recent(self) -> np.ndarray:
-        """The last steps, (steps, columns), for pictures."""
-        return self.learner.recent
-
-    @property
-    def times(self) -> tuple[str, ...] | None:
-        """The times of the steps that are forecast, as text; None without times."""
-        return self.learner.grid.times_after(self.horizon)
-
-    @property
-    def positions(self) -> np.ndarray | None:
-        """The times of the `recent` steps and of those that are forecast, in seconds of the local clock or as numbers.
-
-        None without times.
-        """
-        return self.learner.grid.positions(len(self.recent), self.horizon)
-
-    @property
-    def seasons(self) -> tuple[int, ...]:
-        """The periods that were found or given in any column, in steps."""
-        return self.learner.seasons
+    def by(self) -> list[dict[str, float]]:
+        """What the forecast of each column is made of, and the share of each, largest first."""
+        return self.forecast.by
 
     @property
     def rows_until_validated(self) -> int:
@@ -118,12 +159,7 @@ class ForecastRun:
     def rival_names(self) -> dict[str, str]:
         """What to call each simple forecast: a season by what stands one period back ("last week")."""
         grid = self.learner.grid
-        return RIVALS | {season_rival(one): say_last(one, grid.duration(one)) for one in self.seasons}
-
-    @property
-    def by(self) -> list[dict[str, float]]:
-        """What the forecast of each column is made of, and the share of each, largest first."""
-        return self.forecast.by
+        return RIVALS | {f"season {one}": say_last(one, grid.duration(one)) for one in self.seasons}
 
     @cached_property
     def made_of(self) -> list[list[str]]:
@@ -207,7 +243,7 @@ class ForecastRun:
             "verdict": {name: asdict(self.verdicts[c]) for c, name in named},
             "pooled_verdict": None if self.pooled is None else asdict(self.pooled),
             "mean_absolute_error": {
-                name: {} if (found := self.comparisons[c]) is None else found.finite_means() for c, name in named
+                name: {} if (found := self.comparisons[c]) is None else _finite(found.means()) for c, name in named
             },
             "coverage": {name: places[c][0].test.coverage(places[c][1]) for c, name in named},
             "inputs": {
@@ -220,6 +256,10 @@ class ForecastRun:
                 name: {one: round(share, 4) for one, share in self.by[c].items() if share >= 0.005} for c, name in named
             },
         }
+
+
+def _finite(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
 
 
 def forecast_columns(run: ForecastRun, quantiles: Sequence[float] = ()) -> dict[str, Any]:
@@ -246,3 +286,29 @@ def forecast_columns(run: ForecastRun, quantiles: Sequence[float] = ()) -> dict[
         nothing = np.full(count, np.nan)
         columns["simple"] = np.concatenate([run.simple.get(c, nothing) for c in range(len(run.columns))])
     return columns
+
+
+def forecast_frame(
+    run: ForecastRun, clock: Clock, series: Mapping[str, Sequence[Any]] | None = None, quantiles: Sequence[float] = ()
+) -> Any:
+    """The forecast as a frame, with times as the clock has them; a long table keeps its columns of names."""
+    columns, count = forecast_columns(run, quantiles), run.horizon
+    ahead, is_local = run.learner.grid.ahead(count)
+    if is_local and clock.zone == "UTC" and run.learner.grid.last_offset is not None:
+        ahead, is_local = ahead - run.learner.grid.last_offset, False
+    times = clock.times(ahead, is_local=is_local)
+    named = {name: [one for one in keys for _ in range(count)] for name, keys in (series or {}).items()}
+    first = {**(named or {"column": columns["column"]}), "step": columns["step"]}
+    rest = {name: one for name, one in columns.items() if name not in ("column", "step", "time")}
+    return write_frame(clock, {**first, "time": np.tile(times, len(run.columns)), **rest})
+
+
+def forecast_records(run: ForecastRun) -> list[dict[str, Any]]:
+    """One object per column and step; None where a number is unknown."""
+    columns = {
+        name: [
+            None if isinstance(one, float) and not math.isfinite(one) else one for one in np.asarray(column).tolist()
+        ]
+        for name, column in forecast_columns(run).items()
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

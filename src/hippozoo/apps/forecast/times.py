@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import time, timedelta, timezone
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,8 @@ def parse_duration(name: str, given: Any) -> tuple[float, str]:
         return given.total_seconds(), "second"
     if type(given).__name__ == "timedelta64":
         return float(given / type(given)(1, "us")) / 1e6, "second"
-    words = (
-        re.fullmatch(r"\s*(a |an |one |\d+(?:\.\d+)?)\s*([a-zA-Z]+?)s?\s*", str(given))
-        if isinstance(given, str)
-        else None
-    )
-    if words is not None:
+    pattern = r"\s*(a |an |one |\d+(?:\.\d+)?)\s*([a-zA-Z]+?)s?\s*"
+    if isinstance(given, str) and (words := re.fullmatch(pattern, given)):
         count = 1.0 if words[1].strip() in ("a", "an", "one") else float(words[1])
         unit = words[2].lower()
         unit = _SHORT.get(unit, unit)
@@ -94,15 +90,8 @@ def write_dates(local: np.ndarray, offset: float | None) -> tuple[str, ...]:
     """
     micros = np.rint(local * 1e6).astype("int64")
     texts = np.datetime_as_string(micros.astype("datetime64[us]"), unit="us" if (micros % 1_000_000).any() else "s")
-    return tuple(text.replace("T", " ") + _zone(offset) for text in texts.tolist())
-
-
-def _zone(offset: float | None) -> str:
-    if offset is None:
-        return ""
-    minutes, seconds = divmod(abs(round(offset)), 60)
-    text = f"{'-' if offset < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
-    return f"{text}:{seconds:02d}" if seconds else text
+    zone = "" if offset is None else time(tzinfo=timezone(timedelta(seconds=round(offset)))).isoformat()[8:]
+    return tuple(text.replace("T", " ") + zone for text in texts.tolist())
 
 
 def write_numbers(times: np.ndarray) -> tuple[str, ...]:
@@ -111,4 +100,4 @@ def write_numbers(times: np.ndarray) -> tuple[str, ...]:
     >>> write_numbers(np.array([1700000060000.0, 59.9 + 3 * 0.1]))
     ('1700000060000', '60.2')
     """
-    return tuple(str(int(time)) if time == int(time) else f"{time:.15g}" for time in times.tolist())
+    return tuple(str(int(one)) if one == int(one) else f"{one:.15g}" for one in times.tolist())

@@ -6,15 +6,6 @@ no colours and no escaping of its own: it adds pieces to a `Page`.
 
 from hippozoo.apps.pages.page import Page
 from hippozoo.apps.pages.pictures import Painter, colour, new_figure
-from hippozoo.apps.pages.tables import copyable_table
-from hippozoo.apps.pages.text import json_for_script, shown
+from hippozoo.apps.pages.text import copyable_table, json_for_script, shown
 
-__all__ = [
-    "Page",
-    "Painter",
-    "colour",
-    "copyable_table",
-    "json_for_script",
-    "new_figure",
-    "shown",
-]
+__all__ = ["Page", "Painter", "colour", "copyable_table", "json_for_script", "new_figure", "shown"]

@@ -17,8 +17,6 @@ def new_figure(x_label: str, y_label: str = "", *, x_axis: Axis = "linear", heig
 
     Labels are plain text: dollar signs in them stay dollar signs.
 
-    Examples
-    --------
     >>> figure = new_figure("lag", "weight")
     >>> _ = figure.line([0, 1, 2], [1.0, 0.5, 0.2], line_color=colour("C0"))
     >>> figure.xaxis.axis_label.text
@@ -69,8 +67,6 @@ _COLOURS = ("line_color", "fill_color", "text_color", "hatch_color")
 def colour(role: str) -> str:
     """The colour of a role: ``"C0"`` to ``"C5"``, ``"ink"``, ``"paper"``, ``"faint"``; dark pages put in their own.
 
-    Examples
-    --------
     >>> colour("C0")
     '#0072b2'
     """
@@ -80,8 +76,6 @@ def colour(role: str) -> str:
 class Painter:
     """Figures that live in Python, turned light or dark there.
 
-    Examples
-    --------
     >>> figure = new_figure("lag", "weight")
     >>> glyph = figure.line([0, 1], [1.0, 0.5], line_color=colour("C0")).glyph
     >>> painter = Painter()

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from hippozoo._internal.lazy import fetched_from
 from hippozoo.forecasts.forecast import Forecast
+from hippozoo.forecasts.forecaster import ForecasterLike, StateLike
 from hippozoo.forecasts.leads import lead_basis
-from hippozoo.forecasts.protocol import ForecasterLike, StateLike
 from hippozoo.zoo.forecasting.candidates import Candidate
 from hippozoo.zoo.forecasting.explanation import Explanation, explain
 from hippozoo.zoo.forecasting.forecast import GaussianForecast
