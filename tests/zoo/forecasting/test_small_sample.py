@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from hippozoo.systems import LegS, LegT
 from hippozoo.zoo.forecasting import Forecaster, Moments, explain, forecaster_with_candidates, reduced_rank
-from hippozoo.zoo.forecasting.small_sample import SmallSampleShrinkage
+from hippozoo.zoo.forecasting.early import shrunk_map
 from short_series import HORIZON, autoregressions, lines, noises, walks, waves
 
 
@@ -83,7 +83,7 @@ def test_the_map_is_the_average_of_maps_by_the_evidence_for_them(rng, count, int
     x = rng.normal(size=(count, 5)) * [3, 2, 1, 0.5, 0.2] + 1
     y = x[:, :3] * 0.7 + rng.normal(size=(count, 3)) + 0.5
     simple = [np.eye(3, 5) * [1, 0, 0, 0, 0], np.outer([1, 0, 0], [0.5, -0.5, 0.5, -0.5, 0.5])]
-    held = SmallSampleShrinkage(0.2).solve(Moments.empty(5, 3).add(x, y), simple, None, 0.1, None, intercept)
+    held = shrunk_map(Moments.empty(5, 3).add(x, y), simple, 0.2, None, 0.1, None, intercept)
     expected_map, expected_intercept = average_by_definition(x, y, simple, 0.2, 0.1, intercept)
     assert_allclose(held.forecast_map, expected_map, atol=1e-10)
     assert_allclose(held.intercept, expected_intercept, atol=1e-10)
@@ -94,7 +94,7 @@ def test_the_map_is_the_average_of_maps_by_the_evidence_for_them(rng, count, int
 def test_many_independent_futures_are_believed(rng):
     x = rng.normal(size=(20000, 4))
     moments = Moments.empty(4, 3).add(x, x[:, :3] @ rng.normal(size=(3, 3)) + x[:, 3:] + rng.normal(size=(20000, 3)))
-    held = SmallSampleShrinkage(0.25).solve(moments, [np.eye(3, 4)], None, 1e-3, None, True)
+    held = shrunk_map(moments, [np.eye(3, 4)], 0.25, None, 1e-3, None, True)
     assert_allclose(held.forecast_map, reduced_rank(moments, ridge=1e-3).forecast_map, atol=0.02)
 
 

@@ -17,7 +17,7 @@ from hippozoo.zoo.volterra import (
     sample_responses,
 )
 from hippozoo.zoo.volterra._least_squares import minimise
-from hippozoo.zoo.volterra.cascade import _Problem
+from hippozoo.zoo.volterra.cascade import CascadeProblem
 
 SHORT = Memory(LegT(order=3, timescale=3.0))
 MEMORY = Memory(LegS(order=5, timescale=4.0))
@@ -71,7 +71,7 @@ def test_the_kernels_of_a_cascade_are_its_volterra_series(rng):
 def test_the_jacobian_of_a_cascade_is_its_derivative(rng):
     cascade = Cascade(MEMORY, SHORT, BoundedPolynomial(degree=3, reach=1.0))
     signal, target = rng.normal(size=80), rng.normal(size=80)
-    problem = _Problem(cascade, signal, target, warm_up=10)
+    problem = CascadeProblem(cascade, signal, target, warm_up=10)
     parameters = np.concatenate(cascade_weights(rng, cascade))
     jacobian = problem.jacobian(parameters)
     for p in range(len(parameters)):
@@ -84,7 +84,7 @@ def test_the_start_of_a_cascade_is_the_linear_model_however_it_is_shared(rng):
     cascade = Cascade(MEMORY, MEMORY, BoundedPolynomial(degree=1, reach=100.0))
     target = np.convolve(signal, 0.5 ** np.arange(12))[:4000]  # minimum phase: any power of it is causal
     for share in (0.0, 0.5, 1.0):
-        left = _Problem(cascade, signal, target, warm_up=50)
+        left = CascadeProblem(cascade, signal, target, warm_up=50)
         assert np.std(left.residual(left.start(share))) < 0.05 * target.std()
 
 

@@ -19,6 +19,7 @@ from hippozoo.polynomials import Legendre, OrthonormalFamily
 __all__ = ["PolynomialBank"]
 
 Bank = Float[Tensor, "batch channels coefficients"]
+_KEPT = "the bank keeps what it is given."
 
 
 class PolynomialBank(WithTables):
@@ -119,14 +120,7 @@ class PolynomialBank(WithTables):
         return self._cosines.new_zeros(batch, self.channels, self.coefficients)
 
     def features(self, address: Float[Tensor, "*address"]) -> Float[Tensor, "*points coefficients"]:
-        """The basis at every address: what the paper calls key or query.
-
-        Examples
-        --------
-        >>> bank = PolynomialBank(channels=1, family=Legendre(3))
-        >>> bool(np.allclose(bank.features(torch.tensor([0.5])), [[1, 0, -np.sqrt(5) / 2]], atol=1e-6))
-        True
-        """
+        """The basis at every address: what the paper calls key or query."""
         self.refresh_tables(self._home(address))
         self._check_address("address", address)
         return self._features(address)
@@ -140,35 +134,16 @@ class PolynomialBank(WithTables):
         value: Float[Tensor, "batch channels"],
         gate: Float[Tensor, " batch"] | None = None,
     ) -> Bank:
-        """The bank after a write to each item: towards `value` at `address`, all the way where the gate is 1.
-
-        Examples
-        --------
-        >>> bank = PolynomialBank(channels=2, dtype=torch.float64)
-        >>> where, what = torch.tensor([0.3]).double(), torch.tensor([[1.0, -1.0]]).double()
-        >>> state = bank.write(bank.initial_state(1), where, what)
-        >>> bank.read(state, where).round(decimals=4).tolist()
-        [[1.0, -1.0]]
-        """
+        """The bank after a write to each item: towards `value` at `address`, all the way where the gate is 1."""
         self.refresh_tables(self._home(address))
         self._check_state(state)
         batch = len(state)
         self._check_address("address", address, (batch,))
         self._check("value", value, (batch, self.channels))
-        gate = value.new_ones(batch) if gate is None else gate
-        self._check("gate", gate, (batch,))
-        self._check_share("gate", gate, "0 leaves the bank alone, 1 writes in full.")
-        return self._write(state, address, value, gate)
+        return self._write(state, address, value, self._checked_gate("gate", gate, value))
 
     def read(self, state: Bank, address: Float[Tensor, "batch *address"]) -> Float[Tensor, "batch *points channels"]:
-        """What the bank holds at one address per item, or at several: (batch,) or (batch, points), and the dimensions.
-
-        Examples
-        --------
-        >>> bank = PolynomialBank(channels=2)
-        >>> bank.read(bank.initial_state(3), torch.rand(3, 5)).shape
-        torch.Size([3, 5, 2])
-        """
+        """What the bank holds at one address per item, (batch,), or at several, (batch, points); coordinates last."""
         self.refresh_tables(self._home(address))
         self._check_state(state)
         self._check_address("address", address)
@@ -202,12 +177,18 @@ class PolynomialBank(WithTables):
             The bank to go on from; without it, the empty one.
         """
         self.refresh_tables(self._home(write_address))
-        batch, n_steps = self._check_sequence(write_address, value, read_address)
-        write_gate = value.new_ones(batch, n_steps) if write_gate is None else write_gate
-        self._check("write_gate", write_gate, (batch, n_steps))
-        self._check_share("write_gate", write_gate, "0 leaves the bank alone, 1 writes in full.")
-        state = self.initial_state(batch) if state is None else state
-        self._check_state(state, batch)
+        self._check_tensor("value", value)
+        if value.ndim != 3 or value.shape[-1] != self.channels or 0 in value.shape:
+            raise ValueError(
+                f"value has shape {tuple(value.shape)}, expected (batch, time, channels) with "
+                f"channels={self.channels} and at least one time."
+            )
+        finite_values("value", value, what_to_do=_KEPT)
+        self._check_address("write_address", write_address, tuple(value.shape[:2]))
+        self._check_address("read_address", read_address, tuple(value.shape[:2]))
+        write_gate = self._checked_gate("write_gate", write_gate, value)
+        state = self.initial_state(len(value)) if state is None else state
+        self._check_state(state, len(value))
         return self._write_and_read(write_address, value, read_address, write_gate, state)
 
     # The layer has checked what it hands over, so these do not look again.
@@ -278,7 +259,15 @@ class PolynomialBank(WithTables):
         self._check_tensor(name, value)
         if tuple(value.shape) != shape:
             raise ValueError(f"{name} has shape {tuple(value.shape)}, expected {shape}.")
-        finite_values(name, value, what_to_do="the bank keeps what it is given.")
+        finite_values(name, value, what_to_do=_KEPT)
+
+    def _checked_gate(self, name: str, gate: Tensor | None, value: Tensor) -> Tensor:
+        """How far each value is written: in full unless it is said."""
+        if gate is None:
+            return value.new_ones(value.shape[:-1])
+        self._check(name, gate, tuple(value.shape[:-1]))
+        self._check_share(name, gate, "0 leaves the bank alone, 1 writes in full.")
+        return gate
 
     def _check_address(self, name: str, address: Tensor, shape: tuple[int, ...] | None = None) -> None:
         self._check_tensor(name, address)
@@ -301,19 +290,6 @@ class PolynomialBank(WithTables):
             )
         finite_values("state", state, what_to_do="go on from an earlier state.")
 
-    def _check_sequence(self, write_address: Tensor, value: Tensor, read_address: Tensor) -> tuple[int, int]:
-        self._check_tensor("value", value)
-        if value.ndim != 3 or value.shape[-1] != self.channels or 0 in value.shape:
-            raise ValueError(
-                f"value has shape {tuple(value.shape)}, expected (batch, time, channels) with "
-                f"channels={self.channels} and at least one time."
-            )
-        batch, n_steps, _ = value.shape
-        finite_values("value", value, what_to_do="the bank keeps what it is given.")
-        self._check_address("write_address", write_address, (batch, n_steps))
-        self._check_address("read_address", read_address, (batch, n_steps))
-        return batch, n_steps
-
 
 def checked_family(family: Any) -> OrthonormalFamily:
     """A basis on [0, 1]."""
@@ -327,15 +303,7 @@ def checked_family(family: Any) -> OrthonormalFamily:
 
 
 def cosine_coefficients(family: OrthonormalFamily) -> Float[np.ndarray, "harmonics coefficients"]:
-    """The polynomials as cosine series: ``values(x) = cos(k angle) @ coefficients`` with ``cos(angle) = 1 - 2 x``.
-
-    Examples
-    --------
-    >>> angle = np.pi / 3
-    >>> series = np.cos(angle * np.arange(5)) @ cosine_coefficients(Legendre(5))
-    >>> bool(np.allclose(series, Legendre(5).values(0.25)))
-    True
-    """
+    """The polynomials as cosine series: ``values(x) = cos(k angle) @ coefficients`` with ``cos(angle) = 1 - 2 x``."""
     order = family.order
     angles = np.pi * (np.arange(order) + 0.5) / order
     # A polynomial of lower degree than there are nodes is its own interpolation at the Chebyshev nodes.

@@ -1,4 +1,4 @@
-"""How many pairs a bank holds: measured over layouts of addresses, and what theory says of them."""
+"""How stored pairs disturb each other, and how many a bank holds: measured, and what theory says."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from typing import Literal, NamedTuple, cast, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.linalg import solve_triangular
 
-from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo._internal.arguments import real_array, shorten, whole_number
 from hippozoo.polynomials import Chebyshev, Legendre, OrthonormalFamily
-from hippozoo.zoo.associative.interference import recall_error, recall_matrix
 
-__all__ = ["CapacityCurve", "Layout", "capacity", "expected_error", "layout_addresses", "mean_fourth_overlap"]
+__all__ = [
+    "CapacityCurve", "Layout", "capacity", "expected_error", "interference_matrix", "layout_addresses",
+    "mean_fourth_overlap", "recall_error", "recall_matrix",
+]  # fmt: skip
 
+Addresses = Float[np.ndarray, " pairs"]
 Layout = Literal["gauss", "even", "random"]
 
 # The weight under which a family is orthonormal, per unit of the angle arccos(1 - 2x) and but for a factor.
@@ -25,23 +29,91 @@ _WEIGHTS: dict[type[OrthonormalFamily], Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-class CapacityCurve(NamedTuple):
-    """Recall error against the number of stored pairs, written one after the other.
+def interference_matrix(family: OrthonormalFamily, addresses: Addresses) -> Float[np.ndarray, "pairs pairs"]:
+    r"""By how much a full write at address j moves what is read at address i, per unit of change at j.
+
+    It is :math:`K(x_i, x_j) / K(x_j, x_j)`: 1 on the diagonal, 0 where neither notices the other.
+
+    Examples
+    --------
+    At the nodes of the Gauss rule there is none.
+
+    >>> family = Legendre(8)
+    >>> bool(np.allclose(interference_matrix(family, family.gauss_rule()[0]), np.eye(8)))
+    True
+    """
+    features = family.values(_checked("addresses", addresses))
+    kernel = features @ features.T
+    return kernel / np.diag(kernel)
+
+
+def recall_matrix(
+    family: OrthonormalFamily,
+    addresses: Addresses,
+    gates: Addresses | None = None,
+    read_addresses: Float[np.ndarray, " reads"] | None = None,
+) -> Float[np.ndarray, "reads pairs"]:
+    """How much of value j is read at address i after all pairs have been written in order: ``reads = matrix @ values``.
+
+    Exact, and the same for every channel. The identity means perfect recall. Row i off the diagonal says which
+    pairs spoil the recall of pair i; later pairs spoil earlier ones, since each write is made good where it is made.
 
     Parameters
     ----------
-    error
-        Squared error of the recall of all of them relative to the values' variance, mean over trials.
-    unit_error, spread
-        The same with every value in units of its key's length, as the delta rule sees it; its standard deviation.
-    theory
-        Of `unit_error` for addresses drawn at random, see `expected_error`; NaN for a family of unknown weight.
+    family, addresses
+        The basis of the bank, empty at the start, and where the pairs are written, in order.
+    gates
+        How far each write goes, from 0 to 1; by default all the way.
+    read_addresses
+        Where to read; by default where the pairs were written.
+
+    Examples
+    --------
+    The second of two pairs at one address replaces the first.
+
+    >>> (recall_matrix(Legendre(8), np.array([0.3, 0.3])) + 0.0).round(12).tolist()
+    [[0.0, 1.0], [0.0, 1.0]]
     """
+    written = _checked("addresses", addresses)
+    open_gates = np.ones(len(written)) if gates is None else _checked("gates", gates)
+    if open_gates.shape != written.shape:
+        raise ValueError(f"gates has shape {open_gates.shape}, expected one for each address, {written.shape}.")
+    outside = np.flatnonzero((open_gates < 0) | (open_gates > 1))
+    if outside.size:
+        raise ValueError(
+            f"gates[{outside[0]}] is {open_gates[outside[0]]:g}: pass values from 0 to 1; 0 leaves the bank alone, "
+            "1 writes in full."
+        )
+    keys = family.values(written)
+    lengths = np.linalg.norm(keys, axis=1)
+    keys = keys / lengths[:, None]
+    queries = family.values(written if read_addresses is None else _checked("read_addresses", read_addresses))
+    earlier = np.tril(keys @ keys.T * open_gates, -1)
+    corrections = solve_triangular(earlier, np.diag(1 / lengths), lower=True, unit_diagonal=True)
+    return queries @ keys.T @ (open_gates[:, None] * corrections)
+
+
+def recall_error(matrix: Float[np.ndarray, "pairs pairs"]) -> Float[np.ndarray, " pairs"]:
+    """The expected squared error of each recall, relative to that of independent values: 0 is perfect.
+
+    Examples
+    --------
+    >>> recall_error(np.array([[1.0, 0.1], [0.0, 1.0]])).round(6).tolist()
+    [0.01, 0.0]
+    """
+    return np.sum((matrix - np.eye(len(matrix))) ** 2, axis=1)
+
+
+class CapacityCurve(NamedTuple):
+    """Recall error against the number of stored pairs, written one after the other."""
 
     pairs: Int[np.ndarray, " sizes"]
+    #: Squared error of the recall of all of them relative to the values' variance, mean over trials.
     error: Float[np.ndarray, " sizes"]
+    #: The same with every value in units of its key's length, as the delta rule sees it.
     unit_error: Float[np.ndarray, " sizes"]
-    spread: Float[np.ndarray, " sizes"]
+    spread: Float[np.ndarray, " sizes"]  #: Standard deviation of `unit_error` over trials.
+    #: Of `unit_error` for addresses drawn at random, see `expected_error`; NaN for a family of unknown weight.
     theory: Float[np.ndarray, " sizes"]
 
 
@@ -61,7 +133,6 @@ def capacity(
     --------
     As many pairs as coefficients, and not one more, are held without error.
 
-    >>> from hippozoo.polynomials import Legendre
     >>> curve = capacity(Legendre(16), [8, 16, 32], layout="gauss", rng=np.random.default_rng(0))
     >>> (curve.error < 1e-20).tolist()
     [True, True, False]
@@ -98,7 +169,6 @@ def layout_addresses(
 
     Examples
     --------
-    >>> from hippozoo.polynomials import Legendre
     >>> layout_addresses(Legendre(8), 2, "even", np.random.default_rng(0)).round(3).tolist()
     [0.146, 0.854]
     """
@@ -147,7 +217,6 @@ def expected_error(coefficients: int, pairs: int, overlap: float | None = None) 
 
     >>> expected_error(32, 1)
     0.0
-    >>> from hippozoo.polynomials import Legendre
     >>> round(expected_error(32, 32, mean_fourth_overlap(Legendre(32))), 2)
     0.67
     """
@@ -169,7 +238,6 @@ def mean_fourth_overlap(family: OrthonormalFamily) -> float:
 
     Examples
     --------
-    >>> from hippozoo.polynomials import Legendre
     >>> round(64 * mean_fourth_overlap(Legendre(64)), 2)
     0.67
     """
@@ -189,3 +257,10 @@ def _known_weight(family: OrthonormalFamily) -> Callable[[np.ndarray], np.ndarra
             "orthonormal, which is known of Legendre and Chebyshev; pass one of them, or the layout 'gauss' or 'even'."
         )
     return weight
+
+
+def _checked(name: str, values: Addresses) -> Addresses:
+    array = real_array(name, values)
+    if array.ndim != 1 or not len(array):
+        raise ValueError(f"{name} has shape {array.shape}; pass a vector with one number per pair.")
+    return array

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, get_args
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from hippozoo._internal.arguments import shorten, whole_number
+from hippozoo.discretise import discretise
 from hippozoo.layers import Lengths, SequenceLayer, Steps, Timing
 from hippozoo.layers.arguments import silent_in_padding
 from hippozoo.layers.reading import weight_and_bias
@@ -18,9 +20,8 @@ from hippozoo.systems import HippoSystem, LegT
 from hippozoo.zoo.associative._functionals import Answers, answers_of_samples, answers_of_states
 from hippozoo.zoo.associative.bank import PolynomialBank
 from hippozoo.zoo.associative.gates import Gate, draw_uniform, undrawn_linear
-from hippozoo.zoo.associative.start import sample_reader
 
-__all__ = ["AssociativeMemory", "AssociativeState", "Signals"]
+__all__ = ["AssociativeMemory", "AssociativeState", "Signals", "sample_reader"]
 
 Start = Literal["previous", "present", "random"]
 
@@ -231,3 +232,36 @@ class AssociativeMemory(SequenceLayer):
         bank = self.bank._write(state.bank, signals.write_address, signals.value, signals.write_gate)
         reads = self.bank._read(bank, signals.read_address)
         return signals.output_gate[..., None] * self.readout(reads), AssociativeState(memory, bank)
+
+
+def sample_reader(system: HippoSystem, dt: float, lag: int, among: int = 4) -> Float[np.ndarray, " order"]:
+    """The smallest weights w for which ``w @ state`` is the sample `lag` steps ago, and none of the others named.
+
+    Parameters
+    ----------
+    system, dt
+        The memory, and the time from sample to sample.
+    lag
+        Which sample: 0 is the newest.
+    among
+        How many of the newest samples are told apart. With a window of many samples a smooth basis cannot single one
+        out; the answer is then the one of least squares.
+
+    Examples
+    --------
+    >>> from hippozoo.memory import Memory
+    >>> previous = sample_reader(LegT(order=16, timescale=2.0), 1.0, lag=1)
+    >>> state = Memory(LegT(order=16, timescale=2.0)).final(np.array([5.0, 7.0]))
+    >>> float((previous @ state).round(6))
+    5.0
+    """
+    among = whole_number("among", among)
+    lag = whole_number("lag", lag, minimum=0)
+    if lag >= among:
+        raise ValueError(f"lag={lag}, but only the newest among={among} samples are told apart; pass lag < among.")
+    A_d, b_d = discretise(system, dt, "zoh")
+    responses = [b_d]
+    for _ in range(among - 1):
+        responses.append(A_d @ responses[-1])
+    # Directions in which the samples hardly differ are left alone: to read them would take huge weights.
+    return np.linalg.pinv(np.stack(responses), rcond=1e-3)[:, lag]

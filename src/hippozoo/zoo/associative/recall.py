@@ -21,18 +21,10 @@ STRETCH = 64
 
 
 class RecallState(NamedTuple):
-    """What `Recall` carries on.
+    """What `Recall` carries on."""
 
-    Parameters
-    ----------
-    address
-        Where the last sample stood: the next one is stored there.
-    bank
-        What is stored.
-    """
-
-    address: Float[Tensor, "batch factors directions"]
-    bank: Float[Tensor, "batch channels addresses"]
+    address: Float[Tensor, "batch factors directions"]  #: Where the last sample stood: the next one is stored there.
+    bank: Float[Tensor, "batch channels addresses"]  #: What is stored.
 
 
 class Recall(SequenceLayer):

@@ -7,13 +7,12 @@ from hippozoo.forecasts.forecast import Forecast
 from hippozoo.forecasts.forecaster import ForecasterLike, StateLike
 from hippozoo.forecasts.leads import lead_basis
 from hippozoo.zoo.forecasting.candidates import Candidate
-from hippozoo.zoo.forecasting.delay import DelayLine
 from hippozoo.zoo.forecasting.explanation import Explanation, explain
 from hippozoo.zoo.forecasting.forecast import GaussianForecast
 from hippozoo.zoo.forecasting.forecaster import Forecaster, forecaster_with_candidates
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap, future_metric, reduced_rank
-from hippozoo.zoo.forecasting.state import Detail, ForecasterState, Validation
+from hippozoo.zoo.forecasting.state import DelayLine, Detail, ForecasterState, Validation
 
 if TYPE_CHECKING:
     from hippozoo.layers.forecast_head import FittedForecast as FittedForecast

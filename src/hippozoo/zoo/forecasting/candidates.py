@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from hippozoo.systems import HippoSystem
-from hippozoo.zoo.forecasting.early_uncertainty import EarlyUncertainty
+from hippozoo.systems import HippoSystem, LegT
+from hippozoo.zoo.forecasting.early import early_covariance, shrunk_map
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.regression import ForecastMap, reduced_rank
-from hippozoo.zoo.forecasting.small_sample import SmallSampleShrinkage
 from hippozoo.zoo.forecasting.state import ForecasterState
 
 __all__ = ["Anchor", "Candidate", "Solver", "Together", "group_count", "group_pairs", "without_level"]
@@ -45,12 +45,9 @@ class Solver:
 
     candidates: tuple[Candidate, ...]
     learnt_as: tuple[tuple[int, Anchor], ...]  # the kinds of statistics that are kept: (history, anchor)
-    orders: tuple[int, ...]  # coefficients of each history system
-    latest: tuple[Float[np.ndarray, " _"], ...]  # how the latest value of each is read
-    lately: tuple[Float[np.ndarray, " _"], ...]  # and the mean of its last horizon
-    future_order: int  # coefficients of System 1
-    caution: EarlyUncertainty  # how wrong a forecast may be before any was compared with what came
-    held_back: SmallSampleShrinkage  # and how much of a map to believe
+    histories: tuple[HippoSystem, ...]
+    future: LegT  # System 1
+    dt: float | int
     together: Together
     intercept: bool
     future_metric: Float[np.ndarray, "order order"] | None
@@ -62,7 +59,7 @@ class Solver:
         return reduced_rank(moments, candidate.rank, candidate.ridge, metric, self.intercept, scale)
 
     def solve_early(self, group: tuple[Moments, ...], candidate: Candidate, channels: int) -> ForecastMap:
-        """The same as long as no forecast of the group was compared with what came: see `SmallSampleShrinkage`."""
+        """The same as long as no forecast of the group was compared with what came."""
         moments = group[self._place(candidate)]
         if not moments.weight:
             return self.solve(group, candidate, channels)
@@ -73,7 +70,7 @@ class Solver:
         simple = [np.kron(np.eye(side_by_side), one) for one in simple]
         how = candidate.rank, candidate.ridge, metric, self.intercept, scale
         sharing = channels if self.together == "shared" else 1
-        return self.held_back.solve(moments, simple, *how, channels=side_by_side, sharing=sharing)
+        return shrunk_map(moments, simple, self._share, *how, channels=side_by_side, sharing=sharing)
 
     def maps(self, state: ForecasterState, chosen: tuple[Candidate, ...]) -> tuple[ForecastMap, ...]:
         """The map of each group by its candidate."""
@@ -120,7 +117,7 @@ class Solver:
         chosen: tuple[Candidate, ...],
         coefficients: Float[np.ndarray, "channels order"],
     ) -> Float[np.ndarray, "channels order order"]:
-        """Of the errors of the forecast `coefficients`: on unseen data where there were some, else with `caution`."""
+        """Of the errors of the forecast `coefficients`: on unseen data where there were some, else with caution."""
         order, channels = self.future_order, state.channels
         covariance = np.empty((channels, order, order))
         for g, (fitted, candidate) in enumerate(zip(maps, chosen, strict=True)):
@@ -148,7 +145,7 @@ class Solver:
         coefficients: Float[np.ndarray, "channels order"],
     ) -> Iterator[tuple[int, Float[np.ndarray, "order order"]]]:
         """The channels of group g, and the covariance of the errors of each, as long as no stretch was scored."""
-        place, inputs = self._place(candidate), self.orders[candidate.history]
+        place, inputs = self._place(candidate), self.histories[candidate.history].order
         known, stretch = (one[g] for one in (state.validation.learnt_then, state.validation.stretch))
         errors, weight = None, stretch[place].weight
         if known[place].weight and weight:
@@ -167,7 +164,8 @@ class Solver:
             departures = [coefficients[c] - level * first for level in levels]
             kept = None if scored is None else (scored, weight)
             sharing = state.channels if self.together == "shared" else 1
-            yield c, self.caution.covariance(moments, residual, fitted.freedom, simple, departures, kept, sharing)
+            known_by = residual, fitted.freedom, simple, departures, kept, sharing
+            yield c, early_covariance(moments, self._share, *known_by)
 
     def apply(
         self,
@@ -188,22 +186,40 @@ class Solver:
             answers[:, group, 0] += levels
         return answers
 
-    def made_by(
-        self, chosen: tuple[Candidate, ...], histories: tuple[HippoSystem, ...], channels: int
-    ) -> tuple[dict[str, float], ...]:
+    def made_by(self, chosen: tuple[Candidate, ...], channels: int) -> tuple[dict[str, float], ...]:
         """The one map that each channel is forecast by, in words."""
         found = []
         for c in range(channels):
             one = chosen[min(c, len(chosen) - 1)]
             base = {"last": "last value", "none": "mean"}[one.anchor]
             whose = " of all channels" if self.together == "joint" else ""
-            found.append({f"one map of {histories[one.history].timescale:g}{whose} on {base}": 1.0})
+            found.append({f"one map of {self.histories[one.history].timescale:g}{whose} on {base}": 1.0})
         return tuple(found)
 
     def _simple(self, candidate: Candidate) -> list[Float[np.ndarray, " inputs"]]:
         """To go on with the last value, or with the mean of the last horizon: rows that read them from a past."""
-        h = candidate.history
-        return [np.zeros(self.orders[h]) if candidate.anchor == "last" else self.latest[h], self.lately[h]]
+        system = self.histories[candidate.history]
+        latest = np.zeros(system.order) if candidate.anchor == "last" else system.basis(0.0)
+        return [latest, self._lately[candidate.history]]
+
+    @cached_property
+    def _lately(self) -> tuple[Float[np.ndarray, " _"], ...]:
+        """How to read the mean of the last horizon from each history, or of its window if that is shorter."""
+        found = []
+        for system in self.histories:
+            node, mass = np.polynomial.legendre.leggauss(max(64, system.order))
+            found.append(mass / 2 @ system.basis((node + 1) / 2 * min(self.future.timescale, system.window)))
+        return tuple(found)
+
+    @property
+    def future_order(self) -> int:
+        """Coefficients of System 1."""
+        return self.future.order
+
+    @property
+    def _share(self) -> float:
+        """Of the horizon, that one step takes."""
+        return self.dt / self.future.timescale
 
     def _units(
         self, moments: Moments, candidate: Candidate, channels: int
@@ -212,7 +228,7 @@ class Solver:
         if self.together != "joint":
             return self.future_metric, None
         scales = _channel_scales(self.together, moments, channels)
-        return self._metric(scales), np.repeat(scales, self.orders[candidate.history])
+        return self._metric(scales), np.repeat(scales, self.histories[candidate.history].order)
 
     def _place(self, candidate: Candidate) -> int:
         return self.learnt_as.index((candidate.history, candidate.anchor))

@@ -20,24 +20,6 @@ __all__ = ["GaussianForecast"]
 class GaussianForecast(Forecast):
     """A forecast by one map: coefficients of System 1, and the covariance of their errors, which are Gaussian.
 
-    Parameters
-    ----------
-    future
-        System 1, in whose basis the forecast is written.
-    coefficients
-        The expected coefficients, (order,) or (channels, order).
-    covariance
-        Of the coefficients' errors, (order, order) or (channels, order, order).
-    dt
-        Time between samples.
-    detail
-        Variance of what is too fine for the basis, for each cell of the horizon, (cells,) or (channels, cells); it
-        adds to the uncertainty of a value. None for none.
-    lower
-        Values below it cannot be; None if all can.
-    by
-        What the forecast of each channel was made by, and the share of each.
-
     Examples
     --------
     >>> future = LegT(order=4, timescale=8.0)
@@ -49,13 +31,16 @@ class GaussianForecast(Forecast):
     (16.08, 23.92)
     """
 
-    future: LegT
-    coefficients: Float[np.ndarray, "*channels order"]
+    future: LegT  #: System 1, in whose basis the forecast is written.
+    coefficients: Float[np.ndarray, "*channels order"]  #: The expected coefficients, (order,) or (channels, order).
+    #: Of the coefficients' errors, (order, order) or (channels, order, order).
     covariance: Float[np.ndarray, "*channels order order"]
-    dt: float = 1.0
+    dt: float = 1.0  #: Time between samples.
+    #: Variance of what is too fine for the basis, for each cell of the horizon, (cells,) or (channels, cells); it adds
+    #: to the uncertainty of a value. None for none.
     detail: Float[np.ndarray, "*channels cells"] | None = None
-    lower: float | int | None = None
-    by: tuple[dict[str, float], ...] = ()
+    lower: float | int | None = None  #: Values below it cannot be; None if all can.
+    by: tuple[dict[str, float], ...] = ()  #: What the forecast of each channel was made by, and the share of each.
 
     @property
     def horizon(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -94,16 +79,7 @@ class GaussianForecast(Forecast):
         return self.bounded(np.asarray(mean + deviations * np.sqrt(self.variance(lead)) if deviations else mean))
 
     def paths(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "count *channels leads"]:
-        """Futures that may come, sample by sample: drawn from what the forecast expects and how sure it is.
-
-        Examples
-        --------
-        >>> future = LegT(order=4, timescale=8.0)
-        >>> forecast = GaussianForecast(future, np.array([20.0, 0, 0, 0]), np.diag([4.0, 0, 0, 0]), dt=1.0)
-        >>> drawn = forecast.paths(1000, np.random.default_rng(0))
-        >>> drawn.shape, bool(abs(drawn[:, 3].std() - 2) < 0.1)
-        ((1000, 8), True)
-        """
+        """Futures that may come, sample by sample: drawn from what the forecast expects and how sure it is."""
         number, leads = whole_number("count", count), self.leads()
         values, axes = np.linalg.eigh(self.covariance)
         root = axes * np.sqrt(np.maximum(values, 0.0))[..., None, :]
@@ -112,14 +88,7 @@ class GaussianForecast(Forecast):
         return self.bounded((self.coefficients + drawn) @ lead_basis(self.future, leads).T + fine)
 
     def channel(self, number: int) -> GaussianForecast:
-        """The forecast of one channel of several by itself.
-
-        Examples
-        --------
-        >>> both = GaussianForecast(LegT(2, 8.0), np.array([[1.0, 0.0], [2.0, 0.0]]), np.zeros((2, 2, 2)))
-        >>> both.channel(1).samples(3).tolist()
-        [2.0, 2.0, 2.0]
-        """
+        """The forecast of one channel of several by itself."""
         detail = None if self.detail is None else self.detail[number]
         by = self.by[number : number + 1]
         return GaussianForecast(

@@ -20,12 +20,10 @@ from hippozoo.forecasts.settings import as_season, several, usual_histories
 from hippozoo.memory import Memory
 from hippozoo.systems import HippoSystem, LegT
 from hippozoo.zoo.forecasting.candidates import Anchor, Candidate, Solver, Together
-from hippozoo.zoo.forecasting.early_uncertainty import EarlyUncertainty
 from hippozoo.zoo.forecasting.forecast import GaussianForecast
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.one_pass import BLOCK, OnePass, merged_states
 from hippozoo.zoo.forecasting.regression import ForecastMap, checked_metric
-from hippozoo.zoo.forecasting.small_sample import SmallSampleShrinkage
 from hippozoo.zoo.forecasting.state import ForecasterState
 
 __all__ = ["Forecaster", "forecaster_with_candidates"]
@@ -165,12 +163,9 @@ class Forecaster(OnlineForecaster[ForecasterState]):
         return Solver(
             self.candidates,
             tuple(product(range(len(self.histories)), self.anchors)),
-            tuple(system.order for system in self.histories),
-            tuple(system.basis(0.0) for system in self.histories),
-            tuple(_mean_reading(system, self.horizon) for system in self.histories),
-            self.future.order,
-            EarlyUncertainty(self.future.order, self.dt / self.horizon),
-            SmallSampleShrinkage(self.dt / self.horizon),
+            self.histories,
+            self.future,
+            self.dt,
             self.together,
             self.intercept,
             self.future_metric,
@@ -202,34 +197,14 @@ class Forecaster(OnlineForecaster[ForecasterState]):
         return [(state.channels,), state.validation.errors.shape, *learnt]
 
     def scores(self, state: ForecasterState) -> Float[np.ndarray, "groups candidates"]:
-        """Mean squared error over the horizon of every candidate, on data it had not learnt from; NaN before any.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0, ridge=(1e-6, 1.0))
-        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(300) / 3))
-        >>> scores = forecaster.scores(state)
-        >>> scores.shape, bool(scores[0, 0] < scores[0, 1])
-        ((1, 2), True)
-        """
+        """Mean squared error over the horizon of every candidate, on data it had not learnt from; NaN before any."""
         return self.solver.scores(state)
 
     def until_each_validated(self, state: ForecasterState) -> Float[np.ndarray, " channels"]:
         """How much more must be observed before bands are measured on unseen data: all channels wait for the last one.
 
-        Until then forecasts are held towards simple ones (`SmallSampleShrinkage`), and bands are those of the simple
-        ones, widened (`EarlyUncertainty`). Gaps do not count.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster, wave = Forecaster(LegT(8, 20.0), horizon=4.0), np.cos(np.arange(23) / 3)
-        >>> state = forecaster.learn(forecaster.initial_state(), wave[:10])
-        >>> forecaster.until_validated(state)
-        13.0
-        >>> forecaster.until_validated(forecaster.learn(state, wave[10:]))
-        0.0
+        Until then forecasts are held towards simple ones, and bands are those of the simple ones, widened
+        (`hippozoo.zoo.forecasting.early`). Gaps do not count.
         """
         return np.full(state.channels, self.one_pass.until_validated(state))
 
@@ -248,15 +223,7 @@ class Forecaster(OnlineForecaster[ForecasterState]):
         """The map of each group, by the chosen candidate or by the one given.
 
         Until its first forecasts were compared with what came (`until_validated`) a group's map is held towards simple
-        forecasts: see `SmallSampleShrinkage`.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0, rank=2)
-        >>> state = forecaster.learn(forecaster.initial_state(), np.cos(np.arange(300) / 3))
-        >>> forecaster.maps(state)[0].rank
-        2
+        forecasts.
         """
         return self.solver.maps(state, self._candidates(state, candidate))
 
@@ -269,14 +236,6 @@ class Forecaster(OnlineForecaster[ForecasterState]):
         """What the state expects of the horizon that begins now.
 
         Before anything was learnt this is the last value, with an infinite variance.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> forecaster = Forecaster(LegT(8, 20.0), horizon=4.0)
-        >>> state = forecaster.learn(forecaster.initial_state(2), np.ones((300, 2)) * [5.0, 7.0])
-        >>> forecaster.forecast(state).samples(2).round(3).tolist()
-        [[5.0, 5.0], [7.0, 7.0]]
         """
         candidates = self._candidates(state, candidate)
         maps = self.maps(state, candidate)
@@ -286,7 +245,7 @@ class Forecaster(OnlineForecaster[ForecasterState]):
         unlearnt = np.repeat([not group[0].weight for group in state.learnt], state.channels // len(state.learnt))
         coefficients[unlearnt] = state.held[unlearnt, None] * (np.arange(self.future.order) == 0)
         covariance[unlearnt] = np.diag(np.where(np.arange(self.future.order) == 0, np.inf, 0.0))
-        detail, by = state.detail.variance, self.solver.made_by(candidates, self.histories, state.channels)
+        detail, by = state.detail.variance, self.solver.made_by(candidates, state.channels)
         found = GaussianForecast(self.future, coefficients, covariance, self.dt, detail, self.lower, by)
         return found.channel(0) if state.single else found
 
@@ -338,12 +297,6 @@ class Forecaster(OnlineForecaster[ForecasterState]):
                 f"{candidate} is not among the candidates of this forecaster; pass one of its .candidates."
             )
         return (candidate,) * len(state.learnt)
-
-
-def _mean_reading(system: HippoSystem, span: float) -> np.ndarray:
-    """The row that reads from a memory the mean over its last `span`, or over its window if that is shorter."""
-    node, mass = np.polynomial.legendre.leggauss(max(64, system.order))
-    return mass / 2 @ system.basis((node + 1) / 2 * min(span, system.window))
 
 
 def forecaster_with_candidates(

@@ -21,18 +21,6 @@ class Moments:
     Sums of separate series, or of pieces of one, `merge` to those of all together, in any order. Products are
     centred at the running means, so that a signal far from zero loses no digits.
 
-    Parameters
-    ----------
-    weight
-        How many pairs, each counted by its weight.
-    mean_x, mean_y
-        Their weighted means.
-    xx, yx, yy
-        Weighted sums of (x - mean_x)(x - mean_x)', (y - mean_y)(x - mean_x)' and (y - mean_y)(y - mean_y)'.
-    level_squares
-        Weighted sums of the squared levels of the signals that x and y tell of, as far as they were given: rounding
-        is a share of them, also where x and y are differences from the level.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -43,12 +31,14 @@ class Moments:
     (True, 100.0)
     """
 
-    weight: float
-    mean_x: Float[np.ndarray, " inputs"]
-    mean_y: Float[np.ndarray, " outputs"]
-    xx: Float[np.ndarray, "inputs inputs"]
-    yx: Float[np.ndarray, "outputs inputs"]
-    yy: Float[np.ndarray, "outputs outputs"]
+    weight: float  #: How many pairs, each counted by its weight.
+    mean_x: Float[np.ndarray, " inputs"]  #: Weighted mean of x.
+    mean_y: Float[np.ndarray, " outputs"]  #: Weighted mean of y.
+    xx: Float[np.ndarray, "inputs inputs"]  #: Weighted sum of (x - mean_x)(x - mean_x)'.
+    yx: Float[np.ndarray, "outputs inputs"]  #: Of (y - mean_y)(x - mean_x)'.
+    yy: Float[np.ndarray, "outputs outputs"]  #: Of (y - mean_y)(y - mean_y)'.
+    #: Weighted sums of the squared levels of the signals that x and y tell of, as far as they were given: rounding is a
+    #: share of them, also where x and y are differences from the level.
     level_squares: Float[np.ndarray, " signals"]
 
     @staticmethod
@@ -115,15 +105,7 @@ class Moments:
         return self.xx, self.yx, self.yy
 
     def part(self, inputs: slice, outputs: slice) -> Moments:
-        """The moments of some numbers of x and y; levels are left out.
-
-        Examples
-        --------
-        >>> x, y = np.arange(12.0).reshape(4, 3), np.arange(8.0).reshape(4, 2)
-        >>> part = Moments.empty(3, 2).add(x, y).part(slice(0, 2), slice(1, 2))
-        >>> bool(np.allclose(part.yx, Moments.empty(2, 1).add(x[:, :2], y[:, 1:]).yx))
-        True
-        """
+        """The moments of some numbers of x and y; levels are left out."""
         products = self.xx[inputs, inputs], self.yx[outputs, inputs], self.yy[outputs, outputs]
         return Moments(self.weight, self.mean_x[inputs], self.mean_y[outputs], *products, np.zeros(1))
 

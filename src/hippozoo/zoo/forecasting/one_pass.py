@@ -12,11 +12,10 @@ from jaxtyping import Float
 from hippozoo.forecasts.leads import cell_count
 from hippozoo.memory import Memory
 from hippozoo.zoo.forecasting.candidates import Solver, group_count, group_pairs, without_level
-from hippozoo.zoo.forecasting.delay import DelayLine
 from hippozoo.zoo.forecasting.gaps import begin_channels, cross_gap, long_gaps, rows_that_begin, wait_for_a_sample
 from hippozoo.zoo.forecasting.moments import Moments
 from hippozoo.zoo.forecasting.pairs import Pairs, missed_detail, move, observed_time
-from hippozoo.zoo.forecasting.state import Detail, ForecasterState, Learnt, Validation
+from hippozoo.zoo.forecasting.state import DelayLine, Detail, ForecasterState, Learnt, Validation
 
 __all__ = ["BLOCK", "OnePass", "faded", "merged", "merged_states"]
 
@@ -55,7 +54,7 @@ class OnePass:
         solver, nothing = self.solver, np.zeros(count)
         joined = count if solver.together == "joint" else 1
         outputs = joined * solver.future_order
-        empty = tuple(Moments.empty(joined * solver.orders[h], outputs, joined) for h, _ in solver.learnt_as)
+        empty = tuple(Moments.empty(joined * solver.histories[h].order, outputs, joined) for h, _ in solver.learnt_as)
         learnt = (empty,) * group_count(solver.together, count)
         errors = np.zeros((len(learnt), len(solver.candidates), outputs, outputs))
         boundary = self.next_boundary(2 * self._horizon + self.warmup)

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from jaxtyping import Float
 
 from hippozoo.forecasts.plots import plot_forecast
+from hippozoo.plotting import Axes, axes_or_new, ink
 from hippozoo.zoo.forecasting.explanation import Explanation
 
-if TYPE_CHECKING:
-    from hippozoo.plotting import Axes
-
-__all__ = [
-    "plot_eigenfunctions",
-    "plot_forecast",
-    "plot_patterns",
-    "plot_predictive_memory",
-    "plot_schematic",
-]
+__all__ = ["plot_eigenfunctions", "plot_forecast", "plot_patterns", "plot_predictive_memory", "plot_schematic"]
 
 
 def plot_predictive_memory(
@@ -34,17 +24,14 @@ def plot_predictive_memory(
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from hippozoo.systems import LegT
     >>> from hippozoo.zoo.forecasting import Forecaster, explain
     >>> forecaster = Forecaster(LegT(order=8, timescale=16.0), horizon=4.0, rank=2)
     >>> state = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(300) / 3))
-    >>> ax = plot_predictive_memory(explain(forecaster, state), np.arange(17.0), ax=Figure().subplots())
+    >>> ax = plot_predictive_memory(explain(forecaster, state), np.arange(17.0))
     >>> len(ax.lines) >= 1
     True
     """
-    from hippozoo.plotting import axes_or_new
-
     ax = axes_or_new(ax)
     if whole:
         ax.plot(-lags, explanation.memory(lags), color="C3", linewidth=1.0, label="all that System 3 holds")
@@ -60,17 +47,14 @@ def plot_patterns(
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from hippozoo.systems import LegT
     >>> from hippozoo.zoo.forecasting import Forecaster, explain
     >>> forecaster = Forecaster(LegT(order=8, timescale=16.0), horizon=4.0, rank=2)
     >>> state = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(300) / 3))
-    >>> ax = plot_patterns(explain(forecaster, state), np.arange(17.0), 2, ax=Figure().subplots())
+    >>> ax = plot_patterns(explain(forecaster, state), np.arange(17.0), 2)
     >>> len(ax.lines) >= 2
     True
     """
-    from hippozoo.plotting import axes_or_new
-
     ax = axes_or_new(ax)
     for number, pattern in enumerate(explanation.patterns(lags)[:count]):
         ax.plot(lags, pattern, color=f"C{number}", label=f"pattern {number + 1}")
@@ -85,17 +69,14 @@ def plot_eigenfunctions(
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from hippozoo.systems import LegT
     >>> from hippozoo.zoo.forecasting import Forecaster, explain
     >>> forecaster = Forecaster(LegT(order=8, timescale=16.0), horizon=4.0, rank=2)
     >>> state = forecaster.learn(forecaster.initial_state(), np.sin(np.arange(300) / 3))
-    >>> ax = plot_eigenfunctions(explain(forecaster, state), np.arange(17.0), 2, ax=Figure().subplots())
+    >>> ax = plot_eigenfunctions(explain(forecaster, state), np.arange(17.0), 2)
     >>> len(ax.lines) >= 2
     True
     """
-    from hippozoo.plotting import axes_or_new
-
     ax = axes_or_new(ax)
     values, functions = explanation.eigenfunctions(lags, count)
     for number, (value, function) in enumerate(zip(values, functions, strict=True)):
@@ -112,13 +93,10 @@ def plot_schematic(horizon: float, window: float, ax: Axes | None = None) -> Axe
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
-    >>> ax = plot_schematic(horizon=4.0, window=16.0, ax=Figure().subplots())
+    >>> ax = plot_schematic(horizon=4.0, window=16.0)
     >>> len(ax.texts) > 0
     True
     """
-    from hippozoo.plotting import axes_or_new, ink
-
     ax = axes_or_new(ax)
     rows = (
         ("System 2: the past before it", -horizon - window, window, "C1"),

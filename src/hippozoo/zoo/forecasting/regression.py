@@ -22,44 +22,19 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class ForecastMap:
-    r"""A linear forecast ``y = forecast_map x + intercept`` of rank d, and what it keeps of x.
+    r"""A linear forecast ``y = forecast_map x + intercept`` of rank d, and what it keeps of x."""
 
-    Parameters
-    ----------
-    forecast_map
-        T_d in the paper.
-    intercept
-        Added to the forecast; zero for moments taken around zero.
-    singular_values
-        Of the whitened cross-covariance, all of them: how much each further rank would explain.
-    directions
-        The rows :math:`v_i^T \Sigma^{-1/2}`, one per rank: the d numbers of x that the forecast reads.
-    patterns
-        The columns :math:`\Sigma^{1/2} v_i` as rows: what these numbers mean as parts of x.
-    residual
-        Covariance of the errors on the moments themselves.
-    freedom
-        Degrees of freedom of the map before its rank was limited: how many numbers of x it may follow, a ridge held
-        against each.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.normal(size=(500, 3))
-    >>> fitted = reduced_rank(Moments.empty(3, 2).add(x, x @ np.array([[1.0, 0], [2, 0], [0, 0]])), rank=1)
-    >>> fitted.forecast_map.round(6).tolist()
-    [[1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]
-    >>> P = fitted.predictive_projector
-    >>> bool(np.allclose(P @ P, P)), bool(np.allclose(fitted.forecast_map @ P, fitted.forecast_map))
-    (True, True)
-    """
-
-    forecast_map: Float[np.ndarray, "outputs inputs"]
-    intercept: Float[np.ndarray, " outputs"]
+    forecast_map: Float[np.ndarray, "outputs inputs"]  #: T_d in the paper.
+    intercept: Float[np.ndarray, " outputs"]  #: Added to the forecast; zero for moments taken around zero.
+    #: Of the whitened cross-covariance, all of them: how much each further rank would explain.
     singular_values: Float[np.ndarray, " ranks"]
+    #: The rows :math:`v_i^T \Sigma^{-1/2}`, one per rank: the d numbers of x that the forecast reads.
     directions: Float[np.ndarray, "rank inputs"]
+    #: The columns :math:`\Sigma^{1/2} v_i` as rows: what these numbers mean as parts of x.
     patterns: Float[np.ndarray, "rank inputs"]
-    residual: Float[np.ndarray, "outputs outputs"]
+    residual: Float[np.ndarray, "outputs outputs"]  #: Covariance of the errors on the moments themselves.
+    #: Degrees of freedom of the map before its rank was limited: how many numbers of x it may follow, a ridge held
+    #: against each.
     freedom: float
 
     @property

@@ -6,10 +6,9 @@ their number. The coupled system of the paper is this bank seen in other coordin
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from jaxtyping import Float
@@ -41,26 +40,28 @@ class BankStep(Immutable):
     dt: float
     dtype: np.dtype
 
-    # -- a constant step --------------------------------------------------------------------------------------------
-
     def step(self, state: np.ndarray, samples: np.ndarray) -> np.ndarray:
         """The state after one more sample per channel."""
         after = np.empty_like(state)
         step_bank(self._A_d, self._b_d, samples, state, after)
         return after
 
-    def scan(self, signal: np.ndarray, state: np.ndarray) -> np.ndarray:
-        """The state after every sample: (time, channels, order, scales)."""
+    def scan(self, signal: np.ndarray, state: np.ndarray, steps: np.ndarray | None) -> np.ndarray:
+        """The state after every sample: (time, channels, order, scales); `steps` are in the user's unit."""
+        if steps is not None:
+            return self._varying(signal, steps, state, keep_all=True)
         states = np.empty((len(signal), *state.shape), self.dtype)
         scan_bank(self._A_d, self._b_d, signal, state, states)
         return states
 
-    def final(self, signal: np.ndarray, state: np.ndarray) -> np.ndarray:
+    def final(self, signal: np.ndarray, state: np.ndarray, steps: np.ndarray | None) -> np.ndarray:
         """The state after the last sample: blocks of samples meet a table of responses in one matrix product."""
+        if steps is not None:
+            return self._final_varying(signal, steps, state)
         length, channels = signal.shape
         order, scales = state.shape[1:]
         block = self._block_length(length)
-        arrival = self._arrival(block)
+        arrival = self._tables("arrival", block)
         streams = np.ascontiguousarray(signal.T)
         current = state.copy()
         whole = length // block
@@ -70,11 +71,11 @@ class BankStep(Immutable):
             end = min(begin + bunch, whole)
             samples = streams[:, begin * block : end * block].reshape(-1, block)
             arrivals = (samples @ arrival).reshape(channels, end - begin, order, scales).swapaxes(0, 1)
-            carry_bank(self._forget(block), np.ascontiguousarray(arrivals), current)
+            carry_bank(self._tables("forget", block), np.ascontiguousarray(arrivals), current)
         rest = length - whole * block
         if rest:
             arrivals = (streams[:, whole * block :] @ arrival[block - rest :]).reshape(1, channels, order, scales)
-            carry_bank(self._forget(rest), arrivals, current)
+            carry_bank(self._tables("forget", rest), arrivals, current)
         return current
 
     @cached_property
@@ -97,53 +98,29 @@ class BankStep(Immutable):
         return min(longest, 1 << (length.bit_length() // 2 + 2))
 
     @cached_property
-    def _tables(self) -> OrderedDict[tuple[str, int], np.ndarray]:
-        return OrderedDict()
+    def _tables(self) -> Callable[[str, int], np.ndarray]:
+        """Tables by kind and number of steps, made once, and forgotten when others have been asked for since."""
+        return lru_cache(_KEPT_TABLES)(self._make_table)
 
-    def _kept(self, key: tuple[str, int], make: Callable[[], np.ndarray]) -> np.ndarray:
-        """A table that is made once, and forgotten when others have been asked for since."""
-        if key not in self._tables:
-            self._tables[key] = make()
-            while len(self._tables) > _KEPT_TABLES:
-                self._tables.popitem(last=False)
-        self._tables.move_to_end(key)
-        return self._tables[key]
-
-    def _arrival(self, block: int) -> np.ndarray:
-        """How the samples of a block stand in the states at its end: (block, order * scales)."""
-
-        def make() -> np.ndarray:
-            A_d, b_d = self._updates
-            followed, power = b_d[:, None, :], np.swapaxes(A_d, 1, 2)
-            while followed.shape[1] < block:
-                followed = np.concatenate([followed, followed @ power], axis=1)
-                power = power @ power
-            table = followed[:, :block][:, ::-1].transpose(1, 2, 0).reshape(block, -1)
-            return without_traces(table).astype(self.dtype)
-
-        return self._kept(("arrival", block), make)
-
-    def _forget(self, steps: int) -> np.ndarray:
-        """``A_d^steps`` of every window, scales last."""
-
-        def make() -> np.ndarray:
-            power = np.moveaxis(np.linalg.matrix_power(self._updates[0], steps), 0, -1)
+    def _make_table(self, kind: str, steps: int) -> np.ndarray:
+        A_d, b_d = self._updates
+        if kind == "forget":  # A_d^steps of every window, scales last
+            power = np.moveaxis(np.linalg.matrix_power(A_d, steps), 0, -1)
             return np.ascontiguousarray(without_traces(power), self.dtype)
-
-        return self._kept(("forget", steps), make)
-
-    # -- varying steps ----------------------------------------------------------------------------------------------
+        # How the samples of a block stand in the states at its end: (block, order * scales).
+        followed, power = b_d[:, None, :], np.swapaxes(A_d, 1, 2)
+        while followed.shape[1] < steps:
+            followed = np.concatenate([followed, followed @ power], axis=1)
+            power = power @ power
+        table = followed[:, :steps][:, ::-1].transpose(1, 2, 0).reshape(steps, -1)
+        return without_traces(table).astype(self.dtype)
 
     @cached_property
     def _exact(self) -> ExactStep:
         return ExactStep(self.system)
 
-    def scan_varying(self, signal: np.ndarray, steps: np.ndarray, state: np.ndarray) -> np.ndarray:
-        """The state after every sample, each held for its own step (in the user's unit)."""
-        return self._varying(signal, steps, state, keep_all=True)
-
-    def final_varying(self, signal: np.ndarray, steps: np.ndarray, state: np.ndarray) -> np.ndarray:
-        """The state after the last sample; from a few samples on window by window, free of the order."""
+    def _final_varying(self, signal: np.ndarray, steps: np.ndarray, state: np.ndarray) -> np.ndarray:
+        """From a few samples on window by window, free of the order."""
         if len(signal) < 64:
             return self._varying(signal, steps, state, keep_all=False)[0]
         after = np.empty_like(state)

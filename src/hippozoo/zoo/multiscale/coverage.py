@@ -18,8 +18,7 @@ from scipy.special import exp1
 from hippozoo._internal.immutable import Immutable
 from hippozoo.memory.varying_step import ExactStep
 from hippozoo.systems import HippoSystem
-from hippozoo.zoo.multiscale.constructions import Construction
-from hippozoo.zoo.multiscale.constructions.geometric_bank import furthest_lag
+from hippozoo.zoo.multiscale.constructions import Construction, furthest_lag
 
 __all__ = ["Coverage", "measure_coverage"]
 

@@ -237,22 +237,17 @@ class MultiscaleMemory(PureMemory):
         return self.system.order, len(self.windows)
 
     def _step(self, state: np.ndarray, sample: np.ndarray, duration: float | None) -> np.ndarray:
-        rows = state if sample.ndim else state[None]
-        if duration is None:
-            after = self._engine.step(rows, sample.reshape(-1))
-        else:
-            after = self._engine.final_varying(sample.reshape(1, -1), np.array([duration]), rows)
-        return after if sample.ndim else after[0]
+        if duration is not None:
+            return self._final(sample[None], state, np.array([duration]))
+        return self._engine.step(state.reshape(-1, *self._shape), sample.reshape(-1)).reshape(state.shape)
 
     def _scan(self, values: np.ndarray, state: np.ndarray, durations: np.ndarray | None) -> np.ndarray:
-        rows, streams, engine = state.reshape(-1, *self._shape), values.reshape(len(values), -1), self._engine
-        states = engine.scan(streams, rows) if durations is None else engine.scan_varying(streams, durations, rows)
-        return states.reshape(len(values), *state.shape)
+        rows, streams = state.reshape(-1, *self._shape), values.reshape(len(values), -1)
+        return self._engine.scan(streams, rows, durations).reshape(len(values), *state.shape)
 
     def _final(self, values: np.ndarray, state: np.ndarray, durations: np.ndarray | None) -> np.ndarray:
-        rows, streams, engine = state.reshape(-1, *self._shape), values.reshape(len(values), -1), self._engine
-        after = engine.final(streams, rows) if durations is None else engine.final_varying(streams, durations, rows)
-        return after.reshape(state.shape)
+        rows, streams = state.reshape(-1, *self._shape), values.reshape(len(values), -1)
+        return self._engine.final(streams, rows, durations).reshape(state.shape)
 
     def _faded(self, states: np.ndarray, duration: float) -> np.ndarray:
         return self._engine.forget(states, duration)

@@ -29,10 +29,9 @@ def plot_past(
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from hippozoo.systems import LegT
     >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=100.0)
-    >>> ax = plot_past(memory, memory.final(np.ones(50)), 20.0, unit="s", ax=Figure().subplots())
+    >>> ax = plot_past(memory, memory.final(np.ones(50)), 20.0, unit="s")
     >>> ax.get_xlabel(), ax.get_xlim()[0].round(6).item()
     ('lag (s)', 20.0)
     """
@@ -45,10 +44,9 @@ def plot_windows(memory: MultiscaleMemory, *, label: str | None = None, ax: Axes
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from hippozoo.systems import LegT
     >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=100.0, construction="bank")
-    >>> ax = plot_windows(memory, ax=Figure().subplots())
+    >>> ax = plot_windows(memory)
     >>> ax.get_xlabel(), len(ax.lines[0].get_xdata())
     ('timescale', 6)
     """
@@ -64,10 +62,9 @@ def plot_coverage(coverage: Coverage, *, label: str | None = None, ax: Axes | No
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from hippozoo.systems import LegT
     >>> memory = MultiscaleMemory(LegT(order=4, timescale=10.0), longest=100.0, construction="bank")
-    >>> ax = plot_coverage(memory.coverage(), ax=Figure().subplots())
+    >>> ax = plot_coverage(memory.coverage())
     >>> ax.get_ylabel()
     'excess error (%)'
     """

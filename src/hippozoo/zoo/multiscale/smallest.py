@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -52,7 +52,12 @@ def smallest_memory(
     allowed = 1 + positive_number("excess", excess, why="0.05 allows errors 5 % above those of the plain memory")
     first = MultiscaleMemory(system, longest, None, "bank", dt, dtype)
     past = reference_past(first.shortest, first.longest, first.dt)
-    limits = [(h, allowed * error) for h, error in plain_errors(first)]
+    count = max(17, math.ceil(_HORIZONS_PER_DECADE * math.log10(first.longest / first.shortest)) + 1)
+    limits = []
+    for horizon in np.geomspace(first.shortest, first.longest, count).tolist():
+        plain = first.layout.plain_system(horizon)
+        error = expected_error(past.responses(plain), past.projection(plain), past.covariance)
+        limits.append((horizon, allowed * error))
 
     def good(order: int, scales: int) -> bool:
         reader = Reader(GeometricBank(replace(system, order=order), first.longest, scales), past)
@@ -69,15 +74,6 @@ def smallest_memory(
             f"excess={excess} is not reached with {_MOST_SCALES} windows; allow more, pass a larger excess."
         )
     return MultiscaleMemory(replace(system, order=best[0]), first.longest, best[1], "bank", first.dt, dtype)
-
-
-def plain_errors(memory: MultiscaleMemory) -> Iterator[tuple[float, float]]:
-    """Horizons over the range, each with the expected error of its plain memory."""
-    past = reference_past(memory.shortest, memory.longest, memory.dt)
-    count = max(17, math.ceil(_HORIZONS_PER_DECADE * math.log10(memory.longest / memory.shortest)) + 1)
-    for horizon in np.geomspace(memory.shortest, memory.longest, count).tolist():
-        plain = memory.layout.plain_system(horizon)
-        yield horizon, expected_error(past.responses(plain), past.projection(plain), past.covariance)
 
 
 def promising_orders(system: HippoSystem) -> list[int]:

@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING
 
 from hippozoo._internal.lazy import fetched_from
 from hippozoo.zoo.volterra.bounded_loop import BoundedLoop
-from hippozoo.zoo.volterra.cascade import Cascade, CascadeWeights
-from hippozoo.zoo.volterra.curve import BoundedPolynomial
+from hippozoo.zoo.volterra.cascade import BoundedPolynomial, Cascade, CascadeWeights
 from hippozoo.zoo.volterra.feedback import FeedbackLoop, FeedbackWeights
 from hippozoo.zoo.volterra.identification import Identification, identify, leading_directions
 from hippozoo.zoo.volterra.kernels import continuous_kernel, sample_kernel, sample_responses
 from hippozoo.zoo.volterra.learners import NLMS, SGD, DivergenceError, Learner, LearntState, RidgeRLS
-from hippozoo.zoo.volterra.low_rank import LowRankReadout
 from hippozoo.zoo.volterra.model import VolterraModel, VolterraState
 from hippozoo.zoo.volterra.monomials import multi_indices, pack, unpack
-from hippozoo.zoo.volterra.network import NetworkReadout
-from hippozoo.zoo.volterra.polynomial import PolynomialReadout
-from hippozoo.zoo.volterra.readout import Readout
+from hippozoo.zoo.volterra.readouts import LowRankReadout, NetworkReadout, PolynomialReadout, Readout
 from hippozoo.zoo.volterra.system_fit import FittedSystem, Trial, fit_system
 
 if TYPE_CHECKING:
@@ -28,39 +24,12 @@ if TYPE_CHECKING:
     from hippozoo.zoo.volterra.layer import VolterraReadout as VolterraReadout
 
 __all__ = [
-    "VolterraModel",
-    "VolterraState",
-    "Readout",
-    "PolynomialReadout",
-    "LowRankReadout",
-    "NetworkReadout",
-    "Learner",
-    "NLMS",
-    "SGD",
-    "RidgeRLS",
-    "LearntState",
-    "DivergenceError",
-    "sample_kernel",
-    "continuous_kernel",
-    "sample_responses",
-    "Identification",
-    "identify",
-    "leading_directions",
-    "fit_system",
-    "FittedSystem",
-    "Trial",
-    "BoundedLoop",
-    "Cascade",
-    "CascadeWeights",
-    "BoundedPolynomial",
-    "FeedbackLoop",
-    "FeedbackWeights",
-    "VolterraLayer",
-    "VolterraReadout",
-    "multi_indices",
-    "pack",
-    "unpack",
-]
+    "VolterraModel", "VolterraState", "Readout", "PolynomialReadout", "LowRankReadout", "NetworkReadout",
+    "Learner", "NLMS", "SGD", "RidgeRLS", "LearntState", "DivergenceError",
+    "sample_kernel", "continuous_kernel", "sample_responses", "Identification", "identify", "leading_directions",
+    "fit_system", "FittedSystem", "Trial", "BoundedLoop", "Cascade", "CascadeWeights", "BoundedPolynomial",
+    "FeedbackLoop", "FeedbackWeights", "VolterraLayer", "VolterraReadout", "multi_indices", "pack", "unpack",
+]  # fmt: skip
 
 # The layers bring torch, which users of the online learners need not load.
 __getattr__ = fetched_from(__name__, dict.fromkeys(("VolterraLayer", "VolterraReadout"), "hippozoo.zoo.volterra.layer"))

@@ -94,7 +94,7 @@ def polynomial_step(parameters, state, last, prefixes, level_ends, steps):
 
 
 @compiled()
-def predict_polynomial(states, parameters, last, weights, predictions):
+def predict_polynomial(states, parameters, predictions, last, weights):
     """The polynomial at every state."""
     prefixes = np.empty(len(last))
     for t in range(len(states)):
@@ -103,7 +103,7 @@ def predict_polynomial(states, parameters, last, weights, predictions):
 
 
 @compiled()
-def learn_polynomial(states, targets, parameters, last, weights, level_ends, predictions, step):
+def learn_polynomial(states, targets, parameters, predictions, step, last, weights, level_ends):
     """Predict, then step, sample by sample."""
     rule, rate, offset, horizon, power, seen, bounds = step
     degree = len(level_ends)
@@ -205,7 +205,7 @@ def network_value(parameters, state, hidden, active):
 
 
 @compiled()
-def predict_network(states, parameters, hidden, predictions):
+def predict_network(states, parameters, predictions, hidden):
     """The network at every state."""
     active = np.empty(hidden)
     for t in range(len(states)):
@@ -213,7 +213,7 @@ def predict_network(states, parameters, hidden, predictions):
 
 
 @compiled(fastmath=SUMS)
-def learn_network(states, targets, parameters, hidden, predictions, step):
+def learn_network(states, targets, parameters, predictions, step, hidden):
     """Predict, then step, sample by sample."""
     rule, rate, offset, horizon, power, seen, bounds = step
     inputs = states.shape[1]

@@ -13,7 +13,9 @@ import numpy as np
 
 from hippozoo.zoo.volterra.learners import DivergenceError
 
-__all__ = ["Fit", "minimise"]
+__all__ = ["Fit", "minimise", "minimise_towards", "ridge_regression"]
+
+Function = Callable[[np.ndarray], np.ndarray]
 
 
 class Fit(NamedTuple):
@@ -25,8 +27,8 @@ class Fit(NamedTuple):
 
 def minimise(
     start: np.ndarray,
-    residual: Callable[[np.ndarray], np.ndarray],
-    jacobian: Callable[[np.ndarray], np.ndarray],
+    residual: Function,
+    jacobian: Function,
     iterations: int,
     tolerance: float = 1e-5,
     progress: Callable[[float], None] | None = None,
@@ -68,7 +70,27 @@ def minimise(
     return Fit(parameters, cost)
 
 
-def _try(residual: Callable[[np.ndarray], np.ndarray], candidate: np.ndarray) -> tuple[np.ndarray, float]:
+def minimise_towards(
+    prior: np.ndarray, weight: np.ndarray, start: np.ndarray, residual: Function, jacobian: Function, iterations: int
+) -> Fit:
+    """`minimise`, each parameter held towards its `prior` with its own `weight`."""
+    return minimise(
+        start,
+        lambda parameters: np.concatenate([residual(parameters), weight * (prior - parameters)]),
+        lambda parameters: np.concatenate([jacobian(parameters), np.diag(weight)]),
+        iterations,
+    )
+
+
+def ridge_regression(rows: np.ndarray, wanted: np.ndarray, ridge: np.ndarray | float) -> np.ndarray:
+    """Linear least squares in columns of root mean square 1, each held towards 0 by its ridge."""
+    scale = np.sqrt(np.square(rows).mean(axis=0)) + 1e-12
+    rows = rows / scale
+    held = np.diag(np.broadcast_to(ridge, rows.shape[1:]))
+    return np.linalg.solve(rows.T @ rows + held, rows.T @ wanted) / scale
+
+
+def _try(residual: Function, candidate: np.ndarray) -> tuple[np.ndarray, float]:
     if not np.isfinite(candidate).all():
         return candidate, np.inf
     try:

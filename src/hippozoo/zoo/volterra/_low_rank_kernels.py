@@ -120,7 +120,7 @@ def change_of_value(square, degree, rank, factors, others, steps):
 
 
 @compiled()
-def predict_low_rank(states, parameters, degree, rank, predictions):
+def predict_low_rank(states, parameters, predictions, degree, rank):
     """The sum of products at every state."""
     functionals = rank * (degree * (degree + 1) // 2 - 1)
     factors = np.empty(functionals)
@@ -130,7 +130,7 @@ def predict_low_rank(states, parameters, degree, rank, predictions):
 
 
 @compiled()
-def learn_low_rank(states, targets, parameters, degree, rank, predictions, step):
+def learn_low_rank(states, targets, parameters, predictions, step, degree, rank):
     """Predict, then step, sample by sample."""
     rule, rate, offset, horizon, power, seen, bounds = step
     functionals = rank * (degree * (degree + 1) // 2 - 1)

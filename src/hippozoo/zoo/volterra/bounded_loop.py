@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from hippozoo._internal.arguments import real_array, shorten, whole_number
 from hippozoo.memory import Memory
-from hippozoo.zoo.volterra._least_squares import minimise
+from hippozoo.zoo.volterra._least_squares import minimise_towards, ridge_regression
 from hippozoo.zoo.volterra._loop_kernels import run_bounded_loop, spread_through_bounded_loop
 from hippozoo.zoo.volterra._records import Known, Record, checked_record, demand_memory, known_outputs
 from hippozoo.zoo.volterra.kernels import default_length, sample_responses
@@ -154,10 +154,7 @@ class BoundedLoop:
         records, known, ridge = _checked(records, known, ridge)
         rows = np.concatenate([self.columns(u, y)[known:] for u, y in records])
         wanted = np.concatenate([y[known:] for _, y in records])
-        scale = np.sqrt(np.square(rows).mean(axis=0)) + 1e-12
-        rows = rows / scale
-        normal = rows.T @ rows + ridge * len(rows) * np.eye(rows.shape[1])
-        return np.linalg.solve(normal, rows.T @ wanted) / scale
+        return ridge_regression(rows, wanted, ridge * len(rows))
 
     def fit(
         self,
@@ -196,14 +193,12 @@ class BoundedLoop:
         weight = np.sqrt(ridge * len(wanted) * np.square(effect).mean(axis=0))
 
         def residual(parameters: np.ndarray) -> np.ndarray:
-            simulated = [self.run(parameters, u, y[:known])[0][known:] for u, y in records]
-            return np.concatenate([wanted - np.concatenate(simulated), weight * (prior - parameters)])
+            return wanted - np.concatenate([self.run(parameters, u, y[:known])[0][known:] for u, y in records])
 
         def jacobian(parameters: np.ndarray) -> np.ndarray:
-            parts = [self._slopes(parameters, u, y, known) for u, y in records]
-            return np.concatenate([*parts, np.diag(weight)])
+            return np.concatenate([self._slopes(parameters, u, y, known) for u, y in records])
 
-        fits = [minimise(start, residual, jacobian, iterations) for start in starts]
+        fits = [minimise_towards(prior, weight, start, residual, jacobian, iterations) for start in starts]
         best = min(fits, key=lambda fit: fit.cost)
         return best.parameters, best.cost
 

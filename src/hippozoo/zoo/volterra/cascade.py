@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from numpy.polynomial import chebyshev
 
-from hippozoo._internal.arguments import real_array, shorten, whole_number
+from hippozoo._internal.arguments import positive_number, real_array, shorten, whole_number
 from hippozoo.memory import Memory
 from hippozoo.zoo.volterra._least_squares import minimise
 from hippozoo.zoo.volterra._records import (
@@ -21,20 +22,76 @@ from hippozoo.zoo.volterra._records import (
     demand_memory,
     is_still,
 )
-from hippozoo.zoo.volterra.curve import BoundedPolynomial
 from hippozoo.zoo.volterra.kernels import default_length, sample_responses
 
-__all__ = ["Cascade", "CascadeWeights"]
+__all__ = ["BoundedPolynomial", "Cascade", "CascadeProblem", "CascadeWeights", "branch_kernel"]
 
 
-class CascadeWeights(NamedTuple):
-    """What a cascade has learnt.
+@dataclass(frozen=True)
+class BoundedPolynomial:
+    """A polynomial of z for abs(z) <= reach, continued by its tangents: it never extrapolates wildly.
+
+    Its coefficients multiply the Chebyshev polynomials of z / reach.
+
+    Parameters
+    ----------
+    degree
+        Degree of the polynomial.
+    reach
+        Where the straight lines begin.
 
     Examples
     --------
-    >>> CascadeWeights(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([1.0, 0.0])).curve.shape
-    (2,)
+    >>> curve = BoundedPolynomial(degree=2, reach=1.0)
+    >>> square = np.array([0.5, 0.0, 0.5])  # z^2 = (T_0 + T_2) / 2
+    >>> curve.value(square, np.array([0.5, 1.0, 2.0])).tolist()  # beyond 1: the tangent 2 z - 1
+    [0.25, 1.0, 3.0]
     """
+
+    degree: int
+    reach: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "degree", whole_number("degree", self.degree))
+        object.__setattr__(self, "reach", positive_number("reach", self.reach))
+
+    @property
+    def terms(self) -> int:
+        """Number of coefficients."""
+        return self.degree + 1
+
+    def basis(
+        self, z: Float[np.ndarray, " time"]
+    ) -> tuple[Float[np.ndarray, "time terms"], Float[np.ndarray, "time terms"]]:
+        """The bounded Chebyshev polynomials at z, and their slopes."""
+        scaled = np.asarray(z, float) / self.reach
+        inside = np.clip(scaled, -1.0, 1.0)
+        first, second = np.empty((2, len(scaled), self.terms))
+        first[:, 0], first[:, 1] = 1.0, inside
+        second[:, 0], second[:, 1] = 1.0, 2 * inside
+        for m in range(2, self.terms):
+            first[:, m] = 2 * inside * first[:, m - 1] - first[:, m - 2]
+            second[:, m] = 2 * inside * second[:, m - 1] - second[:, m - 2]
+        # T_m' = m U_(m-1); outside, the slope stays that of the end.
+        slopes = np.zeros_like(first)
+        slopes[:, 1:] = second[:, :-1] * np.arange(1, self.terms)
+        first += slopes * (scaled - inside)[:, None]
+        return first, slopes / self.reach
+
+    def value(
+        self, coefficients: Float[np.ndarray, " terms"], z: Float[np.ndarray, " time"]
+    ) -> Float[np.ndarray, " time"]:
+        """The curve at z."""
+        return self.basis(real_array("z", z))[0] @ coefficients
+
+    def monomials(self, coefficients: Float[np.ndarray, " terms"]) -> Float[np.ndarray, " terms"]:
+        """The same polynomial, inside its range, as coefficients of the powers of z."""
+        powers = chebyshev.cheb2poly(coefficients)
+        return np.pad(powers, (0, self.terms - len(powers))) / self.reach ** np.arange(self.terms)
+
+
+class CascadeWeights(NamedTuple):
+    """What a cascade has learnt."""
 
     first: Float[np.ndarray, " first_order"]  #: The functional of the first memory's state: the first filter.
     curve: Float[np.ndarray, " terms"]  #: Coefficients of the nonlinearity.
@@ -118,7 +175,7 @@ class Cascade:
             raise ValueError("starts is empty; pass at least one share, for example (0.0, 1.0).")
         unknowns = self.first.system.order + self.curve.terms + self.second.system.order
         values, wanted = checked_pair(signal, target, warm_up, unknowns)
-        problem = _Problem(self, values, wanted, warm_up)
+        problem = CascadeProblem(self, values, wanted, warm_up)
         if is_still(values[warm_up:]) and is_still(problem.states[warm_up:], tolerance=1e-6):
             raise ValueError(
                 f"signal is {values[-1]:.6g} in all samples after warm_up={warm_up}, and its memory stands still; pass "
@@ -187,7 +244,7 @@ def branch_kernel(
     return total
 
 
-class _Problem:
+class CascadeProblem:
     """The least-squares problem of one record: residuals, Jacobian, and where to start."""
 
     def __init__(self, cascade: Cascade, signal: np.ndarray, target: np.ndarray, warm_up: int) -> None:
@@ -198,15 +255,18 @@ class _Problem:
         self.cuts = np.cumsum([cascade.first.system.order, cascade.curve.terms])
 
     def weights(self, parameters: np.ndarray) -> CascadeWeights:
+        """The parameters by name."""
         first, curve, second = np.split(parameters, self.cuts)
         return CascadeWeights(first.copy(), curve.copy(), second.copy())
 
     def residual(self, parameters: np.ndarray) -> np.ndarray:
+        """Target minus simulation, after the warm-up."""
         first, curve, second = np.split(parameters, self.cuts)
         bent = self.cascade.curve.value(curve, self.states @ first)
         return (self.target - self.cascade.second.readout(bent, second))[self.warm_up :]
 
     def jacobian(self, parameters: np.ndarray) -> np.ndarray:
+        """How each parameter changes the simulation, after the warm-up."""
         first, curve, second = np.split(parameters, self.cuts)
         values, slopes = self.cascade.curve.basis(self.states @ first)
         memory = self.cascade.second

@@ -43,13 +43,7 @@ _SETTLING = 10_000
 
 
 class FeedbackWeights(NamedTuple):
-    """What a loop has learnt.
-
-    Examples
-    --------
-    >>> FeedbackWeights(0.0, np.zeros(4), np.zeros((3, 4))).feedback.shape  # degree 3, order 4
-    (3, 4)
-    """
+    """What a loop has learnt."""
 
     constant: float  #: What is added at every sample.
     drive: Float[np.ndarray, " order"]  #: The functional of the input's memory.
@@ -177,16 +171,6 @@ class FeedbackLoop:
         """The output at rest: where the loop stands still without input, and returns to after a small push.
 
         Of several such levels, the one that it reaches from an empty memory; a loop without any is refused.
-
-        Examples
-        --------
-        A ball between two wells, y = 0.1 + 1.5 y - 0.5 y³, leaves the summit between them for the well on its side.
-
-        >>> from hippozoo.systems import LegS
-        >>> loop = FeedbackLoop(Memory(LegS(order=1, timescale=1.0)), degree=3)
-        >>> wells = FeedbackWeights(0.1, np.zeros(1), np.array([[1.5], [0.0], [-0.5]]))
-        >>> round(loop.rest(wells), 3)
-        1.088
         """
         weights = self._checked(weights)
         gains = self._taps(weights).sum(axis=1)

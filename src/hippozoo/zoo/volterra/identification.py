@@ -30,15 +30,6 @@ class Identification:
     """What an input can say about the kernels of a memory.
 
     Excited directions alone do not make a kernel right; `held_out_error` says whether it is.
-
-    Examples
-    --------
-    >>> from hippozoo.systems import LegT
-    >>> memory = Memory(LegT(order=16, timescale=32.0))
-    >>> noise = np.random.default_rng(0).normal(size=5000)
-    >>> smooth = np.convolve(noise, np.hanning(32), "valid")
-    >>> identify(memory, noise).count, identify(memory, smooth).count
-    (16, 8)
     """
 
     memory: Memory

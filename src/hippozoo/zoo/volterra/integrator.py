@@ -65,14 +65,6 @@ def fit_integrator(records: Records, known: int, kept: int, gains: int, *, frict
     """Least squares on the simulated output, with so many velocities `kept` and so many `gains` of the input.
 
     The first `known` outputs begin each simulation, and are not fitted.
-
-    Examples
-    --------
-    >>> cart = Integrator(np.array([0.9]), np.array([0.1]), 0.0, 0.05)
-    >>> push = np.repeat(np.random.default_rng(0).normal(size=40), 10)
-    >>> found = fit_integrator([(push, cart.simulate(push, np.zeros(2)))], 4, 1, 1)
-    >>> round(found.friction, 3), round(float(found.kept[0]), 3)
-    (0.05, 0.9)
     """
     known = max(known, 2)
     used = [(u, y) for u, y in records if len(u) > known + 1]

@@ -19,9 +19,8 @@ from hippozoo.layers.tables import WithTables
 from hippozoo.memory import Memory, MemoryLayer
 from hippozoo.systems import HippoSystem
 from hippozoo.zoo.volterra.kernels import sample_kernel
-from hippozoo.zoo.volterra.low_rank import LowRankReadout
 from hippozoo.zoo.volterra.monomials import multi_indices
-from hippozoo.zoo.volterra.polynomial import PolynomialReadout
+from hippozoo.zoo.volterra.readouts import LowRankReadout, PolynomialReadout
 
 __all__ = ["VolterraLayer", "VolterraReadout"]
 

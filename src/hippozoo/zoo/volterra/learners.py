@@ -14,8 +14,7 @@ from jaxtyping import Float
 
 from hippozoo._internal.arguments import positive_number, real_array
 from hippozoo.zoo.volterra._kernels import NORMALISED, PLAIN, learn_least_squares
-from hippozoo.zoo.volterra.polynomial import PolynomialReadout
-from hippozoo.zoo.volterra.readout import Readout
+from hippozoo.zoo.volterra.readouts import PolynomialReadout, Readout
 
 __all__ = ["NLMS", "SGD", "DivergenceError", "Learner", "LearntState", "RidgeRLS"]
 
@@ -24,14 +23,7 @@ _LIMIT = 1e6
 
 
 class LearntState(NamedTuple):
-    """Where learning stands.
-
-    Examples
-    --------
-    >>> _, learnt = SGD().learn(PolynomialReadout(inputs=2), np.ones((5, 2)), np.zeros(5))
-    >>> learnt.seen
-    5
-    """
+    """Where learning stands."""
 
     parameters: Float[np.ndarray, " parameters"]  #: Those of the readout.
     power: Float[np.ndarray, " groups"]  #: Running mean square of the gradient, group by group (NLMS).
@@ -137,7 +129,7 @@ class Learner(ABC):
     def _run(self, readout: Any, states: Any, targets: Any, moved: Any, bounds: Any, predictions: Any) -> int:
         """Change the arrays of `moved` and fill `predictions`; the sample that diverged, or -1."""
         step = (*self._rule, moved.power, float(moved.seen), bounds)
-        return readout._learn(states, targets, moved.parameters, step, predictions)
+        return readout._learn(states, targets, moved.parameters, predictions, step)
 
     @property
     def _rule(self) -> tuple[int, float, float, float]:

@@ -18,8 +18,7 @@ from hippozoo.zoo.volterra._records import demand_memory
 from hippozoo.zoo.volterra.identification import Identification, identify
 from hippozoo.zoo.volterra.kernels import continuous_kernel, default_length, sample_kernel
 from hippozoo.zoo.volterra.learners import NLMS, DivergenceError, Learner, LearntState
-from hippozoo.zoo.volterra.low_rank import LowRankReadout
-from hippozoo.zoo.volterra.polynomial import PolynomialReadout
+from hippozoo.zoo.volterra.readouts import LowRankReadout, PolynomialReadout
 
 __all__ = ["VolterraModel", "VolterraState"]
 
@@ -28,15 +27,7 @@ _BLOCK = 8192
 
 
 class VolterraState(NamedTuple):
-    """All that a model knows: the memory of the input, and what has been learnt.
-
-    Examples
-    --------
-    >>> from hippozoo.systems import LegT
-    >>> state = VolterraModel(Memory(LegT(order=3, timescale=1.0)), degree=2).initial_state()
-    >>> state.memory.shape, state.learnt.parameters.shape
-    ((3,), (10,))
-    """
+    """All that a model knows: the memory of the input, and what has been learnt."""
 
     memory: State  #: The state of the memory, (order,) or (channels, order).
     learnt: LearntState  #: Where learning stands.
@@ -239,15 +230,6 @@ class VolterraModel(Immutable):
         held_out
             Input and target of a record that was not learnt from: the model's error on it is in the report, once its
             memory has filled.
-
-        Examples
-        --------
-        >>> from hippozoo.systems import LegT
-        >>> model = VolterraModel(Memory(LegT(order=8, timescale=16.0)))
-        >>> signal = np.sin(np.arange(3000) / 3)
-        >>> _, state = model.learn(model.initial_state(), signal, signal**2)
-        >>> print(model.identification(state, signal).report().splitlines()[0])
-        The input excites 2 of 8 kernel directions (strength above 0.0001 of the strongest).
         """
         if self.channels is not None:
             raise ValueError("identification looks at one input; build a model without channels for each of them.")

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from hippozoo._internal.arguments import shorten, whole_number
 from hippozoo.memory import Memory
 from hippozoo.zoo.volterra._records import Known, Record, checked_record, known_outputs
-from hippozoo.zoo.volterra._system_forms import Fitted
+from hippozoo.zoo.volterra._system_forms import Candidate, Fitted
 from hippozoo.zoo.volterra._system_search import FORMS, Search
 
 __all__ = ["FittedSystem", "Trial", "fit_system"]
@@ -29,11 +29,6 @@ class Trial(NamedTuple):
 
     Without an `error` it could not be fitted; without an `excess` no trial runs were needed, because another form was
     better anyway.
-
-    Examples
-    --------
-    >>> Trial("linear", "LegT(order=8, timescale=8.0)", 1e-3, 9, 0.25).form
-    'linear'
     """
 
     form: str  #: In words.
@@ -182,11 +177,7 @@ def fit_system(
         raise ValueError("signal does not vary, and says nothing about the system; pass an input that moves.")
     records = [((u - units[0]) / units[1], (y - units[2]) / units[3]) for u, y in given]
     search = Search(records, known, blocks, tuple(forms), most_rows, progress or (lambda fraction, text: None))
-    best, fitted, simulated, excesses = search.run()
-    trials = []
-    for one, error in search.tried:
-        error, excess = (None if value is None else value * units[3] for value in (error, excesses.get(id(one))))
-        trials.append(Trial(one.form, str(one.memory.system), one.ridge, one.unknowns, error, excess))
+    best, fitted, simulated = search.run()
     residuals = np.concatenate([(y - output)[known:] for _, y, output in simulated])
     error = float(np.sqrt(np.mean(residuals**2)))
     found = FittedSystem(
@@ -194,11 +185,11 @@ def fit_system(
         memory=best.memory,
         unknowns=best.unknowns,
         error=error * units[3],
-        tried=tuple(sorted(trials, key=lambda one: np.inf if one.error is None else one.error)),
+        tried=tuple(_trial(one, units[3]) for one in sorted(search.tried, key=lambda one: one.error)),
         held_out=tuple(
             (begin, units[2] + units[3] * y, units[2] + units[3] * output) for begin, y, output in simulated
         ),
-        stretch=sum(len(u) for u, _ in search.stretch) if search.is_long else None,
+        stretch=search.rows if search.is_long else None,
         _fitted=fitted,
         _units=units,
         _known=known,
@@ -207,6 +198,12 @@ def fit_system(
     if error >= 10:
         warnings.warn(found._worse_than_the_mean, RuntimeWarning, stacklevel=2)
     return found
+
+
+def _trial(one: Candidate, unit: float) -> Trial:
+    error = one.error * unit if np.isfinite(one.error) else None
+    excess = None if one.excess is None else one.excess * unit
+    return Trial(one.form, str(one.memory.system), one.ridge, one.unknowns, error, excess)
 
 
 def _by_two(values: np.ndarray) -> tuple[np.ndarray, int]:
