@@ -11,7 +11,7 @@ import pytest
 
 from hippozoo import __version__
 from hippozoo.apps.watch import sensors as replay
-from hippozoo.apps.watch.database import settings_of
+from hippozoo.apps.watch.database import reading
 from hippozoo.apps.watch.formats import OLDEST, VERSION
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.apps.watch.run import Settings, Watch
@@ -69,7 +69,8 @@ def more_rows(source, count=40):
 def test_what_an_earlier_version_wrote_is_read_and_left_as_it_is(tmp_path, number):
     path, _, held = unpack(number, tmp_path)
     before = path.read_bytes()
-    settings = settings_of(path)
+    with reading(path) as database:
+        settings = database.settings
     for name, value in held["settings"]:
         if name != "path":
             assert settings[name] == json.loads(value)
