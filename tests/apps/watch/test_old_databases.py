@@ -212,7 +212,7 @@ def test_a_format_that_is_not_known_is_named_and_left_alone(tmp_path, number):
 
 def test_the_arithmetic_of_this_version_is_the_one_that_its_number_names():
     """If this fails, forecasts have changed: raise ARITHMETIC, so that states are rebuilt, and store the new ones."""
-    from hippozoo.apps.watch.arithmetic import ARITHMETIC, arithmetic_of
+    from hippozoo.apps.watch.settings import ARITHMETIC, arithmetic_of
     from hippozoo.ensemble import ForecastStream, forecaster_for
     from hippozoo.monitor import Plan
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from hippozoo._internal.files import demand_writable
-from hippozoo.apps.watch.arithmetic import arithmetic_of, state_bytes
 from hippozoo.apps.watch.database import is_begun, reading, sound
 from hippozoo.apps.watch.lines import STANDARD_INPUT, Lines
 from hippozoo.apps.watch.problem import WatchError
@@ -21,11 +20,13 @@ from hippozoo.apps.watch.sensors import Sensors, demand_columns
 from hippozoo.apps.watch.settings import (
     MOST_BYTES,
     adapt_size,
+    arithmetic_of,
     asked_rules,
     check_size,
     rules_from,
     rules_to,
     say_too_many,
+    state_bytes,
 )
 from hippozoo.apps.watch.store import Store
 from hippozoo.monitor import Plan, Rules
@@ -81,8 +82,8 @@ class Opening:
         with self.watch.open_source() as lines:
             first, inferred = self._inferred(lines)
             schema = inferred.schema
-            every = None if schema.series and asked.every is None else self._usual_step(first, schema)
-            hint = every or self._usual_step(first, schema)
+            hint = self._usual_step(first, schema)
+            every = None if schema.series and asked.every is None else hint
             sensors = self._count_sensors(lines, first, schema) if schema.series else 1
             check_size(asked, len(schema.columns))
             horizon, order = adapt_size(asked, len(schema.columns), sensors)

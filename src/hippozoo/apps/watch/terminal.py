@@ -57,8 +57,7 @@ class Elsewhere(NamedTuple):
         """How to open the source, if it is no file; and the settings that go with it."""
         if self.mqtt is None:
             return settings, None
-        from hippozoo.apps.watch.mqtt import Broker, client_name, read_credentials
-        from hippozoo.apps.watch.mqtt_lines import MqttLines
+        from hippozoo.apps.watch.mqtt import Broker, MqttLines, client_name, read_credentials
 
         broker, credentials = Broker.parse(self.mqtt), read_credentials(self.mqtt_credentials)
         panel = settings.panel or (("topic",) if broker.is_wild else ())
