@@ -259,11 +259,9 @@ def report(result: Result, folder: Path) -> None:
     write_whole(folder / "table.md", table(result).encode())
     config: Config = result.arrays["config"]
     quick = " (a quick run, no result)" if config.is_short else ""
-    models = all_models(config)
-    with drawing(folder, "accuracy", (9.0, 0.3 * len(models) + 1.4)) as figure:
-        for ax, task in zip(
-            figure.subplots(1, len(config.tasks), squeeze=False, sharey=True)[0], config.tasks, strict=True
-        ):
+    models, tasks = all_models(config), [task for task in config.tasks if result.metrics["accuracy"][task]]
+    with drawing(folder, "accuracy", (1.6 + 3.7 * len(tasks), 0.3 * len(models) + 1.6)) as figure:
+        for ax, task in zip(figure.subplots(1, len(tasks), squeeze=False, sharey=True)[0], tasks, strict=True):
             for place, model in enumerate(models):
                 one = result.metrics["accuracy"][task].get(model)
                 if one:
@@ -272,6 +270,10 @@ def report(result: Result, folder: Path) -> None:
             ax.set_yticks(range(len(models)), [label(model) for model in models], fontsize=8)
             ax.set(title=f"{TITLES[task]}{quick}", xlabel="test accuracy (%)", xlim=(0, 104))
         figure.axes[0].invert_yaxis()
+        figure.axes[0].plot([], [], "o", color="C1", label="hybrid")
+        figure.axes[0].plot([], [], "o", color="C0", label="what hybrids are made of, and Mamba without a part")
+        figure.axes[0].plot([], [], ".", color="C0", alpha=0.6, label="one seed")
+        figure.legend(loc="outside lower center", ncols=3, fontsize=8)
     for task, pictures in result.arrays["pictures"].items():
         drawn = {model: one for model, one in pictures.items() if model in MADE_OF}
         if drawn:

@@ -15,7 +15,7 @@ same rates.
 
 Models that read at every sample (a stack of memories, salience, LSTM, S4D, Mamba) have 25,000 parameters and one seed;
 their rate is chosen by one pass over 10,000 images, and each is trained for as many passes as about 25 minutes of one
-core allow (the budget was three hours; that is what was to be had).
+core allow (the budget was three hours; that is what was to be had), on the permuted pixels only.
 
 The permutation is `RandomState(92916)`, scoRNN's. Published numbers were measured with several permutations and sizes:
 they stand beside ours, not in one ranking.
@@ -45,7 +45,7 @@ from hippozoo_studies.framework.door import Door, entered
 from hippozoo_studies.paper._two_tasks import check_names
 
 PAPER: dict[str, Any] = {}
-SELECTS = ("seeds", "once", "orders", "always", "views", "rates", "always_rates")
+SELECTS = ("seeds", "once", "orders", "always", "views", "always_views", "rates", "always_rates")
 ASSEMBLES_PARTS = True
 TITLE = {
     "plain": "Memory, two hidden layers",
@@ -82,6 +82,7 @@ class Config:
     once: tuple[str, ...] = tuple(ONCE)
     always: tuple[str, ...] = tuple(ALWAYS)
     views: tuple[str, ...] = tuple(VIEWS)
+    always_views: tuple[str, ...] = ("permuted",)
     orders: tuple[int, ...] = (16, 64, 256)
     rates: tuple[float, ...] = (1e-3, 2e-3)
     always_rates: tuple[float, ...] = (1e-3, 3e-3, 1e-2)
@@ -128,6 +129,7 @@ def units(config: Config) -> list[dict[str, Any]]:
     check_names("once", config.once, ONCE)
     check_names("always", config.always, [*ALWAYS, *entered()])
     check_names("views", config.views, VIEWS)
+    check_names("always_views", config.always_views, VIEWS)
     view, seed = "permuted", config.seeds[0]
     rates = [
         *((model, ONCE[model], rate) for model in config.once for rate in config.rates),
@@ -158,7 +160,7 @@ def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]
             orders = [ONCE[model], *(config.orders if model == "plain" and view == "permuted" else ())]
             if rate is not None:
                 found += [_unit("report", model, view, order, rate, seed) for order in orders for seed in config.seeds]
-    for view in config.views:
+    for view in config.always_views:
         for model in config.always:
             rate = chosen_rate(config, finished, model)
             if rate is not None:
@@ -248,7 +250,11 @@ def table(result: Result) -> str:
         cells.append(f"{metrics['rate'][model]:g}")
         for view in config.views:
             one = metrics["accuracy"][view].get(model)
-            cells.append("not run yet" if one is None else f"{spread_text(one, '.2f')} ({len(one['seeds'])})")
+            is_due = model in config.once or view in config.always_views
+            if one is None:
+                cells.append("not run yet" if is_due else "")
+            else:
+                cells.append(f"{spread_text(one, '.2f')} ({len(one['seeds'])})")
         minutes = [metrics["core_minutes"][view].get(model) for view in config.views]
         cells.append(f"{max(one for one in minutes if one is not None):.1f}")
         rows.append(cells)
