@@ -111,8 +111,10 @@ class Database:
 
 
 def _read_event(*row: Any) -> Event:
-    still_open = {int(channel): int(first) for channel, first in json.loads(row[5]).items()}
-    return Event(*row[:4], json.loads(row[4]), still_open, *row[6:])
+    cells = list(row)
+    cells[4] = json.loads(row[4])
+    cells[5] = {int(channel): int(first) for channel, first in json.loads(row[5]).items()}
+    return Event(*cells)
 
 
 def label_of(name: str, sensor: str, columns: int) -> str:

@@ -140,7 +140,9 @@ class Store(Database):
     def sensors(self) -> list[Sensor]:
         """All sensors, in the order in which they came."""
         query = "SELECT sensor, name, readings, clock FROM sensors ORDER BY sensor"
-        return self.rows(query, make=lambda *row: Sensor(*row[:2], int(row[2]), json.loads(row[3])))
+        return self.rows(
+            query, make=lambda number, name, count, text: Sensor(number, name, int(count), json.loads(text))
+        )
 
     def channels(self) -> list[Channel]:
         """All columns of all sensors."""
@@ -178,10 +180,7 @@ class Store(Database):
 
     def alarms(self, which: str) -> list[Alarm]:
         """The alarms that a condition chooses."""
-        return self.rows(
-            f"SELECT * FROM alarms WHERE {which} ORDER BY id",
-            make=lambda *row: Alarm(*row[:9], dict(json.loads(row[9])), *row[10:]),
-        )
+        return self.rows(f"SELECT * FROM alarms WHERE {which} ORDER BY id", make=_read_alarm)
 
     def last_groups(self) -> list[list[Alarm]]:
         """Of each event that is still on, its last alarms: those of several columns at one time."""
@@ -303,6 +302,12 @@ def _insert(database: sqlite3.Connection, into: str, rows: Iterable[Any]) -> Non
     rows = list(rows)
     if rows:
         database.executemany(f"{into} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+
+
+def _read_alarm(*row: Any) -> Alarm:
+    cells = list(row)
+    cells[9] = dict(json.loads(row[9]))
+    return Alarm(*cells)
 
 
 def _row_of(record: Alarm | Event) -> list[Any]:
