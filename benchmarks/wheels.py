@@ -65,7 +65,7 @@ SMOKE: dict[str, tuple[str, list[tuple[str, int, str]]]] = {
     "holidays": (_TABLE, [("forecast load.csv --horizon 24 --country DE", 0, "")]),
     "explore": ("import hippozoo.apps.explore.app", []),
     "serve": (_TABLE + "import hippozoo.apps.serve.server", [("serve load.csv", 2, "load.csv")]),
-    "mqtt": ("import paho.mqtt.client, hippozoo.apps.watch.mqtt_lines", []),
+    "mqtt": ("import paho.mqtt.client, hippozoo.apps.watch.mqtt", []),
     "river": ("from hippozoo.estimators import RiverHippoForecaster; RiverHippoForecaster()", []),
     "sklearn": ("from hippozoo.estimators import MemoryFeatures; MemoryFeatures()", []),
     "sktime": ("from hippozoo.estimators import HippoForecaster; HippoForecaster()", []),

@@ -69,7 +69,7 @@ class Growing(Lines):
 class Following(run.Watch):
     """A watch that follows such a file."""
 
-    def _source(self, place: Any = None) -> Lines:
+    def open_source(self, place: Any = None) -> Lines:
         Growing.watch = self
         return Growing(self.settings.source, place, follow=True)
 

@@ -4,8 +4,9 @@ It takes any detector that gives a p-value for each reading. `hippozoo watch` an
 """
 
 from hippozoo.monitor.clock import Clock
-from hippozoo.monitor.monitor import Alert, Monitor, Outcome, Over, Plan
+from hippozoo.monitor.monitor import Monitor, Outcome, Plan
 from hippozoo.monitor.rules import NEVER, Rules, Silence
+from hippozoo.monitor.stream import Alert, Over
 from hippozoo.monitor.words import SEVERITIES, sentence, severity_of, write_number, write_time
 
 __all__ = [

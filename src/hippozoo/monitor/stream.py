@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +14,9 @@ from hippozoo.ensemble.detector import KINDS
 from hippozoo.ensemble.judgement import ERROR, Judged
 from hippozoo.monitor._kernels import BACK, ENDED, EVENT, LONGER, MISSING, USUAL_GAPS, follow
 from hippozoo.monitor.rules import NEVER, Rules
+from hippozoo.monitor.words import sentence, severity_of
 
-__all__ = ["NO_DATA", "Ended", "EventStream", "Extreme", "Found", "Missing"]
+__all__ = ["NO_DATA", "Alert", "EventStream", "Over"]
 
 NO_DATA = "no data"
 # A reading is strange if it is so many times as frequent as an alarm, or rarer; after so many that are not, an event
@@ -43,34 +46,49 @@ _GAP = 3.5
 _USUAL, _FORGETTING = 2.0, 4000.0
 
 
-class Extreme(NamedTuple):
-    """The nearest thing to an alarm that has come before: its value and time, and whether by "value" or by "error"."""
+class Alert(NamedTuple):
+    """An alarm of one column, as plain data.
 
-    value: float
-    time: float
-    by: str = "value"
-
-
-class Found(NamedTuple):
-    """An alarm that is told: what the detector says, why in a silence, in which event, and the nearest before it."""
-
-    alarm: Alarm
-    again: str
-    event: int
-    nearest: Extreme | None
-
-
-class Missing(NamedTuple):
-    """There have been no data of a channel: since when, after how many readings, and when that was noticed."""
+    Examples
+    --------
+    >>> Alert._fields[:4]
+    ('channel', 'number', 'time', 'kind')
+    """
 
     channel: int
-    number: int
-    since: float
+    number: int  # of the reading, from 0
     time: float
+    kind: str  # of `hippozoo.ensemble.detector.KINDS`, or "no data"
+    direction: int  # 1 above the most similar past (livelier, for a spread), -1 below, 0 for no data
+    p: float  # share of readings of a normal stream with which one begins to look as unusual; 0 for no data
+    value: float | None
+    expected: float | None
+    lower: float | None
+    upper: float | None
+    far: float  # half bands between the value and what was expected
+    since: int  # the reading with which it most likely began, and when
+    since_time: float
+    event: int  # the reading with which its event began
+    again: str  # why it is told within a silence or an event
+    readings: int  # read before
+    nearest: tuple[float, float, str] | None  # time and value of what came nearest before, by "value" or by "error"
+    explanation: dict[str, Any]  # what the detector says besides, as plain JSON
+
+    def key(self, sensor: str = "") -> str:
+        """A name that is the same whenever, and however often, the same alarm is found."""
+        return f"{sensor}:{self.channel}:{self.number}:{self.kind if self.kind == NO_DATA else 'value'}"
+
+    def describe(self, column: str, text: Callable[[float], str], columns: int) -> tuple[str, str]:
+        """Its sentence and severity, for a column of this name among so many; `text` writes a time."""
+        near = None if self.nearest is None else (text(self.nearest[0]), *self.nearest[1:])
+        named = {"column": column, "time": text(self.time), "since": text(self.since_time), "nearest": near}
+        far, readings = self.far if math.isfinite(self.far) else 0.0, self.number - self.event + 1
+        severity = severity_of(far, readings, 1, columns, no_data=self.kind == NO_DATA)
+        return sentence(self._asdict() | named), severity
 
 
-class Ended(NamedTuple):
-    """An event of a channel has ended: which, with which reading it was known, and since when all is normal."""
+class Over(NamedTuple):
+    """The end of an event: its column, its beginning, the reading with which it was known, and since when."""
 
     channel: int
     event: int
@@ -88,6 +106,8 @@ class EventStream(ForecastStream):
         As of `ForecastStream`.
     rules
         When an alarm is told; they may be replaced at any time.
+    first
+        The number of the first reading; above 0 where older ones are gone.
 
     Examples
     --------
@@ -96,13 +116,13 @@ class EventStream(ForecastStream):
     >>> values[600] += 5.0
     >>> stream = EventStream(forecaster_for(6.0), None, Rules())
     >>> _ = stream.push_many(values)
-    >>> [found.alarm.number for found in stream.take_found() if found.alarm.number > 300]
+    >>> [alert.number for alert in stream.take()[0] if alert.number > 300]
     [600]
     """
 
-    def __init__(self, forecaster: EnsembleForecaster, channels: int | None, rules: Rules) -> None:
+    def __init__(self, forecaster: EnsembleForecaster, channels: int | None, rules: Rules, first: int = 0) -> None:
         super().__init__(forecaster, channels, rate=min(rules.rate, 999.0))
-        self.rules = rules
+        self.rules, self.first = rules, first
         self.events = np.zeros(len(self._newest), EVENT)
         for name in ("told", "told_time", "strange", "after_gap"):
             self.events[name] = -np.inf
@@ -111,25 +131,16 @@ class EventStream(ForecastStream):
         self.events["high"], self.events["seen"], self.events["normal"] = -np.inf, np.nan, np.nan
         # Of the last kind, -1, nothing is known.
         self._lengths = np.array([self.detector.length(k) for k in range(len(KINDS))] + [1])
-        self._found: list[Found] = []
-        self._missing: list[Missing] = []
-        self._ended: list[Ended] = []
+        self._alerts: list[Alert] = []
+        self._absent: list[Alert] = []
+        self._over: list[Over] = []
 
     # -- what has been found ------------------------------------------------------------------------------------------
 
-    def take_found(self) -> list[Found]:
-        """The alarms since this was last asked."""
-        found, self._found = self._found, []
-        return found
-
-    def take_missing(self) -> list[Missing]:
-        """Where data have been missing, since this was last asked."""
-        found, self._missing = self._missing, []
-        return found
-
-    def take_ended(self) -> list[Ended]:
-        """The events that have ended since this was last asked."""
-        found, self._ended = self._ended, []
+    def take(self) -> tuple[list[Alert], list[Over]]:
+        """The alarms, those of missing data last, and the ends of events since this was last asked."""
+        found = [*self._alerts, *self._absent], self._over
+        self._alerts, self._absent, self._over = [], [], []
         return found
 
     def tick(self, now: float) -> None:
@@ -143,7 +154,7 @@ class EventStream(ForecastStream):
                     begin = (1, self.readings, own["seen"], 0)
                     own["open"], own["begun"], own["begun_time"], own["count"] = begin
                 own["absent"] = 1
-                self._missing.append(Missing(c, self.readings, float(own["seen"]), float(own["seen"] + limit)))
+                self._note_absent(c, self.readings, own["seen"], own["seen"] + limit)
 
     @property
     def due(self) -> float:
@@ -230,11 +241,13 @@ class EventStream(ForecastStream):
         for t, c in np.argwhere(marks).tolist():
             normal, since, late, data_ended, begun = when[t, c].tolist()
             if marks[t, c] & MISSING:
-                self._missing.append(Missing(c, first + t, since, late))
+                self._note_absent(c, first + t, since, late)
+            number = self.first + first + t
             if marks[t, c] & BACK:
-                self._ended.append(Ended(c, int(data_ended), first + t, float(times[t]), no_data=True))
+                ended = self._when(times[t])
+                self._over.append(Over(c, self.first + int(data_ended), number, ended, no_data=True))
             if marks[t, c] & ENDED:
-                self._ended.append(Ended(c, int(begun), first + t, normal))
+                self._over.append(Over(c, self.first + int(begun), number, self._when(normal)))
 
     @property
     def _usual(self) -> float:
@@ -263,18 +276,47 @@ class EventStream(ForecastStream):
         own["rarest"] = min(own["rarest"], alarm.p)
         own["kinds"] = int(own["kinds"]) | 1 << kind
         own["ways"] = int(own["ways"]) | 1 << int(_way(np.array(error)))
-        self._found.append(Found(alarm, why, int(own["begun"]), self._nearest(alarm, float(error))))
+        self._alerts.append(self._alert(alarm, why, self.first + int(own["begun"]), self._nearest(alarm, float(error))))
 
-    def _nearest(self, alarm: Alarm, error: float) -> Extreme | None:
+    def _alert(self, alarm: Alarm, again: str, event: int, nearest: tuple[float, float, str] | None) -> Alert:
+        value, expected, lower, upper = (
+            _finite(one) for one in (alarm.value, alarm.expected, alarm.lower, alarm.upper)
+        )
+        number, since = self.first + alarm.number, self.first + alarm.since
+        explanation = {
+            "what": str(alarm),
+            "kind": alarm.kind,
+            "direction": alarm.direction,
+            "size": alarm.size,
+            "readings": alarm.readings,
+            "neighbour": None if alarm.neighbour is None else self.first + alarm.neighbour,
+            "since": since,
+            "since_time": alarm.since_time if self._timed else since,
+            "usual": list(alarm.usual),
+            "expected_by": dict(list(alarm.by.items())[:3]),
+            # Of each reading before it, newest first, in what was expected.
+            "weights": [float(f"{weight:.4g}") for weight in alarm.weights.tolist()],
+        }
+        when = self._when(alarm.number if alarm.time is None else alarm.time)
+        return Alert(
+            alarm.channel, number, when, alarm.kind, alarm.direction, alarm.p, value, expected, lower, upper,
+            _far(value, expected, lower, upper), since, explanation["since_time"], event, again, number, nearest,
+            explanation,
+        )  # fmt: skip
+
+    def _nearest(self, alarm: Alarm, error: float) -> tuple[float, float, str] | None:
         """What came nearest to it before, on its side, if nothing came as far: by its value, or else by its error."""
         own = self.events[alarm.channel]
         if alarm.value < own["low"] < np.inf:
-            return Extreme(float(own["low"]), float(own["low_time"]))
+            return self._when(own["low_time"]), float(own["low"]), "value"
         if alarm.value > own["high"] > -np.inf:
-            return Extreme(float(own["high"]), float(own["high_time"]))
+            return self._when(own["high_time"]), float(own["high"]), "value"
         if abs(error) > own["error"] > 0:
-            return Extreme(float(own["error_value"]), float(own["error_time"]), "error")
+            return self._when(own["error_time"]), float(own["error_value"]), "error"
         return None
+
+    def _when(self, time: float) -> float:
+        return float(time) if self._timed else float(self.first + time)
 
     # -- no data ------------------------------------------------------------------------------------------------------
 
@@ -283,11 +325,17 @@ class EventStream(ForecastStream):
         often = float(np.sort(self.events["gaps"][channel])[-USUAL_GAPS])
         return max(self.rules.no_data * self._usual, LONGER * often)
 
-    # -- saving -------------------------------------------------------------------------------------------------------
+    def _note_absent(self, channel: int, number: int, since: float, noticed: float) -> None:
+        number, since = self.first + number, self._when(since)
+        known = {"kind": NO_DATA, "since": number, "since_time": since}
+        self._absent.append(
+            Alert(
+                channel, number, self._when(noticed), NO_DATA, 0, 0.0, None, None, None, None, math.inf, number, since,
+                number, "", number, None, known,
+            )
+        )  # fmt: skip
 
-    def configuration(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"forecaster": self.forecaster, "channels": self.channels, "rules": self.rules}
+    # -- saving -------------------------------------------------------------------------------------------------------
 
     def event_state(self) -> np.ndarray:
         """What is known of events, as one array of numbers for each channel."""
@@ -308,3 +356,15 @@ def _family(kind: np.ndarray, direction: np.ndarray) -> np.ndarray:
 def _way(error: np.ndarray) -> np.ndarray:
     """0 for clearly less than was expected, 1 for more; 2 for neither."""
     return np.where(error > _CLEARLY, 1, np.where(error < -_CLEARLY, 0, 2))
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _far(value: float | None, expected: float | None, lower: float | None, upper: float | None) -> float:
+    """How many half bands a value is from what was expected."""
+    if value is None or expected is None or lower is None or upper is None:
+        return 0.0
+    half = upper - expected if value > expected else expected - lower
+    return abs(value - expected) / half if half > 0 else 0.0 if value == expected else 1e6

@@ -199,8 +199,8 @@ def test_a_database_whose_watch_was_killed_before_its_first_reading_is_gone_on_w
     rows = "time,flow\n" + "".join(f"{k},{math.sin(k)}\n" for k in range(50))
     (tmp_path / "pump.csv").write_text(rows)
     settings = Settings(str(tmp_path / "pump.csv") if source == "file" else "-", horizon=2)
-    opening = Watch(settings, tmp_path / "pump.db", str, str, stdin=io.BytesIO(rows.encode()))
-    with Opening(settings, tmp_path / "pump.db", str, bool, opening._source, "pump.csv").open():
+    watch = Watch(settings, tmp_path / "pump.db", str, str, stdin=io.BytesIO(rows.encode()))
+    with Opening(watch).open():
         pass  # the tables are there, and nothing is in them
     status = Watch(settings, tmp_path / "pump.db", str, str, stdin=io.BytesIO(rows.encode())).run()
     assert status.readings == 50

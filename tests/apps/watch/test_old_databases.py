@@ -11,7 +11,7 @@ import pytest
 
 from hippozoo import __version__
 from hippozoo.apps.watch import sensors as replay
-from hippozoo.apps.watch.database import settings_of
+from hippozoo.apps.watch.database import reading
 from hippozoo.apps.watch.formats import OLDEST, VERSION
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.apps.watch.run import Settings, Watch
@@ -69,7 +69,8 @@ def more_rows(source, count=40):
 def test_what_an_earlier_version_wrote_is_read_and_left_as_it_is(tmp_path, number):
     path, _, held = unpack(number, tmp_path)
     before = path.read_bytes()
-    settings = settings_of(path)
+    with reading(path) as database:
+        settings = database.settings
     for name, value in held["settings"]:
         if name != "path":
             assert settings[name] == json.loads(value)
@@ -211,7 +212,7 @@ def test_a_format_that_is_not_known_is_named_and_left_alone(tmp_path, number):
 
 def test_the_arithmetic_of_this_version_is_the_one_that_its_number_names():
     """If this fails, forecasts have changed: raise ARITHMETIC, so that states are rebuilt, and store the new ones."""
-    from hippozoo.apps.watch.arithmetic import ARITHMETIC, arithmetic_of
+    from hippozoo.apps.watch.settings import ARITHMETIC, arithmetic_of
     from hippozoo.ensemble import ForecastStream, forecaster_for
     from hippozoo.monitor import Plan
 

@@ -118,13 +118,13 @@ def test_a_watch_says_that_it_is_ready_and_goes_on_saying_that_it_works(tmp_path
     watch = Watch(Settings(str(source), horizon=4, follow=True), out, str, str, beat=heartbeat())
     thread = threading.Thread(target=watch.run)
     thread.start()
-    time.sleep(1.5)
+    time.sleep(1.0)
     waiting = systemd()
     pump(source)
     until = time.monotonic() + 30
     while not out.exists() and time.monotonic() < until:
         time.sleep(0.05)
-    time.sleep(1.5)
+    time.sleep(1.0)
     working = systemd()
     watch._stop = True
     thread.join(30)

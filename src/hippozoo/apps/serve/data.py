@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hippozoo.apps.watch.database import reading, settings_in, sound
-from hippozoo.apps.watch.overview import StreamNow, alarms_in, look_over
+from hippozoo.apps.watch import overview
+from hippozoo.apps.watch.database import Database, reading, sound
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.monitor import write_time
 
@@ -42,21 +41,18 @@ def name_databases(paths: Sequence[Path]) -> dict[str, Path]:
 def describe(name: str, path: Path) -> dict[str, Any]:
     """A database and all its streams as they are now; what is wrong with it, if it cannot be read."""
     try:
-        now = look_over(path)
+        now = overview.look_over(path)
     except (WatchError, OSError) as error:
         return {"name": name, "error": str(error), "streams": []}
     zone, moment = now.progress.offset, now.progress.time
-    severity = {event.id: event.severity for event in now.events}
-    acknowledged = {event.id for event in now.events if event.acknowledged is not None}
+    events = {event.id: event for event in now.events}
 
-    def row(one: StreamNow) -> dict[str, Any]:
-        found: dict[str, Any] = {"channel": one.channel, "name": one.name}
-        for part in ("time", "value", "expected", "lower", "upper", "p"):
-            found[part] = getattr(one, part)
+    def row(one: overview.StreamNow) -> dict[str, Any]:
+        found = one._asdict()
+        del found["event"], found["muted"]
         if one.event is not None:
-            found |= {
-                "event": one.event, "severity": severity[one.event], "acknowledged": one.event in acknowledged,
-            }  # fmt: skip
+            event = events[one.event]
+            found |= {"event": event.id, "severity": event.severity, "acknowledged": event.acknowledged is not None}
         if one.muted is not None:
             for_good = math.isinf(one.muted)
             found["muted"] = "for good" if for_good else f"until {write_time(one.muted, zone, dates=now.dates)}"
@@ -82,41 +78,33 @@ def describe(name: str, path: Path) -> dict[str, Any]:
 def read_day(path: Path, channels: Sequence[int]) -> dict[int, dict[str, Any]]:
     """The last day of some streams: points (time, lowest, highest, expected, lower, upper) and the times of alarms."""
     with reading(path) as database, sound(path):
-        dates = bool(settings_in(database)["layout"]["dates"])
+        dates = database.dates
         return {channel: _day_of(database, channel, dates=dates) for channel in channels}
 
 
-def _day_of(database: sqlite3.Connection, channel: int, *, dates: bool) -> dict[str, Any]:
-    last = database.execute(
-        "SELECT number, time FROM readings WHERE channel = ? ORDER BY number DESC LIMIT 1", [channel]
-    ).fetchone()
-    if last is None:
+def _day_of(database: Database, channel: int, *, dates: bool) -> dict[str, Any]:
+    newest = database.rows("SELECT number, time FROM readings WHERE channel = ? ORDER BY number DESC LIMIT 1", channel)
+    if not newest:
         return {"points": [], "alarms": []}
-    start = last[0] - _PLAIN + 1
+    [(last, moment)] = newest
+    start = last - _PLAIN + 1
     if dates:
-        start = min(_number_at(database, channel, last[0], last[1] - _DAY), last[0] - _FEWEST + 1)
-    stretch = max(math.ceil((last[0] - start + 1) / _MOST_POINTS), 1)
-    points = database.execute(
-        "SELECT avg(time), min(value), max(value), avg(expected), min(lower), max(upper) FROM readings "
-        "WHERE channel = ? AND number >= ? GROUP BY (? - number) / ? ORDER BY min(number)",
-        [channel, start, last[0], stretch],
-    ).fetchall()
-    alarms = database.execute(
+        start = min(_number_at(database, channel, last, moment - _DAY), last - _FEWEST + 1)
+    alarms = database.rows(
         "SELECT time, coalesce(value, expected) FROM alarms WHERE id > (SELECT max(id) FROM alarms) - ? "
         "AND channel = ? AND number >= ? ORDER BY id DESC LIMIT 50",
-        [_LOOKED_AT, channel, start],
-    ).fetchall()
-    return {"points": points, "alarms": alarms}
+        _LOOKED_AT, channel, start,
+    )  # fmt: skip
+    return {"points": overview.thin(database, channel, _MOST_POINTS, start, last), "alarms": alarms}
 
 
-def _number_at(database: sqlite3.Connection, channel: int, last: int, moment: float) -> int:
+def _number_at(database: Database, channel: int, last: int, moment: float) -> int:
     """The first reading at this time or after it. Times rise with numbers, and have no index: so by halves."""
     low, high = 0, last
     while low < high:
         middle = (low + high) // 2
-        [time] = database.execute(
-            "SELECT time FROM readings WHERE channel = ? AND number >= ? ORDER BY number LIMIT 1", [channel, middle]
-        ).fetchone()
+        query = "SELECT time FROM readings WHERE channel = ? AND number >= ? ORDER BY number LIMIT 1"
+        time = database.value(query, channel, middle)
         low, high = (middle + 1, high) if time < moment else (low, middle)
     return low
 
@@ -124,9 +112,8 @@ def _number_at(database: sqlite3.Connection, channel: int, last: int, moment: fl
 def list_alarms(name: str, path: Path, count: int) -> list[dict[str, Any]]:
     """The newest alarms of a database, each with what became of its event, the newest first."""
     with reading(path) as database, sound(path):
-        database.execute("BEGIN")
-        dates = bool(settings_in(database)["layout"]["dates"])
-        return [_alarm(one, name, dates=dates) for one in alarms_in(database, count)]
+        dates = database.dates
+        return [_alarm(one, name, dates=dates) for one in overview.list_alarms(database, count)]
 
 
 def _alarm(found: dict[str, Any], database: str, *, dates: bool) -> dict[str, Any]:

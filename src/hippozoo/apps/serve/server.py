@@ -7,7 +7,6 @@ import ipaddress
 import os
 import signal
 import socket
-import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +16,7 @@ from hippozoo._internal.extras import needs
 from hippozoo.apps.command_line import UsageError
 from hippozoo.apps.serve.data import name_databases
 from hippozoo.apps.watch.database import is_begun, reading
-from hippozoo.apps.watch.problem import WatchError
+from hippozoo.apps.watch.problem import WatchError, read_secret
 
 __all__ = ["address_of", "make_server", "read_token", "run_server"]
 
@@ -105,17 +104,13 @@ def address_of(listener: socket.socket) -> str:
 
 def read_token(file: Path, complain: Callable[[str], Any] = lambda text: None) -> str:
     """The token that a file holds; one that can be guessed is refused."""
-    try:
-        token = file.read_text(encoding="utf-8").strip()
-        mode = file.stat().st_mode
-    except (OSError, UnicodeDecodeError) as error:
-        raise WatchError(f"{file}, the file of --token-file, cannot be read: {error}.") from None
+    token = read_secret(file, "--token-file")
     if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
         raise WatchError(
             f"{file} should hold a token of at least {_SHORTEST_TOKEN} letters and digits; make one with: "
             f"python3 -c 'import secrets; print(secrets.token_urlsafe())' > {file}"
         )
-    if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
+    if os.name == "posix" and file.stat().st_mode & 0o077:
         complain(f"others can read the token in {file}; chmod 600 {file}.")
     return token
 

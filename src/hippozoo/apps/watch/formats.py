@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hippozoo.apps.watch.problem import WatchError
 
-__all__ = ["MARK", "OLDEST", "VERSION", "create_tables", "demand_format", "migrate"]
+__all__ = ["MARK", "OLDEST", "VERSION", "create_tables", "demand_format", "migrate", "show_as_present"]
 
 VERSION = 7
 # The first format whose databases are kept as fixtures; of those before it none is known to exist.
@@ -96,6 +96,17 @@ CREATE TABLE outbox (
 DELETE FROM snapshots;
 """,
 }
+# What a reader sees of an earlier format, which stays as it is: as the steps would make it.
+_VIEWS = """
+CREATE TEMP VIEW columns AS SELECT *, 0 AS sensor, 1 AS watched FROM main.columns;
+CREATE TEMP VIEW alarms AS SELECT *, NULL AS event, id AS lead, '' AS severity, '' AS sentence, '' AS again, '' AS key,
+    NULL AS offset FROM main.alarms;
+CREATE TEMP TABLE events (id, begun, alarmed, ended, channels, open, severity, acknowledged, told);
+CREATE TEMP TABLE sensors (sensor, name);
+CREATE TEMP TABLE mutes (channel, until);
+CREATE TEMP TABLE requests (id, made, request, applied, outcome);
+CREATE TEMP TABLE outbox (id, sink, key, body);
+"""
 
 
 def create_tables(database: sqlite3.Connection) -> None:
@@ -111,6 +122,13 @@ def migrate(database: sqlite3.Connection, version: int) -> None:
     for step in range(version, VERSION):
         _run(database, _STEPS[step])
     database.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def show_as_present(database: sqlite3.Connection, version: int) -> None:
+    """Let a reader of an earlier format see the tables of this one."""
+    if version < VERSION:
+        database.execute("PRAGMA temp_store = MEMORY")
+        _run(database, _VIEWS)
 
 
 def demand_format(path: Path, database: sqlite3.Connection) -> int:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from hippozoo.apps.watch.records import Alarm, Event
+from hippozoo.apps.watch.records import Alarm, Batch, Event
 from hippozoo.apps.watch.sensors import Fact
 from hippozoo.apps.watch.store import Store
 from hippozoo.monitor import SEVERITIES, Alert, Over, severity_of
 from hippozoo.monitor.stream import NO_DATA
 
-__all__ = ["Incidents", "Told"]
+__all__ = ["Incidents", "Labels", "Told", "told_alarm", "told_as_one", "told_end"]
 
 # Columns that join within so many usual steps are part of the same event, and are not told by themselves.
 _JOIN = 3.0
@@ -21,11 +21,9 @@ _MUTED = 2  # in the place of whether an alarm was told
 _LISTED = 8
 
 
-class Told(NamedTuple):
-    """An alarm to tell, with those of other columns at the same time, or an event to tell the end of."""
-
-    what: Alarm | Event
-    group: Sequence[Alarm] = ()
+Labels = Mapping[int, tuple[str, str]]
+#: An alarm to tell, with those of other columns at the same time, or an event to tell the end of.
+Told = list[Alarm] | Event
 
 
 class Incidents:
@@ -34,28 +32,25 @@ class Incidents:
     Parameters
     ----------
     labels
-        What each column, and its sensor, is called.
+        What each column, and its sensor, is called; columns may come to it.
     text
         How a time is written in sentences, with the offset of its zone.
     step
         The usual step, in the time of the source.
     """
 
-    def __init__(
-        self, store: Store, labels: Callable[[int], tuple[str, str]], text: Callable[..., str], step: float
-    ) -> None:
+    def __init__(self, store: Store, labels: Labels, text: Callable[..., str], step: float) -> None:
         self.labels, self.text, self.step = labels, text, step
-        self.mutes, self.columns = store.mutes(), 1
-        self.next_alarm, self.next_event = store.next_id("alarms"), store.next_id("events")
-        self.open = {event.id: event for event in store.open_events()}
+        self.mutes = store.mutes()
+        self.next_alarm = store.value("SELECT coalesce(max(id) + 1, 0) FROM alarms")
+        self.next_event = store.value("SELECT coalesce(max(id) + 1, 0) FROM events")
+        self.open = {event.id: event for event in store.events("ended IS NULL")}
         # Of each open event, its last alarms: those of several columns at one time.
         self._groups = {some[0].event: some for some in store.last_groups() if some[0].event is not None}
 
     def group_of(self, lead: Alarm) -> list[Alarm]:
         """The alarms that are told as one, as they are by now, the one that leads first; none if that is long ago."""
-        group = self._groups.get(-1 if lead.event is None else lead.event, [])
-        known = [one for one in group if one.lead == lead.id and (one.told != _MUTED or one.id == lead.id)]
-        return sorted(known, key=lambda one: one.id != lead.id)
+        return told_as_one(self._groups.get(-1 if lead.event is None else lead.event, []), lead.id)
 
     def note_told(self, leads: Sequence[Alarm]) -> None:
         """These have been told: what joins them from here on is not told again."""
@@ -63,8 +58,8 @@ class Incidents:
         for group in self._groups.values():
             group[:] = [replace(one, told=one.told or 1) if one.id in told else one for one in group]
 
-    def take(self, facts: Sequence[Fact], offset: float | None) -> tuple[list[Alarm], list[Event], list[Told]]:
-        """The alarms that some facts make or change, the events that they change, and what is told, in order."""
+    def take(self, facts: Sequence[Fact], batch: Batch) -> list[Told]:
+        """What is told of some facts, in order; the alarms and events that they make or change go to a batch."""
         alarms: dict[int, Alarm] = {}
         changed: dict[int, Event] = {}
         grown: dict[int, list[Alarm]] = {}  # by the id of its first alarm
@@ -81,7 +76,7 @@ class Incidents:
             event, joined = self._event(what)
             changed[event.id] = event
             before = event.severity
-            alarm = self._alarm(what, event, offset)
+            alarm = self._alarm(what, event, batch.progress.offset)
             if joined and SEVERITIES.index(alarm.severity) <= SEVERITIES.index(before):
                 alarms[alarm.id] = replace(alarm, lead=None, told=alarm.told or 1)
                 continue
@@ -92,20 +87,13 @@ class Incidents:
                 told.append((group[0].id if group else alarm.id, None))
             group.append(alarm)
             grown[group[0].id] = group
-        for group in grown.values():
-            self._lead(group, self._event_of(group[0], changed))
+        leads: dict[int, list[Alarm]] = {}
+        for number, group in grown.items():
+            leads[number] = self._lead(group, changed[group[0].event or 0])
             alarms |= {one.id: one for one in group}
-        leads = {number: self._told(group) for number, group in grown.items()}
-        found = [leads[number] if event is None else Told(event) for number, event in told]
-        return [alarms[number] for number in sorted(alarms)], list(changed.values()), found
-
-    def _told(self, group: Sequence[Alarm]) -> Told:
-        lead = next(one for one in group if one.lead == one.id)
-        return Told(lead, [lead, *(one for one in group if one.id != lead.id and one.told != _MUTED)])
-
-    def _event_of(self, alarm: Alarm, changed: dict[int, Event]) -> Event:
-        assert alarm.event is not None
-        return changed.get(alarm.event) or self.open[alarm.event]
+        batch.alarms += [alarms[number] for number in sorted(alarms)]
+        batch.events += changed.values()
+        return [leads[number] if event is None else event for number, event in told]
 
     def _event(self, alert: Alert) -> tuple[Event, bool]:
         """The event that an alarm belongs to, and whether its column has joined it after it was told."""
@@ -133,17 +121,17 @@ class Incidents:
         if not event.open:
             event.ended = max(over.time, event.begun)
             long = (event.ended - event.begun) / max(self.step, 1e-300)
-            self._raise(event, severity_of(0.0, int(long), len(event.channels), self.columns))
+            self._raise(event, severity_of(0.0, int(long), len(event.channels), len(self.labels)))
             del self.open[event.id]
         return event
 
     def _alarm(self, alert: Alert, event: Event, offset: float | None) -> Alarm:
         number, self.next_alarm = self.next_alarm, self.next_alarm + 1
-        column, sensor = self.labels(alert.channel)
+        column, sensor = self.labels[alert.channel]
         muted = self.mutes.get(alert.channel, -math.inf) > alert.time
         known = event.acknowledged is not None and alert.again == "still"
         told_as = _MUTED if muted or known else 0
-        sentence, severity = alert.describe(column, lambda moment: self.text(moment, offset), self.columns)
+        sentence, severity = alert.describe(column, lambda moment: self.text(moment, offset), len(self.labels))
         self._raise(event, severity)
         return Alarm(
             number, alert.number, alert.channel, alert.time, alert.p, alert.value, alert.expected, alert.lower,
@@ -151,7 +139,7 @@ class Incidents:
             alert.key(sensor), offset,
         )  # fmt: skip
 
-    def _lead(self, group: list[Alarm], event: Event) -> None:
+    def _lead(self, group: list[Alarm], event: Event) -> list[Alarm]:
         """Tell alarms of several columns at one time as one: the first that is not muted leads, and lists them.
 
         Columns may join a group later, and it becomes what it would have been with all of them at once.
@@ -163,17 +151,17 @@ class Incidents:
         elif lead.time == event.alarmed:  # nobody has heard of it, so nobody needs to know that it is over
             event.told = _MUTED
         group[:] = [replace(one, lead=lead.id, told=one.told or int(one.id != lead.id)) for one in group]
-        if len(shown) == 1:
-            return
-        severity = severity_of(0.0, 1, len(shown), self.columns)
-        severity = max([severity, *(one.severity for one in shown)], key=SEVERITIES.index)
-        self._raise(event, severity)
-        rarest = min(shown, key=lambda one: (one.p, one.id))
-        names = _listed([self.labels(one.channel)[0] for one in shown])
-        text = f"{len(shown)} columns at once ({names}): {_own_sentence(rarest)}"
-        own = lead.explanation | {"own_sentence": _own_sentence(lead)}
-        place = next(k for k, one in enumerate(group) if one.id == lead.id)
-        group[place] = replace(group[place], severity=severity, sentence=text, explanation=own)
+        if len(shown) > 1:
+            severity = severity_of(0.0, 1, len(shown), len(self.labels))
+            severity = max([severity, *(one.severity for one in shown)], key=SEVERITIES.index)
+            self._raise(event, severity)
+            rarest = min(shown, key=lambda one: (one.p, one.id))
+            names = _listed([self.labels[one.channel][0] for one in shown])
+            text = f"{len(shown)} columns at once ({names}): {_own_sentence(rarest)}"
+            own = lead.explanation | {"own_sentence": _own_sentence(lead)}
+            place = next(k for k, one in enumerate(group) if one.id == lead.id)
+            group[place] = replace(group[place], severity=severity, sentence=text, explanation=own)
+        return told_as_one(group, lead.id)
 
     @staticmethod
     def _raise(event: Event, severity: str) -> None:
@@ -185,45 +173,37 @@ def _own_sentence(alarm: Alarm) -> str:
     return alarm.explanation.get("own_sentence", alarm.sentence)
 
 
-def told_alarm(
-    lead: Alarm, group: Sequence[Alarm], labels: Callable[[int], tuple[str, str]], written: Any
-) -> dict[str, Any]:
+def told_as_one(group: Sequence[Alarm], lead: int) -> list[Alarm]:
+    """The alarms of a group that are told as one: the one that leads, and those behind it that are not muted."""
+    shown = [one for one in group if one.lead == lead and (one.id == lead or one.told != _MUTED)]
+    return sorted(shown, key=lambda one: one.id != lead)
+
+
+def told_alarm(group: Sequence[Alarm], labels: Labels, written: Any) -> dict[str, Any]:
     """An alarm as it is told on standard output, to a web hook and on pages."""
-    column, sensor = labels(lead.channel)
-    # Weights are for pictures.
-    explanation = {name: value for name, value in lead.explanation.items() if name not in ("weights", "own_sentence")}
+    lead = group[0]
+    column, sensor = labels[lead.channel]
     found: dict[str, Any] = {
-        "id": lead.id,
-        "event": lead.event,
-        "column": column,
-        "time": written(lead.time, lead.offset),
-        "severity": lead.severity,
-        "sentence": lead.sentence,
-        "number": lead.number,
-        "p": lead.p,
-        "value": lead.value,
-        "expected": lead.expected,
-        "lower": lead.lower,
-        "upper": lead.upper,
-        "again": lead.again,
-        "key": lead.key,
-        "explanation": explanation,
-    }
+        "id": lead.id, "event": lead.event, "column": column, "time": written(lead.time, lead.offset),
+    }  # fmt: skip
+    for name in ("severity", "sentence", "number", "p", "value", "expected", "lower", "upper", "again", "key"):
+        found[name] = getattr(lead, name)
+    # Weights are for pictures.
+    hidden = ("weights", "own_sentence")
+    found["explanation"] = {name: value for name, value in lead.explanation.items() if name not in hidden}
     if sensor:
         found["sensor"] = sensor
     if len(group) > 1:
         found["columns"] = [
-            {"column": labels(one.channel)[0], "value": one.value, "expected": one.expected, "p": one.p}
+            {"column": labels[one.channel][0], "value": one.value, "expected": one.expected, "p": one.p}
             for one in group
         ]
     return found
 
 
-def told_end(
-    event: Event, labels: Callable[[int], tuple[str, str]], written: Any, offset: float | None
-) -> dict[str, Any]:
+def told_end(event: Event, labels: Labels, written: Any, offset: float | None) -> dict[str, Any]:
     """The end of an event as it is told."""
-    names = [labels(channel)[0] for channel in event.channels]
+    names = [labels[channel][0] for channel in event.channels]
     ended = written(event.ended, offset)
     since = ended if isinstance(ended, str) else f"{ended:g}"
     return {

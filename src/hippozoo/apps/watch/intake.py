@@ -8,30 +8,24 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from hippozoo.apps.watch.records import Progress
-from hippozoo.monitor import Clock
-from hippozoo.monitor.monitor import OPENING, usual_step
+from hippozoo.apps.watch.sensors import LiveSensor, Row, Sensors
 from hippozoo.tables.records import Line
 from hippozoo.tables.schema import Header, Reading, Schema
 from hippozoo.tables.trouble import Trouble
 
-__all__ = ["Intake", "Row", "Taken"]
+__all__ = ["Intake", "Taken"]
 
-
-class Row(NamedTuple):
-    """A reading, and the line with which it came to be one."""
-
-    reading: Reading
-    cause: int
+# Rows that are no readings, though they could be read.
+_LEFT_OUT = frozenset({"ahead", "beyond"})
 
 
 class Taken(NamedTuple):
-    """What came of some lines: rows by sensor, progress, troubles; how many were taken, the last, and why it stops."""
+    """What came of some lines: rows by sensor, progress, troubles; how many were taken, and why it stops."""
 
     rows: dict[str, list[Row]]
     progress: Progress
     troubles: list[Trouble]
     lines: int
-    last: Line | None
     refused: Trouble | None
 
 
@@ -40,15 +34,12 @@ class Intake:
     """Takes in lines: reads them once, sorts out what is late, far ahead or no reading, and counts."""
 
     schema: Schema
-    every: float | None  # the usual step; None if each sensor has its own
-    hint: float  # what that is taken to be while it is not known
+    sensors: Sensors
+    hint: float  # what the usual step of a sensor is taken to be while it is not known
     strict: bool  # whether to stop at the first trouble
     sent_before: dict[str, float]  # rows up to this time of each sensor come again, and count as nothing
     sent_again: Callable[[], int]  # up to which line that is so for sure; 0 where nobody knows
     written: Callable[[float, float | None], Any]  # how times are written in sentences
-    clocks: dict[str, Clock]
-    usual: dict[str, float]  # step of each sensor, once it is known; before that, the times of its first readings:
-    opening: dict[str, list[float]]
 
     def __post_init__(self) -> None:
         self._catching_up = set(self.sent_before)
@@ -57,7 +48,6 @@ class Intake:
         """Read lines that come next, up to the one with which there are `until` readings; clocks go on."""
         rows: dict[str, list[Row]] = {}
         troubles: list[Trouble] = []
-        last: Line | None = None
         schema = self.schema if progress.names is None else replace(self.schema, names=progress.names)
         readings, late, left_out = progress.readings, progress.late, progress.left_out
         time, names, offset = progress.time, progress.names, progress.offset
@@ -73,30 +63,23 @@ class Intake:
             taken: list[Reading] = []
             said: list[Trouble] = []
             if isinstance(row, Reading):
-                clock = self.clocks.setdefault(row.series, Clock())
-                before = replace(clock) if self.strict else None
-                counted = clock.late, clock.left_out
-                taken, said = self._next(row, clock, readings)
+                sensor = self.sensors.find(row.series)
+                before = replace(sensor.clock) if self.strict else None
+                taken, said = self._next(row, sensor, readings)
                 if said and before is not None:
-                    # What was held is left out before anybody could correct it; any other row is read again.
-                    if said[0].kind == "ahead":
-                        before.held, before.left_out = None, before.left_out + 1
-                        left_out += 1
-                    self.clocks[row.series] = before
-                    refused = said[0]
-                    break
-                late, left_out = late + clock.late - counted[0], left_out + clock.left_out - counted[1]
-            elif isinstance(row, Header):
-                said = [] if self._catching_up or row.trouble is None else [row.trouble]
-            elif isinstance(row, Trouble) and not self._catching_up:
-                said = [row]
+                    left_out += self._refuse(sensor, said[0], before)
+            elif not self._catching_up:
+                trouble = row.trouble if isinstance(row, Header) else row
+                said = [] if trouble is None else [trouble]
             if said and self.strict:
                 refused = said[0]
                 break
+            if said:
+                left_out += 1 if isinstance(row, Trouble) else sum(one.kind in _LEFT_OUT for one in said)
+                late += sum(one.kind == "late" for one in said)
+                troubles += said
             if isinstance(row, Header) and row.trouble is not None:
                 names, schema = row.names, replace(schema, names=row.names)
-            if isinstance(row, Trouble) and said:
-                left_out += 1
             for one in taken:
                 rows.setdefault(one.series, []).append(Row(one, line.number))
                 readings += 1
@@ -105,32 +88,34 @@ class Intake:
                     offset = one.offset
             if self.schema.time is None and taken:
                 time = float(readings - 1)
-            troubles += said
-            last, count = line, count + 1
+            count += 1
         after = replace(
             progress, readings=readings, late=late, left_out=left_out, time=time, names=names, offset=offset
         )
-        return Taken(rows, after, troubles, count, last, refused)
+        return Taken(rows, after, troubles, count, refused)
 
-    def _next(self, row: Reading, clock: Clock, readings: int) -> tuple[list[Reading], list[Trouble]]:
+    def _next(self, row: Reading, sensor: LiveSensor, readings: int) -> tuple[list[Reading], list[Trouble]]:
         """The readings that one row gives, and what is said of it."""
         if row.time is None:
-            clock.time = float(readings)
+            sensor.clock.time = float(readings)
             return [row], list(row.troubles)
         if row.series in self._catching_up:
             if row.time <= self.sent_before.get(row.series, -math.inf):
                 return [], []
             self._catching_up.discard(row.series)
-        usual = self.every or self.usual.get(row.series) or self.hint
-        taken, said = clock.take(row, usual, self.written, again=row.series in self.sent_before)
-        if self.every is None and row.series not in self.usual:
-            self._look_for_step(row.series, taken)
+        usual = sensor.usual or self.hint
+        taken, said = sensor.clock.take(row, usual, self.written, again=row.series in self.sent_before)
+        if sensor.usual is None:
+            sensor.look_for_step([one.time for one in taken if one.time is not None])
         return taken, said
 
-    def _look_for_step(self, sensor: str, taken: Sequence[Reading]) -> None:
-        """As its monitor does, by the first readings of a sensor: line by line, so that batches change nothing."""
-        times = self.opening.setdefault(sensor, [])
-        times += [one.time for one in taken if one.time is not None]
-        if len(times) >= OPENING:
-            self.usual[sensor] = usual_step(times[:OPENING])
-            del self.opening[sensor]
+    def _refuse(self, sensor: LiveSensor, why: Trouble, before: Any) -> int:
+        """Go back to before a row, which is read again once it is corrected; how many rows are left out for good."""
+        # What was held is left out before anybody could correct it.
+        ahead = why.kind == "ahead"
+        if ahead:
+            before.held, before.left_out = None, before.left_out + 1
+        sensor.clock = before
+        if before.time is None:
+            del self.sensors.by_name[sensor.name]
+        return int(ahead)

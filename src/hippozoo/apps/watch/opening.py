@@ -5,28 +5,28 @@ from __future__ import annotations
 import math
 import os
 import statistics
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from hippozoo._internal.files import demand_writable
-from hippozoo.apps.watch.arithmetic import arithmetic_of, state_bytes
-from hippozoo.apps.watch.database import is_begun, progress_of, settings_of, sound
+from hippozoo.apps.watch.database import is_begun, reading, sound
 from hippozoo.apps.watch.lines import STANDARD_INPUT, Lines
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.apps.watch.sensors import Sensors, demand_columns
 from hippozoo.apps.watch.settings import (
     MOST_BYTES,
-    Settings,
     adapt_size,
+    arithmetic_of,
     asked_rules,
     check_size,
     rules_from,
     rules_to,
     say_too_many,
+    state_bytes,
 )
 from hippozoo.apps.watch.store import Store
 from hippozoo.monitor import Plan, Rules
@@ -64,50 +64,35 @@ class Opened:
 
 
 class Opening:
-    """Opens a watch; `source` opens the source at a place, `name` is what messages call it."""
+    """Opens a watch, until it is left."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        out: Path,
-        warn: Callable[[str], Any],
-        stopped: Callable[[], bool],
-        source: Callable[..., Lines],
-        name: str,
-    ) -> None:
-        self.settings, self.out, self.warn, self.stopped = settings, out, warn, stopped
-        self.source, self.name = source, name
+    def __init__(self, watch: Any) -> None:
+        self.watch, self.settings, self.out = watch, watch.settings, watch.out
 
-    @contextmanager
-    def open(self) -> Iterator[Opened]:
-        """The watch, until it is left."""
+    def open(self) -> AbstractContextManager[Opened]:
+        """A new database, or one that is there."""
         demand_writable(self.out)
-        with self._going_on() if is_begun(self.out) else self._beginning() as opened:
-            yield opened
+        return self._going_on() if is_begun(self.out) else self._beginning()
 
     # -- a new database -----------------------------------------------------------------------------------------------
 
     @contextmanager
     def _beginning(self) -> Iterator[Opened]:
         asked = self.settings
-        with self.source() as lines:
+        with self.watch.open_source() as lines:
             first, inferred = self._inferred(lines)
             schema = inferred.schema
-            every = None if schema.series and asked.every is None else self._usual_step(first, schema)
-            hint = every or self._usual_step(first, schema)
+            hint = self._usual_step(first, schema)
+            every = None if schema.series and asked.every is None else hint
             sensors = self._count_sensors(lines, first, schema) if schema.series else 1
             check_size(asked, len(schema.columns))
             horizon, order = adapt_size(asked, len(schema.columns), sensors)
-            rules = asked_rules(asked, Rules(), every or hint)
-            too_many = say_too_many(rules, every or hint)
+            rules = asked_rules(asked, Rules(), hint)
+            too_many = say_too_many(rules, hint)
             if too_many:
                 raise WatchError(too_many)
-            timed = schema.time is not None
-            plan = Plan(len(schema.columns), horizon, asked.period, every, timed, rules, order)
-            known: dict[str, Any] = {
-                "source": asked.source, "horizon": horizon, "season": plan.season, "layout": schema.as_settings(),
-                "every": every, "columns": list(schema.columns), **rules_to(rules),
-            }  # fmt: skip
+            plan = Plan(len(schema.columns), horizon, asked.period, every, schema.time is not None, rules, order)
+            known: dict[str, Any] = {"source": asked.source, "every": every, **_changeable(plan, schema, rules)}
             if asked.source != STANDARD_INPUT and "://" not in asked.source:
                 known["path"] = os.path.abspath(asked.source)  # noqa: PTH100  (links may lead elsewhere one day)
             if order != ORDER:
@@ -125,7 +110,7 @@ class Opening:
         while True:
             self._first_lines(lines, found, wanted)
             try:
-                return found, infer_from_lines(found, self.name, asked.columns, asked.time, series=asked.panel)
+                return found, infer_from_lines(found, self.watch.name, asked.columns, asked.time, series=asked.panel)
             except TableError as error:
                 unread = error.trouble is not None and error.trouble.kind == "times unread"
                 if not unread or len(found) < wanted or wanted > _MOST_LOOKED_AT:
@@ -134,7 +119,7 @@ class Opening:
 
     def _first_lines(self, lines: Lines, found: list[Line], wanted: int) -> None:
         """Enough lines to see what the source holds; from one that grows they are waited for."""
-        while len(found) < wanted and not lines.ended and not self.stopped():
+        while len(found) < wanted and not lines.ended and not self.watch.stopped():
             more = lines.read()
             found += more
             if not more and not lines.ended:
@@ -160,17 +145,17 @@ class Opening:
         fewer = "" if plan.order == ORDER else "with smaller histories, since there are many; pass --horizon for others"
         if self.settings.panel or fewer:
             steps = f"{plan.horizon} steps ahead" + f" {fewer}" * bool(fewer)
-            self.warn(
+            self.watch.warn(
                 f"{many}, {steps}: {size / sensors / plan.channels / 1e3:,.0f} kB for each column, "
                 f"{size / 1e6:,.0f} MB in all."
             )
 
     def _say_inferred(self, inferred: Inferred) -> None:
         for note in inferred.notes:
-            self.warn(word(note))
+            self.watch.warn(word(note))
         left_out = {name: reason(why) for name, why in inferred.left_out.items() if why.kind != "names series"}
         if left_out:
-            self.warn(f"not watched: {list_reasons(left_out)}.")
+            self.watch.warn(f"not watched: {list_reasons(left_out)}.")
 
     def _readings(self, first: list[Line], schema: Schema) -> list[Reading]:
         records, _ = records_of(first, schema, ended=True)
@@ -194,14 +179,14 @@ class Opening:
             return float(statistics.median(steps))
         if most >= _FEWEST_ROWS:
             raise WatchError(
-                f"{self.name}: the times in column {schema.time!r} do not rise in the first {most} rows, so the "
+                f"{self.watch.name}: the times in column {schema.time!r} do not rise in the first {most} rows, so the "
                 f"usual step between them cannot be seen; pass --every with its length, sort the rows by time, or name "
                 f"another column with --time."
             )
         if schema.series:
             return 1.0
         raise WatchError(
-            f"{self.name} has too few rows with times to see the usual step between them; "
+            f"{self.watch.name} has too few rows with times to see the usual step between them; "
             f"pass --every with its length, or wait for more rows."
         )
 
@@ -209,7 +194,9 @@ class Opening:
 
     @contextmanager
     def _going_on(self) -> Iterator[Opened]:
-        asked, found = self.settings, settings_of(self.out)
+        asked = self.settings
+        with reading(self.out) as database:
+            found, inode = database.settings, database.progress.place.inode
         with sound(self.out):
             schema = Schema(**{name: _tupled(value) for name, value in found["layout"].items()})
             if not schema.separator or not all(isinstance(name, str) for name in schema.columns):
@@ -217,11 +204,11 @@ class Opening:
             every = None if found["every"] is None else float(found["every"])
             hint = float(found.get("hint", every or 1.0))
             known = rules_from(found)
-        self._demand_same(schema, every, found)
+        self._demand_same(schema, every, found, inode)
         rules = asked_rules(asked, known, every or hint)
         too_many = say_too_many(rules, every or hint)
         if too_many:
-            self.warn(too_many)
+            self.watch.warn(too_many)
         check_size(asked, len(asked.columns or schema.columns))
         said = [f"{name} from {was} to {now}" for name, was, now in self._changes(found, schema, known, rules)]
         horizon = found["horizon"] if asked.horizon is None else asked.horizon
@@ -236,12 +223,19 @@ class Opening:
                     "add a column of times, or write to another --out."
                 )
             if said:
-                self._change(store, after, horizon, season, rules, said)
+                unknown = [name for name in after.columns if after.names and name not in after.names]
+                if unknown:
+                    known_names = ", ".join(map(repr, after.names))
+                    raise WatchError(f"{self.watch.name} has no column {unknown[0]!r}; it has {known_names}.")
+                with store.transaction():
+                    store.change_columns(demand_columns(store.channels(), after.columns))
+                    store.change(_changeable(plan, after, rules), said)
+                self.watch.warn(f"changed {'; '.join(said)}.")
             store.sign(arithmetic_of(plan))
             sensors, sent = _sensors(store, plan, after), {}
             if asked.source == STANDARD_INPUT or "://" in asked.source:
-                sent = {name: one.time for name, one in sensors.clocks.items() if one.time is not None}
-            with self.source(store.progress.place) as lines:
+                sent = {one.name: one.clock.time for one in sensors.by_name.values() if one.clock.time is not None}
+            with self.watch.open_source(store.progress.place) as lines:
                 yield Opened(store, lines, after, sensors, [], hint, sent, rules)
 
     def _changes(
@@ -260,23 +254,10 @@ class Opening:
         if asked.columns and set(asked.columns) != set(schema.columns):
             yield "--column", ", ".join(schema.columns), ", ".join(asked.columns)
 
-    def _change(
-        self, store: Store, schema: Schema, horizon: int, season: int | None, rules: Rules, said: list[str]
-    ) -> None:
-        settings = {
-            "horizon": horizon, "season": season, "columns": list(schema.columns), "layout": schema.as_settings(),
-        }  # fmt: skip
-        unknown = [name for name in schema.columns if schema.names and name not in schema.names]
-        if unknown:
-            raise WatchError(f"{self.name} has no column {unknown[0]!r}; it has {', '.join(map(repr, schema.names))}.")
-        columns = demand_columns(store.channels(), schema.columns)
-        store.change(settings | rules_to(rules), said, columns)
-        self.warn(f"changed {'; '.join(said)}.")
-
-    def _demand_same(self, schema: Schema, every: float | None, found: dict[str, Any]) -> None:
+    def _demand_same(self, schema: Schema, every: float | None, found: dict[str, Any], inode: int) -> None:
         """What cannot be changed in a database must agree: its source, times and steps."""
         asked = self.settings
-        if not self._is_same_source(found):
+        if not self._is_same_source(found, inode):
             raise WatchError(
                 f"{self.out} was made with source={found['source']!r}, and now it is {asked.source!r}; "
                 f"use the same, or write to another --out."
@@ -292,7 +273,7 @@ class Opening:
                     f"or write to another --out."
                 )
 
-    def _is_same_source(self, found: dict[str, Any]) -> bool:
+    def _is_same_source(self, found: dict[str, Any], inode: int) -> bool:
         """Whether the source is the file that a database was begun with, whatever the path to it is now."""
         now, was = self.settings.source, found["source"]
         if now == was or STANDARD_INPUT in (now, was) or "://" in now + was:
@@ -300,8 +281,15 @@ class Opening:
         if Path(now).resolve() == Path(found.get("path", was)).resolve():
             return True
         # Before paths were kept whole, nobody knows where a relative one began; the file is known by its number then.
-        inode = progress_of(self.out).place.inode
         return "path" not in found and Path(now).exists() and Path(now).stat().st_ino == inode
+
+
+def _changeable(plan: Plan, schema: Schema, rules: Rules) -> dict[str, Any]:
+    """The settings that a later run may change, as a database keeps them."""
+    return {
+        "horizon": plan.horizon, "season": plan.season, "columns": list(schema.columns), "layout": schema.as_settings(),
+        **rules_to(rules),
+    }  # fmt: skip
 
 
 def _sensors(store: Store, plan: Plan, schema: Schema) -> Sensors:

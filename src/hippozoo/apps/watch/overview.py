@@ -4,124 +4,122 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from hippozoo.apps.watch.database import labels_in, read_progress, reading, settings_in, sound
+from hippozoo.apps.watch.database import Database, reading
 from hippozoo.apps.watch.records import Event, Progress
-from hippozoo.apps.watch.store import read_event
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["Overview", "StreamNow", "alarms_in", "is_watched", "look_over"]
+__all__ = ["Overview", "StreamNow", "is_watched", "list_alarms", "look_over", "thin"]
 
 
-@dataclass(frozen=True)
-class StreamNow:
+class StreamNow(NamedTuple):
     """A stream: its newest reading, what was expected, the open event it has a part in, and until when it is muted."""
 
     channel: int
     name: str
-    time: float | None = None
-    value: float | None = None
-    expected: float | None = None
-    lower: float | None = None
-    upper: float | None = None
-    p: float | None = None
-    event: int | None = None
-    muted: float | None = None  # infinite for good
+    time: float | None
+    value: float | None
+    expected: float | None
+    lower: float | None
+    upper: float | None
+    p: float | None
+    event: int | None
+    muted: float | None  # infinite for good
 
 
-@dataclass(frozen=True)
-class Overview:
+class Overview(NamedTuple):
     """A database at one moment."""
 
     settings: dict[str, Any]
     progress: Progress
     watched: bool
-    alarms: int = 0
-    streams: list[StreamNow] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)  # those that are still on
-    waiting: dict[str, int] = field(default_factory=dict)  # in the outbox, for whom
-    requests: list[dict[str, Any]] = field(default_factory=list)  # the newest first
-    unapplied: int = 0  # requests that the watch has not applied yet
+    alarms: int
+    streams: list[StreamNow]
+    events: list[Event]  # those that are still on
+    waiting: dict[str, int]  # in the outbox, for whom
+    requests: list[dict[str, Any]]  # the newest first
+    unapplied: int  # requests that the watch has not applied yet
 
     @property
     def dates(self) -> bool:
         """Whether its times are dates."""
-        return bool(self.settings["layout"]["dates"])
+        return self.settings["layout"]["dates"]
 
 
 def look_over(path: Path) -> Overview:
     """Look at a database of any format; a watch may be writing to it."""
-    with reading(path) as database, sound(path):
-        database.execute("BEGIN")  # so that all of it is of one moment
-        new = database.execute("PRAGMA user_version").fetchone()[0] >= 7
-        settings = settings_in(database)
-        progress = read_progress(database.execute("SELECT content FROM progress").fetchone()[0])
-        labels = labels_in(database)
-        if not new:
-            [alarms] = database.execute("SELECT count(*) FROM alarms").fetchone()
-            streams = [_stream(database, channel, name, None, None) for channel, name in labels.items()]
-            return Overview(settings, progress, is_watched(path), alarms, streams)
-        events = [read_event(*row) for row in _all(database, "events WHERE ended IS NULL")]
+    with reading(path) as database:
+        events = database.events("ended IS NULL")
         part_of = {channel: event.id for event in events for channel in event.open}
-        muted = {channel: math.inf if until is None else until for channel, until in _all(database, "mutes")}
-        watched = {channel for (channel,) in database.execute("SELECT channel FROM columns WHERE watched")}
-        [alarms] = database.execute("SELECT count(*) FROM alarms WHERE lead = id").fetchone()
+        muted = dict(database.rows("SELECT channel, coalesce(until, 9e999) FROM mutes"))
+        watched = {channel for (channel,) in database.rows("SELECT channel FROM columns WHERE watched")}
+        requests = database.rows(
+            "SELECT made, request, applied, outcome FROM requests ORDER BY id DESC LIMIT 20",
+            make=lambda made, text, applied, outcome: {
+                "made": made, "request": json.loads(text), "applied": applied, "outcome": outcome,
+            },
+        )  # fmt: skip
         return Overview(
-            settings,
-            progress,
+            database.settings,
+            database.progress,
             is_watched(path),
-            alarms,
+            database.count_alarms()[0],
             [
                 _stream(database, channel, name, part_of.get(channel), muted.get(channel))
-                for channel, name in labels.items()
+                for channel, name in database.labels().items()
                 if channel in watched
             ],
             events,
-            dict(database.execute("SELECT sink, count(*) FROM outbox GROUP BY sink").fetchall()),
-            [
-                {"made": made, "request": json.loads(text), "applied": applied, "outcome": outcome}
-                for _, made, text, applied, outcome in _all(database, "requests ORDER BY id DESC LIMIT 20")
-            ],
-            database.execute("SELECT count(*) FROM requests WHERE applied IS NULL").fetchone()[0],
+            dict(database.rows("SELECT sink, count(*) FROM outbox GROUP BY sink")),
+            requests,
+            database.value("SELECT count(*) FROM requests WHERE applied IS NULL"),
         )
 
 
-def alarms_in(database: sqlite3.Connection, count: int) -> list[dict[str, Any]]:
-    """The newest alarms that were told, newest first, in a database of any format; what it does not know is None."""
-    columns = ["alarms.id", "channel", "number", "time", "p", "value", "expected", "lower", "upper", "explanation"]
-    later = ["alarms.severity", "sentence", "event", "lead", "key", "offset", "ended", "acknowledged", "alarms.told"]
-    source, names = "alarms", [one.rpartition(".")[2] for one in columns + later]
-    if database.execute("PRAGMA user_version").fetchone()[0] >= 7:
-        columns, source = columns + later, "alarms LEFT JOIN events ON events.id = event WHERE lead = alarms.id"
-    query = f"SELECT {', '.join(columns)} FROM {source} ORDER BY alarms.id DESC LIMIT ?"
-    labels = labels_in(database)
-    nothing: dict[str, Any] = dict.fromkeys(names)
-    found = [nothing | dict(zip(names, row, strict=False)) for row in database.execute(query, [count])]
-    return [one | {"column": labels[one["channel"]], "explanation": json.loads(one["explanation"])} for one in found]
-
-
-def _all(database: sqlite3.Connection, what: str) -> list[tuple[Any, ...]]:
-    return database.execute(f"SELECT * FROM {what}").fetchall()
-
-
-def _stream(database: sqlite3.Connection, channel: int, name: str, event: int | None, muted: float | None) -> StreamNow:
-    row = database.execute(
-        "SELECT time, value, expected, lower, upper, p FROM readings WHERE channel = ? ORDER BY number DESC LIMIT 1",
-        [channel],
-    ).fetchone()
+def _stream(database: Database, channel: int, name: str, event: int | None, muted: float | None) -> StreamNow:
+    query = "SELECT time, value, expected, lower, upper, p FROM readings WHERE channel = ? ORDER BY number DESC LIMIT 1"
+    rows = database.rows(query, channel) or [(None,) * 6]
     # Damage may have left something else than a number.
-    cells = [float(one) if isinstance(one, (int, float)) and math.isfinite(one) else None for one in row or [None] * 6]
+    cells = [float(one) if isinstance(one, (int, float)) and math.isfinite(one) else None for one in rows[0]]
     if muted is not None and cells[0] is not None and cells[0] >= muted:
         muted = None  # it has ended
     return StreamNow(channel, name, *cells, event=event, muted=muted)
+
+
+def list_alarms(database: Database, count: int) -> list[dict[str, Any]]:
+    """The newest alarms that were told, newest first, each with what became of its event."""
+    columns = (
+        "alarms.id, channel, number, time, p, value, expected, lower, upper, explanation, alarms.severity, sentence, "
+        "event, lead, key, offset, ended, acknowledged, alarms.told"
+    )
+    names = [one.rpartition(".")[2] for one in columns.split(", ")]
+    query = f"SELECT {columns} FROM alarms LEFT JOIN events ON events.id = event WHERE lead = alarms.id"
+    labels = database.labels()
+
+    def described(*row: Any) -> dict[str, Any]:
+        found: dict[str, Any] = dict(zip(names, row, strict=True))
+        return found | {"column": labels[found["channel"]], "explanation": json.loads(found["explanation"])}
+
+    return database.rows(f"{query} ORDER BY alarms.id DESC LIMIT ?", count, make=described)
+
+
+def thin(database: Database, channel: int, most: int, first: int, last: int) -> list[tuple[Any, ...]]:
+    """Readings for the eye, at most so many rows: time, lowest, highest, expected, lower, upper.
+
+    SQLite thins, so that millions of readings take no memory; the newest stretch is whole.
+    """
+    stretch = max(-(-(last - first + 1) // most), 1)
+    query = (
+        "SELECT avg(time), min(value), max(value), avg(expected), min(lower), max(upper) FROM readings "
+        "WHERE channel = ? AND number >= ? GROUP BY (? - number) / ? ORDER BY min(number)"
+    )
+    return database.rows(query, channel, first, last, stretch)
 
 
 def is_watched(path: Path) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["LockedError", "WatchError"]
+from pathlib import Path
+
+__all__ = ["LockedError", "WatchError", "read_secret"]
 
 
 class WatchError(ValueError):
@@ -11,3 +13,11 @@ class WatchError(ValueError):
 
 class LockedError(WatchError):
     """Another watch is writing to the database."""
+
+
+def read_secret(file: Path, option: str) -> str:
+    """What the file of an option holds, on one line."""
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise WatchError(f"{file}, the file of {option}, cannot be read: {error}.") from None

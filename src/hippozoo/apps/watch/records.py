@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,19 +25,14 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Status:
+class Status(Progress):
     """How a watch is doing, for the line on stderr; `lag` is how long ago the last reading was taken, in seconds."""
 
-    readings: int
-    alarms: int
-    late: int
-    left_out: int
-    per_second: float
-    time: float | None
-    dates: bool
+    alarms: int = 0
+    per_second: float = 0.0
+    dates: bool = False
     lag: float | None = None
     last_alarm: float | None = None
-    offset: float | None = None
     sensors: int = 1
     open_events: int = 0
 
@@ -124,13 +118,13 @@ class Event:
 
 @dataclass
 class Batch:
-    """What is committed together."""
+    """What is committed together; of a sensor or a state that comes twice the last one counts."""
 
     progress: Progress
-    readings: Sequence[Kept] = ()
-    alarms: Sequence[Alarm] = ()
-    events: Sequence[Event] = ()
-    troubles: Sequence[Trouble] = ()
-    sensors: Sequence[Sensor] = ()
-    channels: Sequence[Channel] = ()
-    states: Sequence[State] = ()
+    readings: list[Kept] = field(default_factory=list)
+    alarms: list[Alarm] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    troubles: list[Trouble] = field(default_factory=list)
+    sensors: list[Sensor] = field(default_factory=list)
+    channels: list[Channel] = field(default_factory=list)
+    states: list[State] = field(default_factory=list)

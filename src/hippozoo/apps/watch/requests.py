@@ -6,11 +6,13 @@ import json
 import math
 import sqlite3
 import time as clock
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hippozoo.apps.watch.database import is_begun, progress_of, reading, settings_of, sound
+from hippozoo.apps.watch.database import is_begun, reading, sound
+from hippozoo.apps.watch.formats import VERSION
 from hippozoo.apps.watch.problem import LockedError, WatchError
 from hippozoo.apps.watch.settings import rules_from, rules_to
 from hippozoo.apps.watch.store import Store
@@ -47,43 +49,47 @@ def ask(path: Path, request: dict[str, Any]) -> str:
 
 
 def _append(path: Path, request: dict[str, Any]) -> None:
-    with reading(path) as database, sound(path):
-        if database.execute("PRAGMA user_version").fetchone()[0] < 7:
+    with reading(path) as database:
+        if database.value("PRAGMA user_version") < VERSION:
             raise WatchError(f"{path} was made by an earlier hippozoo; run its watch once more first.")
-    database = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE)
-    try:
-        with sound(path):
-            database.execute("PRAGMA synchronous = FULL")
-            database.execute("INSERT INTO requests (made, request) VALUES (?, ?)", [clock.time(), json.dumps(request)])
-    finally:
-        database.close()
+    with sound(path), closing(sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE)) as connection:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("INSERT INTO requests (made, request) VALUES (?, ?)", [clock.time(), json.dumps(request)])
 
 
 def apply_request(store: Store, number: int, request: dict[str, Any]) -> str:
     """Do what was asked for, note what and when, and say what came of it."""
-    changed: dict[str, Any] = {}
-    try:
-        if "acknowledge" in request:
-            changed = {"event": _event_of(store, int(request["acknowledge"]))}
-            outcome = f"event {changed['event']} is acknowledged"
-        elif "mute" in request or "unmute" in request:
-            name = str(request.get("mute", request.get("unmute")))
-            until = -math.inf if "unmute" in request else request.get("until")
-            changed = {"channel": _channel_of(store, name), "until": math.inf if until is None else float(until)}
-            outcome = f"{name} is {'muted' if 'mute' in request else 'heard again'}"
-            if "mute" in request and until is not None:
-                dates = store.settings["layout"]["dates"]
-                outcome += f" until {write_time(float(until), store.progress.offset, dates=dates)}"
-        elif "rate" in request:
-            rules = replace(rules_from(store.settings), rate=float(request["rate"]))
-            changed = {"settings": rules_to(rules), "what": [f"--rate to {rules.rate:g}"]}
-            outcome = f"the rate is {rules.rate:g} per 1,000 readings"
-        else:
-            raise WatchError(f"{', '.join(request)} is unknown")
-    except (WatchError, ValueError, TypeError) as error:
-        changed, outcome = {}, f"{_NOT_DONE}{error}"
-    store.answer(number, outcome, **changed)
+    with store.transaction() as database:
+        try:
+            outcome = _apply(store, database, request)
+        except (WatchError, ValueError, TypeError) as error:
+            outcome = f"{_NOT_DONE}{error}"
+        database.execute("UPDATE requests SET applied = ?, outcome = ? WHERE id = ?", [clock.time(), outcome, number])
     return outcome
+
+
+def _apply(store: Store, database: sqlite3.Connection, request: dict[str, Any]) -> str:
+    """Check what is asked for, then do it, in one statement."""
+    if "acknowledge" in request:
+        event = _event_of(store, int(request["acknowledge"]))
+        database.execute("UPDATE events SET acknowledged = ? WHERE id = ?", [clock.time(), event])
+        return f"event {event} is acknowledged"
+    if "unmute" in request:
+        name = str(request["unmute"])
+        database.execute("DELETE FROM mutes WHERE channel = ?", [_channel_of(store, name)])
+        return f"{name} is heard again"
+    if "mute" in request:
+        name = str(request["mute"])
+        until = None if request.get("until") is None else float(request["until"])
+        channel, forever = _channel_of(store, name), until in (None, math.inf)
+        database.execute("INSERT OR REPLACE INTO mutes VALUES (?, ?)", [channel, None if forever else until])
+        end = "" if until is None else f" until {write_time(until, store.progress.offset, dates=store.dates)}"
+        return f"{name} is muted{end}"
+    if "rate" in request:
+        rules = replace(rules_from(store.settings), rate=float(request["rate"]))
+        store.change(rules_to(rules), [f"--rate to {rules.rate:g}"])
+        return f"the rate is {rules.rate:g} per 1,000 readings"
+    raise WatchError(f"{', '.join(request)} is unknown")
 
 
 def _event_of(store: Store, alarm: int) -> int:
@@ -105,13 +111,14 @@ def mute_until(text: str | None, path: Path) -> float | None:
 
     A length of time begins with the last reading.
     """
-    progress = progress_of(path)
+    with reading(path) as database:
+        progress, dates = database.progress, database.dates
     if text is None:
         return None
     try:
         length, seconds = parse_duration(text)
     except ValueError:
-        moment = time_reader(settings_of(path)["layout"]["dates"])(text)
+        moment = time_reader(dates)(text)
         if moment is None:
             raise WatchError(f"--until {text}: pass a time such as 2024-01-31 12:00, or a length such as 2h.") from None
         seconds, zone = moment

@@ -8,20 +8,20 @@ import time as clock
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hippozoo.apps.watch.database import FullDiskError, label_of
-from hippozoo.apps.watch.incidents import Incidents, Told, told_alarm, told_end
+from hippozoo.apps.watch.database import FullDiskError
+from hippozoo.apps.watch.incidents import Incidents, Told, told_alarm, told_as_one, told_end
 from hippozoo.apps.watch.intake import Intake
 from hippozoo.apps.watch.lines import CHUNK, STANDARD_INPUT, Lines
 from hippozoo.apps.watch.opening import PAUSE, Opened, Opening, records_of
 from hippozoo.apps.watch.problem import WatchError
-from hippozoo.apps.watch.records import Alarm, Batch, Progress, Status
+from hippozoo.apps.watch.records import Alarm, Batch, Event, Status
 from hippozoo.apps.watch.requests import apply_request
-from hippozoo.apps.watch.sensors import Pushed
+from hippozoo.apps.watch.sensors import Fact
 from hippozoo.apps.watch.settings import Settings, rules_from
 from hippozoo.monitor import write_time
 from hippozoo.tables.records import Line
@@ -37,6 +37,7 @@ _BATCH, _MOST_VALUES = 1024, 1 << 16
 _TICK, _OF_EACH, _LONGEST_TICK, _TICK_SECONDS = 1024, 32, 1 << 16, 1.0
 
 
+@dataclass(eq=False)
 class Watch:
     """One run of the command, from opening to the end of the source or a signal.
 
@@ -59,33 +60,24 @@ class Watch:
         Others that are told of alarms and ends once they are committed; each has `start`, `tell` and `close`.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        out: Path,
-        tell: Callable[[str], Any] | None,
-        warn: Callable[[str], Any],
-        *,
-        all_readings: bool = False,
-        status: Callable[[Status], Any] | None = None,
-        rebuilt: Callable[[int, int], Any] = lambda done, total: None,
-        stdin: Any = None,
-        sinks: Sequence[Any] = (),
-        source: Callable[[Any], Any] | None = None,
-        beat: Callable[[], Any] = lambda: None,
-    ) -> None:
-        self.settings, self.out = settings, out
-        self.tell, self.warn, self.status, self.rebuilt = tell, warn, status, rebuilt
-        self.all_readings, self.stdin, self.sinks = all_readings, stdin, sinks
-        self.source, self.beat = source, beat
-        self._stop = False
-        self._warned: Counter[str] = Counter()
-        self._name = "standard input" if settings.source == STANDARD_INPUT else settings.source
+    settings: Settings
+    out: Path
+    tell: Callable[[str], Any] | None
+    warn: Callable[[str], Any]
+    _: KW_ONLY
+    all_readings: bool = False
+    status: Callable[[Status], Any] = lambda status: None
+    rebuilt: Callable[[int, int], Any] = lambda done, total: None
+    stdin: Any = None
+    sinks: Sequence[Any] = ()
+    source: Callable[[Any], Any] | None = None
+    beat: Callable[[], Any] = lambda: None
+    _stop: bool = field(default=False, init=False)
+    _warned: Counter[str] = field(default_factory=Counter, init=False)
 
     def run(self) -> Status:
         """Watch until the source ends, or until SIGTERM or Ctrl-C; what was read by then is committed."""
-        opening = Opening(self.settings, self.out, self.warn, self.stopped, self._source, self._name)
-        with self._signals(), opening.open() as opened, ExitStack() as at_work:
+        with self._signals(), Opening(self).open() as opened, ExitStack() as at_work:
             for sink in self.sinks:
                 at_work.callback(sink.close)
                 sink.start(self.out, self.warn)
@@ -98,12 +90,16 @@ class Watch:
         self.beat()
         return self._stop
 
-    def _source(self, place: Any = None) -> Any:
+    @property
+    def name(self) -> str:
+        """What messages call the source."""
+        return "standard input" if self.settings.source == STANDARD_INPUT else self.settings.source
+
+    def open_source(self, place: Any = None) -> Any:
+        """The lines of the source, from a place on."""
         if self.source is not None:
             return self.source(place)
         return Lines(self.settings.source, place, follow=self.settings.follow, stdin=self.stdin)
-
-    # -- saying -------------------------------------------------------------------------------------------------------
 
     def say(self, trouble: Trouble) -> None:
         """Each kind of trouble once, and that there are more; all of them are in the database."""
@@ -126,8 +122,6 @@ class Watch:
                     raise
                 clock.sleep(_FULL_DISK_PAUSE)
 
-    # -- signals ------------------------------------------------------------------------------------------------------
-
     @contextmanager
     def _signals(self) -> Iterator[None]:
         def stop(*_: Any) -> None:
@@ -147,31 +141,21 @@ class _Run:
     """A watch that is open, while it goes on."""
 
     def __init__(self, watch: Watch, opened: Opened) -> None:
-        self.watch, self.settings = watch, watch.settings
-        self.store, self.lines, self.schema = opened.store, opened.lines, opened.schema
-        self.sensors, self.opened = opened.sensors, opened
+        self.watch, self.settings, self.opened = watch, watch.settings, opened
+        self.store, self.lines, self.schema, self.sensors = opened.store, opened.lines, opened.schema, opened.sensors
         self.progress = self.store.progress
         dates = self.schema.dates
-        self.written = lambda moment, offset: write_time(moment, offset, dates=dates) if dates else moment
-        known = {name: one for name, one in self.sensors.usual.items() if one is not None}
+        self.written = partial(write_time, dates=True) if dates else lambda moment, offset: moment
         self.intake = Intake(
-            self.schema, self.sensors.plan.every if self.schema.time is not None else 1.0, opened.hint,
-            self.settings.strict, opened.sent_before, lambda: self.lines.sent_again, self.written, self.sensors.clocks,
-            known, self.sensors.opening_times(),
+            self.schema, self.sensors, opened.hint, self.settings.strict, opened.sent_before,
+            lambda: self.lines.sent_again, self.written,
         )  # fmt: skip
-        self._channels = {one.channel: one for one in self.store.channels()}
-        self._sensor_names = {one.sensor: one.name for one in self.store.sensors()}
-        self.incidents = Incidents(self.store, self.label, partial(write_time, dates=dates), opened.hint)
+        self.incidents = Incidents(self.store, self.sensors.labels, partial(write_time, dates=dates), opened.hint)
+        self.alarms, self.last_alarm = self.store.count_alarms()
         self._pending: list[Told] = []
-        self._looked = 0.0
-        self.alarms, self.last_alarm = self.store.count_told()
-        self._arrived = clock.monotonic()
-
-    def label(self, channel: int) -> tuple[str, str]:
-        """What a column is called, and its sensor."""
-        one = self._channels[channel]
-        sensor = self._sensor_names.get(one.sensor, "")
-        return label_of(one.name, sensor, len(self.schema.columns)), sensor
+        self._begun = self._arrived = clock.monotonic()
+        self._looked = self._shown = 0.0
+        self._at_start = self.progress.readings
 
     # -- going on -----------------------------------------------------------------------------------------------------
 
@@ -179,10 +163,10 @@ class _Run:
         """Until the source ends, or until told to stop."""
         self._say_if_begun_anew()
         if not self._resume():
-            return self._status(0.0)
+            return self._status()
         self._tell_what_was_not_told()
         waiting, torn = records_of(self.opened.first, self.schema, ended=self.lines.ended)
-        begun, at_start, shown = clock.monotonic(), self.progress.readings, 0.0
+        self._begun = clock.monotonic()
         while True:
             size = self.settings.batch or self._usual_batch()
             self.lines.chunk = max(CHUNK, 32 * size)
@@ -200,18 +184,15 @@ class _Run:
                 self._tell()
             if not waiting and self.settings.follow:
                 self._look_for_silence()
-            now = clock.monotonic()
-            status = self._status((self.progress.readings - at_start) / max(now - begun, 1e-9))
-            if now - shown > 0.5:
-                shown = now
-                if self.watch.status is not None:
-                    self.watch.status(status)
+            if clock.monotonic() - self._shown > 0.5:
+                self._shown = clock.monotonic()
+                self.watch.status(self._status())
             if self.watch.stopped() or (not piece and not torn and self.lines.ended):
                 break
             if not piece:
                 self.lines.wait(PAUSE)
         self._end()
-        return self._status((self.progress.readings - at_start) / max(clock.monotonic() - begun, 1e-9))
+        return self._status()
 
     def _usual_batch(self) -> int:
         """How many lines are committed together: fewer where each has many columns, more of many sensors."""
@@ -220,15 +201,13 @@ class _Run:
 
     def _resume(self) -> bool:
         """Bring the sensor of a source that has one only to where it was; False if told to stop on the way."""
+        sensors = list(self.sensors.by_name.values())
         if not self.schema.series:
-            self.sensors.listen(
-                self.watch.warn, self.watch.rebuilt, self.watch.stopped,
-                lambda moment: self.written(moment, self.progress.offset),
-            )  # fmt: skip
-            for sensor in list(self.sensors.names.values()):
-                if self.sensors.monitor(sensor).readings < self.sensors.readings[sensor]:
-                    return False
-        elif self.sensors.names and not any(self.store.state(one) for one in list(self.sensors.names.values())[:1]):
+            self.sensors.watch = self.watch
+            self.sensors.written = lambda moment: self.written(moment, self.progress.offset)
+            if any(self.sensors.monitor(one).readings < one.readings for one in sensors):
+                return False
+        elif sensors and self.store.state(sensors[0].number) is None:
             self.watch.warn("states are rebuilt from the readings as their sensors send.")
         if self.sensors.plan.rules != self.opened.rules:
             self.sensors.change_rules(self.opened.rules)
@@ -237,45 +216,36 @@ class _Run:
     def _take(self, piece: list[Line]) -> None:
         """Push the readings of some lines and commit what came of it; cut where silence is looked for."""
         while piece:
-            before = self.progress
+            before = self.progress.readings
             tick = _tick(len(self.sensors))
-            until = before.readings // tick * tick + tick if self.schema.series else None
-            taken = self.intake.take(piece, before, until)
+            until = before // tick * tick + tick if self.schema.series else None
+            taken = self.intake.take(piece, self.progress, until)
             some, piece = piece[: taken.lines], piece[taken.lines :]
             for trouble in taken.troubles:
                 self.watch.say(trouble)
-            pushed = self.sensors.push(taken.rows)
-            progress = taken.progress
-            place = progress.place if taken.last is None else self.lines.place_after(taken.last)
-            progress = replace(progress, place=place)
+            place = self.lines.place_after(some[-1]) if some else taken.progress.place
+            batch = Batch(replace(taken.progress, place=place), troubles=taken.troubles)
+            facts = self.sensors.push(taken.rows, batch)
             tick = _tick(len(self.sensors))  # there may be more by now, and never fewer
-            if self.schema.series and progress.readings // tick > before.readings // tick:
-                pushed = pushed.and_then(self.sensors.tick(progress.time or 0.0, some[-1].number))
-            self._commit(pushed, progress, taken.troubles)
-            if taken.last is not None:
-                self.lines.acknowledge(taken.last)
+            if self.schema.series and batch.progress.readings // tick > before // tick:
+                facts += self.sensors.tick(batch.progress.time or 0.0, some[-1].number, batch)
+            self._commit(batch, facts)
+            if some:
+                self.lines.acknowledge(some[-1])
             if taken.refused is not None:
-                place = taken.refused.place._replace(source=self.watch._name)
-                raise WatchError(word(taken.refused._replace(place=place), strict=True))
+                where = taken.refused.place._replace(source=self.watch.name)
+                raise WatchError(word(taken.refused._replace(place=where), strict=True))
 
-    def _commit(self, pushed: Pushed, progress: Progress, troubles: Sequence[Trouble] = ()) -> None:
-        for one in pushed.channels:
-            self._channels[one.channel] = one
-        for one in pushed.sensors:
-            self._sensor_names[one.sensor] = one.name
-        self.incidents.columns = max(len(self._channels), 1)
-        alarms, events, told = self.incidents.take(pushed.facts, progress.offset)
-        sensors = list({one.sensor: one for one in pushed.sensors}.values())
-        states = list({one.sensor: one for one in pushed.states}.values())
-        batch = Batch(progress, pushed.kept, alarms, events, troubles, sensors, pushed.channels, states)
+    def _commit(self, batch: Batch, facts: Sequence[Fact] = ()) -> None:
+        told = self.incidents.take(facts, batch)
         self.watch.until_written(lambda: self.store.commit(batch, self.settings.keep))
-        self.progress = progress
-        leads = [one.what for one in told if isinstance(one.what, Alarm)]
+        self.progress = batch.progress
+        leads = [one[0] for one in told if not isinstance(one, Event)]
         self.alarms += len(leads)
         self.last_alarm = leads[-1].time if leads else self.last_alarm
         self._tell_readings(batch)
         self._pending += told
-        self._tell(progress.time if self.schema.series else None)
+        self._tell(batch.progress.time if self.schema.series else None)
 
     def _look_for_silence(self) -> None:
         """While a source is followed, by the wall clock, too: it goes on from the last reading."""
@@ -284,18 +254,18 @@ class _Run:
             return
         self._looked = moment
         now = self.progress.time + (moment - self._arrived if self.schema.dates else 0.0)
-        if any(now > due for due in self.sensors.due.values()):
-            self._commit(self.sensors.tick(now, 0), self.progress)
+        if any(now > sensor.due for sensor in self.sensors.by_name.values()):
+            batch = Batch(self.progress)
+            self._commit(batch, self.sensors.tick(now, 0, batch))
 
     def _do_what_was_asked(self) -> None:
         for number, request in self.store.requests():
             outcome = apply_request(self.store, number, request)
             self.watch.warn(f"as was asked: {outcome}.")
             self.incidents.mutes = self.store.mutes()
-            known = {event.id: event for event in self.store.open_events()}
-            for event in self.incidents.open.values():
-                if event.id in known:
-                    event.acknowledged = known[event.id].acknowledged
+            for known in self.store.events("ended IS NULL"):
+                if known.id in self.incidents.open:
+                    self.incidents.open[known.id].acknowledged = known.acknowledged
             rules = rules_from(self.store.settings)
             if rules != self.sensors.plan.rules:
                 self.sensors.change_rules(rules)
@@ -305,27 +275,26 @@ class _Run:
         self._do_what_was_asked()
         self._tell()
         if self.lines.torn is not None:
-            text = f"line {self.lines.torn} of {self.watch._name} has no end yet, so it may be half written: it is left"
+            text = f"line {self.lines.torn} of {self.watch.name} has no end yet, so it may be half written: it is left"
             self.watch.warn(f"{text} for the next run (if it is whole, end it with a newline).")
-        for name, one in self.sensors.clocks.items():
-            if one.held is not None:
-                line, moment, _, offset = one.held
-                last, usual = one.time or 0.0, self.sensors.usual.get(name) or self.opened.hint
+        for sensor in self.sensors.by_name.values():
+            if sensor.clock.held is not None:
+                line, moment, _, offset = sensor.clock.held
+                last, usual = sensor.clock.time or 0.0, sensor.usual or self.opened.hint
                 more = ((moment - last) / usual, self.written(last, offset))
                 held = Trouble("held", Place(line=line), self.written(moment, offset), more=more)
                 self.watch.warn(word(held, stream=True))
         for states in self.sensors.final_states():
-            batch = Batch(self.progress, states=states)
-            self.watch.until_written(lambda batch=batch: self.store.commit(batch, self.settings.keep))
+            self._commit(Batch(self.progress, states=states))
         self.store.demand_there()
 
-    def _status(self, per_second: float) -> Status:
-        progress, dates = self.progress, self.schema.dates
-        behind = clock.time() - progress.time if dates and progress.time is not None else None
+    def _status(self) -> Status:
+        progress, dates, follow = self.progress, self.schema.dates, self.settings.follow
+        lag = clock.time() - progress.time if dates and follow and progress.time is not None else None
+        per_second = (progress.readings - self._at_start) / max(clock.monotonic() - self._begun, 1e-9)
         return Status(
-            progress.readings, self.alarms, progress.late, progress.left_out, per_second, progress.time, dates,
-            behind if self.settings.follow else None, self.last_alarm, progress.offset, len(self.sensors),
-            len(self.incidents.open),
+            **vars(progress), alarms=self.alarms, per_second=per_second, dates=dates, lag=lag,
+            last_alarm=self.last_alarm, sensors=len(self.sensors), open_events=len(self.incidents.open),
         )  # fmt: skip
 
     def _say_if_begun_anew(self) -> bool:
@@ -342,16 +311,13 @@ class _Run:
             return
         for one in batch.readings:
             when = self.written(one.time, batch.progress.offset)
-            self.watch.tell(
-                json.dumps({"reading": one._asdict() | {"column": self.label(one.channel)[0], "time": when}})
-            )
+            named = {"column": self.sensors.labels[one.channel][0], "time": when}
+            self.watch.tell(json.dumps({"reading": one._asdict() | named}))
 
     def _tell_what_was_not_told(self) -> None:
         alarms = self.store.untold()
-        for lead in (one for one in alarms if one.lead == one.id and one.told == 0):
-            group = [one for one in alarms if one.lead == lead.id and one.told != 2]
-            self._pending.append(Told(lead, sorted(group, key=lambda one: one.id != lead.id)))
-        self._pending += [Told(one) for one in self.store.untold_ends()]
+        self._pending += [told_as_one(alarms, one.id) for one in alarms if one.lead == one.id and one.told == 0]
+        self._pending += self.store.events("ended IS NOT NULL AND told = 0")
         self._tell()
 
     def _tell(self, now: float | None = None) -> None:
@@ -361,23 +327,22 @@ class _Run:
         """
         count = len(self._pending)
         if now is not None:
-            open_since = (
-                k for k, one in enumerate(self._pending) if isinstance(one.what, Alarm) and one.what.time >= now
-            )
-            count = next(open_since, count)
+            may_grow = (k for k, one in enumerate(self._pending) if not isinstance(one, Event) and one[0].time >= now)
+            count = next(may_grow, count)
         told, self._pending = self._pending[:count], self._pending[count:]
-        lines, leads, ended = [], [], []
+        lines: list[dict[str, Any]] = []
+        leads: list[Alarm] = []
+        ended: list[Event] = []
+        labels = self.sensors.labels
         for one in told:
-            what = one.what
-            if what.told:
-                continue
-            if isinstance(what, Alarm):
-                group = self.incidents.group_of(what) or one.group
-                lines.append({"alarm": told_alarm(group[0], group, self.label, self.written)})
-                leads.append(what)
-            else:
-                lines.append({"end": told_end(what, self.label, self.written, self.progress.offset)})
-                ended.append(what)
+            if isinstance(one, Event):
+                if not one.told:
+                    lines.append({"end": told_end(one, labels, self.written, self.progress.offset)})
+                    ended.append(one)
+            elif not one[0].told:
+                group = self.incidents.group_of(one[0]) or one
+                lines.append({"alarm": told_alarm(group, labels, self.written)})
+                leads.append(one[0])
         if not lines:
             return
         for sink in self.watch.sinks:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hippozoo.apps.watch.intake import Row
+from hippozoo.apps.watch.database import label_of, sound
 from hippozoo.apps.watch.problem import WatchError
-from hippozoo.apps.watch.records import Channel, Kept, Sensor, State
-from hippozoo.apps.watch.store import Store, sound
+from hippozoo.apps.watch.records import Batch, Channel, Kept, Sensor, State
+from hippozoo.apps.watch.store import Store
 from hippozoo.monitor import Alert, Clock, Monitor, Outcome, Over, Plan, Rules
+from hippozoo.monitor.monitor import OPENING, usual_step
+from hippozoo.tables.schema import Reading
 
-__all__ = ["Fact", "Pushed", "Sensors"]
+__all__ = ["Fact", "LiveSensor", "Row", "Sensors", "demand_columns"]
 
 # The state is kept after every so many readings: by their number, so that a restart changes nothing; not of all
 # sensors at once.
@@ -25,6 +28,13 @@ _PIECE, _KEPT_EVERY = 2048, 32
 _AT_ONCE = 64
 
 
+class Row(NamedTuple):
+    """A reading, and the line with which it came to be one."""
+
+    reading: Reading
+    cause: int
+
+
 class Fact(NamedTuple):
     """An alarm or the end of an event: with which line it was known, of which sensor, and what."""
 
@@ -33,19 +43,44 @@ class Fact(NamedTuple):
     what: Alert | Over
 
 
-class Pushed(NamedTuple):
-    """What came of rows: readings as the database holds them, alarms and ends, new sensors and columns, states."""
+@dataclass
+class LiveSensor:
+    """A sensor at work."""
 
-    kept: list[Kept]
-    facts: list[Fact]
-    sensors: list[Sensor]
-    channels: list[Channel]
-    states: list[State]
+    number: int
+    name: str
+    channels: list[int]
+    readings: int = 0
+    clock: Clock = field(default_factory=Clock)
+    usual: float | None = None  # its step, once that is known; before that, the times of its first readings:
+    opening: list[float] = field(default_factory=list)
+    waiting: list[Any] = field(default_factory=list)  # readings that waited for the usual step when it was kept
+    due: float = math.inf  # when there are no data for too long
+    kept: int = -1  # number of readings when its state was kept last
+    is_new: bool = True
 
-    def and_then(self, more: Pushed) -> Pushed:
-        """Both, one after the other."""
-        pairs: Any = zip(self, more, strict=True)
-        return Pushed(*(own + theirs for own, theirs in pairs))
+    def look_for_step(self, times: Sequence[float]) -> None:
+        """As its monitor does, by the first readings: line by line, so that batches change nothing."""
+        self.opening += times
+        if len(self.opening) >= OPENING:
+            self.usual = usual_step(self.opening[:OPENING])
+
+    def state(self, monitor: Monitor) -> State:
+        """The state of its monitor, to be kept."""
+        self.kept = monitor.readings
+        return State(self.number, monitor.readings, monitor.to_bytes(), monitor.first)
+
+    def row(self, plan: Plan, monitor: Monitor) -> Sensor:
+        """What is kept of it with every batch."""
+        self.usual, self.due = monitor.usual, monitor.due
+        clock = self.clock.as_dict()
+        if monitor.waiting:
+            clock["waiting"] = [[t, [None if np.isnan(one) else one for one in row]] for t, row in monitor.waiting]
+        if plan.every is None and monitor.usual is not None:
+            clock["usual"] = monitor.usual
+        if np.isfinite(monitor.due):
+            clock["due"] = monitor.due
+        return Sensor(self.number, self.name, self.readings, clock)
 
 
 class Sensors:
@@ -53,226 +88,192 @@ class Sensors:
 
     def __init__(self, store: Store, plan: Plan, columns: Sequence[str], most: int = 10**9) -> None:
         self.store, self.plan, self.columns, self.most = store, plan, tuple(columns), max(most, 1)
-        self.clocks: dict[str, Clock] = {}
-        self.names: dict[str, int] = {}
-        self.channels: dict[int, list[int]] = {}
-        self.readings: dict[int, int] = {}
-        self.usual: dict[str, float | None] = {}
-        # When there are no data of a sensor for too long.
-        self.due: dict[int, float] = {}
+        self.by_name: dict[str, LiveSensor] = {}
+        self.labels: dict[int, tuple[str, str]] = {}  # what each column, and its sensor, is called
+        self.watch: Any = None  # is told, while a state is rebuilt, why and how far it is
+        self.written: Callable[[float], Any] = float
         self._monitors: dict[int, Monitor] = {}  # the one that was asked for last is the last
-        self._waiting: dict[int, list[Any]] = {}
-        self._saved: dict[int, int] = {}
-        self._first: dict[int, int] = {}
-        self._next_channel = 0
-        self.listen(str, lambda done, total: None, bool, float)
         self._load()
-
-    def listen(
-        self,
-        warn: Callable[[str], Any],
-        rebuilt: Callable[[int, int], Any],
-        stopped: Callable[[], bool],
-        written: Callable[[float], Any],
-    ) -> None:
-        """Whom to tell, while a state is rebuilt, why and how far it is; whether to stop; how times are written."""
-        self._warn, self._rebuilt, self._stopped, self._written = warn, rebuilt, stopped, written
 
     def _load(self) -> None:
         known: dict[int, dict[str, int]] = {}
-        for one in self.store.channels():
-            self._next_channel = max(self._next_channel, one.channel + 1)
+        channels, names = self.store.channels(), {one.sensor: one.name for one in self.store.sensors()}
+        for one in channels:
+            self._label(one, names.get(one.sensor, ""))
             if one.watched:
                 known.setdefault(one.sensor, {})[one.name] = one.channel
-        for sensor in self.store.sensors():
+        for one in self.store.sensors():
             with sound(self.store.path):
-                self.names[sensor.name] = sensor.sensor
-                self.readings[sensor.sensor] = sensor.readings
-                self.clocks[sensor.name] = Clock.from_dict(sensor.clock)
-                self.usual[sensor.name] = sensor.clock.get("usual", self.plan.every)
-                self._waiting[sensor.sensor] = sensor.clock.get("waiting", [])
-                self.due[sensor.sensor] = float(sensor.clock.get("due", np.inf))
-                self.channels[sensor.sensor] = [known[sensor.sensor][name] for name in self.columns]
+                clock, waiting = one.clock, one.clock.get("waiting", [])
+                self.by_name[one.name] = LiveSensor(
+                    one.sensor, one.name, [known[one.sensor][name] for name in self.columns], one.readings,
+                    Clock.from_dict(clock), clock.get("usual", self.plan.every), [time for time, _ in waiting], waiting,
+                    float(clock.get("due", math.inf)), is_new=False,
+                )  # fmt: skip
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.by_name)
 
-    def opening_times(self) -> dict[str, list[float]]:
-        """The times of readings that wait until the usual step of their sensor is known."""
-        waiting = ((name, self._waiting.get(sensor)) for name, sensor in self.names.items())
-        return {name: [time for time, _ in some] for name, some in waiting if some}
+    def find(self, name: str) -> LiveSensor:
+        """The sensor of this name; one that is new begins."""
+        sensor = self.by_name.get(name)
+        if sensor is None:
+            first = next(reversed(self.labels), -1) + 1
+            usual = self.plan.every if self.plan.timed else 1.0
+            channels = list(range(first, first + len(self.columns)))
+            sensor = self.by_name[name] = LiveSensor(len(self.by_name), name, channels, usual=usual)
+            for one in self._channels(sensor):
+                self._label(one, name)
+        return sensor
+
+    def _channels(self, sensor: LiveSensor) -> list[Channel]:
+        return [Channel(c, name, sensor.number) for c, name in zip(sensor.channels, self.columns, strict=True)]
+
+    def _label(self, channel: Channel, sensor: str) -> None:
+        self.labels[channel.channel] = label_of(channel.name, sensor, len(self.columns)), sensor
 
     def change_rules(self, rules: Rules) -> None:
         """Tell alarms by other rules from here on; what each sensor has come to know is kept first."""
-        for sensor in list(self.names.values()):
+        for sensor in self.by_name.values():
             monitor = self.monitor(sensor)
-            if self._saved.get(sensor, -1) != monitor.readings:
-                self.store.keep_state(self._state(sensor, monitor))
+            if sensor.kept != monitor.readings:
+                self.store.keep_state(sensor.state(monitor))
         self.plan = replace(self.plan, rules=rules)
         for monitor in self._monitors.values():
             monitor.change_rules(rules)
 
     # -- monitors -----------------------------------------------------------------------------------------------------
 
-    def monitor(self, sensor: int) -> Monitor:
+    def monitor(self, sensor: LiveSensor) -> Monitor:
         """The monitor of a sensor as it was after its last reading: held, loaded, or rebuilt from the readings.
 
         Told to stop while it is rebuilt, it keeps what it has so far, and returns that.
         """
-        found = self._monitors.pop(sensor, None) or self._resumed(sensor)
-        self._monitors[sensor] = found
+        found = self._monitors.pop(sensor.number, None) or self._resumed(sensor)
+        self._monitors[sensor.number] = found
         return found
 
-    def release(self) -> list[State]:
+    def _release(self) -> Iterator[State]:
         """Let monitors go that were not asked for lately, where there are too many; their states, to be kept."""
-        states = []
+        sensors = list(self.by_name.values()) if len(self._monitors) > self.most else []
         while len(self._monitors) > self.most:
-            sensor = next(iter(self._monitors))
-            monitor = self._monitors.pop(sensor)
-            if self._saved.get(sensor, -1) != monitor.readings or monitor.waiting:
-                states.append(self._state(sensor, monitor))
-        return states
-
-    def _state(self, sensor: int, monitor: Monitor) -> State:
-        self._saved[sensor] = monitor.readings
-        return State(sensor, monitor.readings, monitor.to_bytes(), monitor.first)
+            sensor = sensors[next(iter(self._monitors))]
+            monitor = self._monitors.pop(sensor.number)
+            if sensor.kept != monitor.readings or monitor.waiting:
+                yield sensor.state(monitor)
 
     def final_states(self) -> Iterator[list[State]]:
         """The states of all monitors that have gone on since theirs was kept, a few at a time: they are large."""
-        changed = [s for s, one in self._monitors.items() if self._saved.get(s, -1) != one.readings and one.readings]
+        held = [(one, self._monitors[one.number]) for one in self.by_name.values() if one.number in self._monitors]
+        changed = [(one, monitor) for one, monitor in held if monitor.readings and one.kept != monitor.readings]
         for at in range(0, len(changed), _AT_ONCE):
-            yield [self._state(sensor, self._monitors[sensor]) for sensor in changed[at : at + _AT_ONCE]]
+            yield [sensor.state(monitor) for sensor, monitor in changed[at : at + _AT_ONCE]]
 
-    def _resumed(self, sensor: int) -> Monitor:
-        end, channels = self.readings[sensor], self.channels[sensor]
-        monitor, why = self._kept(sensor, end)
+    def _resumed(self, sensor: LiveSensor) -> Monitor:
+        if sensor.is_new:
+            return Monitor(self.plan)
+        end = sensor.readings
+        monitor, why = self._kept(sensor)
         if monitor is None:
-            oldest = self.store.oldest(channels)
+            oldest = self.store.oldest(sensor.channels)
             first = end if oldest is None else oldest[0]
-            usual = self.usual.get(next(n for n, s in self.names.items() if s == sensor)) if first else self.plan.every
+            usual = sensor.usual if first else self.plan.every
             monitor = Monitor(self.plan if usual is None else replace(self.plan, every=usual), first)
-            if why and end:
+            if why and end and self.watch is not None:
                 gone = ""
                 if first:
-                    begin = "" if oldest is None else f", which begin at {self._written(oldest[1])}"
+                    begin = "" if oldest is None else f", which begin at {self.written(oldest[1])}"
                     gone = f"{begin}; what was learnt from the {first:,} before them is lost"
-                self._warn(
+                self.watch.warn(
                     f"{why}; it is rebuilt from the {end - first:,} readings that {self.store.path} holds{gone}."
                 )
-        self._replay(sensor, monitor, end, keep=bool(why))
-        if monitor.readings >= end:
-            self._take_waiting(sensor, monitor)
+        self._replay(sensor, monitor, keep=bool(why))
+        # Readings that wait for the usual step are kept with the clock, and not among the readings.
+        if sensor.waiting and not monitor.waiting and monitor.readings == end == 0:
+            with sound(self.store.path):
+                values = [[np.nan if one is None else one for one in row] for _, row in sensor.waiting]
+                monitor.push(np.array([time for time, _ in sensor.waiting], float), np.array(values, float))
         return monitor
 
-    def _replay(self, sensor: int, monitor: Monitor, end: int, *, keep: bool) -> None:
+    def _replay(self, sensor: LiveSensor, monitor: Monitor, *, keep: bool) -> None:
         start = number = monitor.first if monitor.waiting else monitor.readings
-        pieces = 0
+        pieces, end = 0, sensor.readings
         while number < end:
             upto = min(number + _PIECE, end)
-            times, values = self.store.arrays(self.channels[sensor], number, upto)
+            times, values = self.store.arrays(sensor.channels, number, upto)
             with sound(self.store.path):
                 monitor.push(times if self.plan.timed else None, values)
             number, pieces = upto, pieces + 1
-            if keep or number - start > _PIECE:
-                self._rebuilt(number - monitor.first, end - monitor.first)
-            stop = self._stopped()
+            if self.watch is not None and (keep or number - start > _PIECE):
+                self.watch.rebuilt(number - monitor.first, end - monitor.first)
+            stop = self.watch is not None and self.watch.stopped()
             if keep and (stop or number == end or pieces % _KEPT_EVERY == 0):
-                self.store.keep_state(self._state(sensor, monitor))
+                self.store.keep_state(sensor.state(monitor))
             if stop:
                 return
 
-    def _take_waiting(self, sensor: int, monitor: Monitor) -> None:
-        """Readings that wait for the usual step are kept with the clock, and not among the readings."""
-        waiting = self._waiting.get(sensor, [])
-        if waiting and not monitor.waiting and not monitor.readings:
-            with sound(self.store.path):
-                values = [[np.nan if one is None else one for one in row] for _, row in waiting]
-                monitor.push(np.array([time for time, _ in waiting], float), np.array(values, float))
-
-    def _kept(self, sensor: int, end: int) -> tuple[Monitor | None, str]:
+    def _kept(self, sensor: LiveSensor) -> tuple[Monitor | None, str]:
         """The monitor that was kept last, if it can be gone on with; else why not."""
-        state, path = self.store.state(sensor), self.store.path
+        state, path = self.store.state(sensor.number), self.store.path
         if state is None:
             # Before the first one is kept there is none, and nothing is wrong.
-            if self.store.has_state(sensor):
+            if self.store.has_state(sensor.number):
                 return None, f"another version or other settings made the state in {path}; it cannot be gone on with"
-            oldest = self.store.oldest(self.channels[sensor])
+            oldest = self.store.oldest(sensor.channels)
             return None, f"the state in {path} is gone" if oldest is not None and oldest[0] else ""
         try:
             monitor = Monitor.from_bytes(state.state, self.plan)
-            if monitor.readings != state.number or monitor.first != state.first or state.number > end:
+            if monitor.readings != state.number or monitor.first != state.first or state.number > sensor.readings:
                 raise ValueError("it belongs to other readings")
         except (ValueError, TypeError, KeyError, OverflowError) as error:
             return None, f"the state in {path} is damaged ({error})"
-        self._saved[sensor] = monitor.readings
+        sensor.kept = monitor.readings
         return monitor, ""
 
     # -- pushing ------------------------------------------------------------------------------------------------------
 
-    def push(self, rows: dict[str, list[Row]]) -> Pushed:
-        """Push the rows of some sensors; those that are new begin."""
-        found = Pushed([], [], [], [], [])
+    def push(self, rows: dict[str, list[Row]], batch: Batch) -> list[Fact]:
+        """Push the rows of some sensors; what is kept of them goes to a batch."""
+        facts: list[Fact] = []
         for name, some in rows.items():
-            sensor = self.names.get(name)
-            if sensor is None:
-                sensor = self._begin(name, found)
+            sensor = self.by_name[name]
             monitor = self.monitor(sensor)
-            for piece in _pieces(some, monitor, sensor):
+            if sensor.is_new:
+                batch.channels += self._channels(sensor)
+                sensor.is_new = False
+            for piece in _pieces(some, monitor, sensor.number):
                 values = np.array([row.reading.values for row in piece], float).reshape(len(piece), -1)
                 times = np.array([row.reading.time for row in piece], float) if self.plan.timed else None
                 outcome = monitor.push(times, values)
-                causes = _causes(outcome, piece)
-                self._take_in(sensor, outcome, causes, found)
-                if len(outcome.times) and (monitor.readings + _APART * sensor) % _SNAPSHOT == 0:
-                    found.states.append(self._state(sensor, monitor))
-            self._note(name, sensor, monitor, found)
-        found.states.extend(self.release())
-        found.facts.sort(key=lambda one: (one.cause, isinstance(one.what, Over), one.sensor, one.what.channel))
-        return found
+                facts += _facts(sensor, outcome, _causes(outcome, piece))
+                if len(outcome.times):
+                    batch.readings += _kept(outcome, sensor.channels)
+                    sensor.readings = outcome.first + len(outcome.times)
+                    if (monitor.readings + _APART * sensor.number) % _SNAPSHOT == 0:
+                        batch.states.append(sensor.state(monitor))
+            batch.sensors.append(sensor.row(self.plan, monitor))
+        batch.states += self._release()
+        return sorted(facts, key=lambda one: (one.cause, isinstance(one.what, Over), one.sensor, one.what.channel))
 
-    def tick(self, now: float, cause: int) -> Pushed:
+    def tick(self, now: float, cause: int, batch: Batch) -> list[Fact]:
         """Nothing has come of some sensors until `now`: say so of those from which that is too long."""
-        found = Pushed([], [], [], [], [])
-        for name, sensor in self.names.items():
-            if now > self.due.get(sensor, np.inf):
+        facts: list[Fact] = []
+        for sensor in self.by_name.values():
+            if now > sensor.due:
                 monitor = self.monitor(sensor)
-                self._take_in(sensor, monitor.tick(now), {}, found, cause)
-                self._note(name, sensor, monitor, found)
+                facts += _facts(sensor, monitor.tick(now), {}, cause)
+                batch.sensors.append(sensor.row(self.plan, monitor))
                 # That it has been said is known by the state alone.
-                found.states.append(self._state(sensor, monitor))
-        found.facts.sort(key=lambda one: (one.what.time, one.sensor, one.what.channel))
-        return found
+                batch.states.append(sensor.state(monitor))
+        return sorted(facts, key=lambda one: (one.what.time, one.sensor, one.what.channel))
 
-    def _begin(self, name: str, found: Pushed) -> int:
-        sensor = self.names[name] = len(self.names)
-        channels = range(self._next_channel, self._next_channel + len(self.columns))
-        self._next_channel += len(self.columns)
-        self.channels[sensor], self.readings[sensor] = list(channels), 0
-        self._monitors[sensor] = Monitor(self.plan)
-        found.channels.extend(Channel(c, one, sensor) for c, one in zip(channels, self.columns, strict=True))
-        return sensor
 
-    def _take_in(self, sensor: int, outcome: Outcome, causes: dict[int, int], found: Pushed, cause: int = 0) -> None:
-        channels = self.channels[sensor]
-        if len(outcome.times):
-            found.kept.extend(_kept(outcome, channels))
-            self.readings[sensor] = outcome.first + len(outcome.times)
-        last = max(causes.values(), default=cause)
-        for one in (*outcome.alerts, *outcome.over):
-            what = one._replace(channel=channels[one.channel])
-            found.facts.append(Fact(causes.get(one.number, last), sensor, what))
-
-    def _note(self, name: str, sensor: int, monitor: Monitor, found: Pushed) -> None:
-        """What is kept of a sensor with every batch."""
-        self.usual[name], self.due[sensor] = monitor.usual, monitor.due
-        clock = self.clocks.setdefault(name, Clock()).as_dict()
-        if monitor.waiting:
-            clock["waiting"] = [[t, [None if np.isnan(one) else one for one in row]] for t, row in monitor.waiting]
-        if self.plan.every is None and monitor.usual is not None:
-            clock["usual"] = monitor.usual
-        if np.isfinite(monitor.due):
-            clock["due"] = monitor.due
-        found.sensors.append(Sensor(sensor, name, self.readings[sensor], clock))
+def _facts(sensor: LiveSensor, outcome: Outcome, causes: dict[int, int], cause: int = 0) -> list[Fact]:
+    last = max(causes.values(), default=cause)
+    return [
+        Fact(causes.get(one.number, last), sensor.number, one._replace(channel=sensor.channels[one.channel]))
+        for one in (*outcome.alerts, *outcome.over)
+    ]
 
 
 def _pieces(rows: list[Row], monitor: Monitor, sensor: int) -> list[list[Row]]:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hippozoo.apps.watch.arithmetic import state_bytes
 from hippozoo.apps.watch.problem import WatchError
-from hippozoo.monitor import NEVER, Plan, Rules, Silence
+from hippozoo.monitor import NEVER, Monitor, Plan, Rules, Silence
 from hippozoo.monitor.monitor import ORDER
 from hippozoo.monitor.rules import parse_duration
 
 __all__ = [
+    "ARITHMETIC",
     "MOST_BYTES",
     "Settings",
     "adapt_size",
-    "check_size",
+    "arithmetic_of",
     "asked_rules",
+    "check_size",
     "rules_from",
     "rules_to",
     "say_too_many",
+    "state_bytes",
 ]
+
+# Raise it with every change of the forecaster, the bands or the detector that changes their numbers; a test that
+# compares some of them with `tests/fixtures/arithmetic.json` reminds of it.
+ARITHMETIC = 4
 
 # Steps ahead, and coefficients of a history, where nobody says how many, and what they are cut to for many sensors.
 _SIZES = ((24, ORDER), (12, ORDER), (6, ORDER), (6, 12), (3, 8), (1, 8))
@@ -58,6 +66,30 @@ class Settings:
     def period(self) -> int | None:
         """The season; None for none."""
         return None if self.season is None or self.season < 2 else self.season
+
+
+def _first_state(plan: Plan) -> bytes:
+    return Monitor(replace(plan, every=plan.every or 1.0)).to_bytes()
+
+
+def state_bytes(plan: Plan) -> int:
+    """How large the state of a sensor is."""
+    return len(_first_state(plan))
+
+
+def arithmetic_of(plan: Plan) -> str:
+    """A name for the arithmetic of a plan, without its rules: its number, what was asked for, and the state's layout.
+
+    A state is gone on with by the same arithmetic only, and else rebuilt from the readings. The layout is found, not
+    declared, so that a state that has come to be laid out anew is never taken for the old one.
+    """
+    # The header of a safetensors file tells the name, type and shape of every array; it stands after mark and version.
+    data = _first_state(plan)[17:]
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    arrays = {name: (one["dtype"], one["shape"]) for name, one in header.items() if name != "__metadata__"}
+    asked = [plan.channels, plan.horizon, plan.season, plan.every, plan.timed, plan.order]
+    layout = hashlib.sha256(json.dumps([asked, sorted(arrays.items())]).encode()).hexdigest()[:16]
+    return f"{ARITHMETIC} {layout}"
 
 
 def rules_to(rules: Rules) -> dict[str, Any]:

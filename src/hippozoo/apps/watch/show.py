@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hippozoo._internal.extras import needs
 from hippozoo.apps.pages import Page, colour, copyable_table, json_for_script, new_figure, shown
-from hippozoo.apps.watch.database import labels_in, progress_of, reading, settings_of, sound
-from hippozoo.apps.watch.overview import alarms_in, look_over
+from hippozoo.apps.watch.database import Database, reading, sound
+from hippozoo.apps.watch.overview import list_alarms, thin
 from hippozoo.apps.watch.problem import WatchError
 from hippozoo.monitor import write_time
 
@@ -34,8 +32,7 @@ _BEFORE, _AFTER = 95, 40
 _NOTHING_SAID = {"what": "", "kind": "", "since": 0, "since_time": 0.0, "expected_by": {}, "weights": []}
 
 
-@dataclass(frozen=True, eq=False)
-class _Drawn:
+class _Drawn(NamedTuple):
     """A column thinned for the eye: times, lowest and highest value, expectation, band."""
 
     time: np.ndarray
@@ -48,14 +45,14 @@ class _Drawn:
 
 def last_alarms(path: Path, count: int = 10) -> list[dict[str, Any]]:
     """The last alarms of a database, oldest first, as plain data; a watch may be writing to it."""
-    dates = settings_of(path)["layout"]["dates"]
-    with reading(path) as database, sound(path):
-        found = alarms_in(database, count)[::-1]
-    for one in found:
-        one["time"] = write_time(one["time"], one["offset"], dates=dates)
-        one["explanation"] = _NOTHING_SAID | one["explanation"]
-        for name in ("ended", "acknowledged", "told"):
-            del one[name]
+    with reading(path) as database:
+        dates, found = database.dates, list_alarms(database, count)[::-1]
+        for one in found:
+            with sound(path):
+                one["time"] = write_time(one["time"], one["offset"], dates=dates)
+                one["explanation"] = _NOTHING_SAID | one["explanation"]
+            for name in ("ended", "acknowledged", "told"):
+                del one[name]
     return found
 
 
@@ -64,19 +61,16 @@ def write_page(path: Path, out: Path) -> Path:
     needs("bokeh", extra="pages", feature="watch --show")
     if out.exists() and out.samefile(path):
         raise WatchError(f"{path} is the database, and the page would take its place; give it a name that ends in .db.")
-    settings = settings_of(path)
-    dates, zone = settings["layout"]["dates"], progress_of(path).offset
     page = Page(f"{path.name}: what was watched")
     alarms = last_alarms(path, _MOST_ALARMS)
     with reading(path) as database:
-        names = labels_in(database)
-        [count, first, last] = database.execute(
-            "SELECT count(DISTINCT number), min(time), max(time) FROM readings"
-        ).fetchone()
+        settings, zone, names = database.settings, database.progress.offset, database.labels()
+        dates = settings["layout"]["dates"]
+        [(count, first, last)] = database.rows("SELECT count(DISTINCT number), min(time), max(time) FROM readings")
         if not count:
             raise WatchError(f"{path} holds no readings yet; watch the source for a while first.")
         span = " to ".join(write_time(one, zone, dates=dates) for one in (first, last))
-        total = look_over(path).alarms
+        total = database.count_alarms()[0]
         which = f" (the newest {len(alarms):,} are on this page)" if total > len(alarms) else ""
         page.add(
             f"<p>{count:,} readings of {shown(settings['source'])}, {shown(span)}. {_many(total, 'alarm')}{which}, at "
@@ -84,10 +78,10 @@ def write_page(path: Path, out: Path) -> Path:
         )
         if len(names) > _MOST_FIGURES:
             _add_table(page, alarms)
-            _add_choice(page, database, names, count, zone, dates=dates)
+            _add_choice(page, database, names, zone, dates=dates)
         else:
             for channel, name in names.items():
-                drawn, marks = _thinned(database, channel, count, zone, _MOST_POINTS), _marks(database, channel, zone)
+                drawn, marks = _thinned(database, channel, zone, _MOST_POINTS), _marks(database, channel, zone)
                 page.add(f"<h2>{shown(name)}</h2>")
                 told = f"{name}: {count:,} readings, their expectation and 95 % band, and {_many(len(marks), 'alarm')}."
                 figure, _ = _figure(drawn, marks, name, zone, dates=dates)
@@ -114,7 +108,7 @@ def _add_table(page: Page, alarms: list[dict[str, Any]]) -> None:
 
 
 def _add_explanations(
-    page: Page, database: sqlite3.Connection, alarms: list[dict[str, Any]], zone: float | None, *, dates: bool
+    page: Page, database: Database, alarms: list[dict[str, Any]], zone: float | None, *, dates: bool
 ) -> None:
     """The newest alarms are explained, and the very newest drawn."""
     for place, one in enumerate(reversed(alarms[-_TOLD_ALARMS:])):
@@ -130,17 +124,15 @@ def _add_explanations(
         page.add_picture(_weights(one["explanation"]["weights"]), told, name=f"weights-{one['id']}")
 
 
-def _add_choice(
-    page: Page, database: sqlite3.Connection, names: dict[int, str], count: int, zone: float | None, *, dates: bool
-) -> None:
+def _add_choice(page: Page, database: Database, names: dict[int, str], zone: float | None, *, dates: bool) -> None:
     """One chart for many columns, with a search field; those with the newest alarms come first."""
-    newest = dict(database.execute("SELECT channel, max(id) FROM alarms GROUP BY channel"))
+    newest = dict(database.rows("SELECT channel, max(id) FROM alarms GROUP BY channel"))
     columns = []
     for channel in sorted(names, key=lambda one: -newest.get(one, -1)):
-        drawn = _thinned(database, channel, count, zone, max(_MOST_CHOICE_POINTS // len(names), _FEWEST_POINTS))
+        drawn = _thinned(database, channel, zone, max(_MOST_CHOICE_POINTS // len(names), _FEWEST_POINTS))
         marks = _marks(database, channel, zone)
         start = float(drawn.time[0]) if len(drawn.time) else 0.0
-        numbers = np.array([drawn.time - start, *(getattr(drawn, one.name) for one in fields(drawn)[1:])], "<f4")
+        numbers = np.array([drawn.time - start, *drawn[1:]], "<f4")
         columns.append((names[channel], len(marks), start, b64encode(numbers.tobytes()).decode(), marks))
     empty = _Drawn(*np.empty((6, 0)))
     figure, sources = _figure(empty, [], "", zone, dates=dates)
@@ -178,13 +170,14 @@ def _figure(
     return _with_legend(figure), sources | {"seen": seen.data_source, "alarm": alarm.data_source}
 
 
-def _marks(database: sqlite3.Connection, channel: int, zone: float | None) -> list[tuple[float, float | None, str]]:
+def _marks(database: Database, channel: int, zone: float | None) -> list[tuple[float, float | None, str]]:
     """Time, value and reason of the newest alarms of a column."""
-    rows = database.execute(
+    return database.rows(
         "SELECT time, coalesce(value, expected), explanation FROM alarms WHERE channel = ? ORDER BY id DESC LIMIT ?",
-        [channel, _MOST_ALARMS],
+        channel,
+        _MOST_ALARMS,
+        make=lambda time, value, text: (time + (zone or 0.0), value, json.loads(text).get("what", "no data")),
     )
-    return [(time + (zone or 0.0), value, json.loads(text).get("what", "no data")) for time, value, text in rows]
 
 
 def _unit(dates: bool) -> float:
@@ -234,14 +227,10 @@ def _explained(alarm: dict[str, Any], *, dates: bool) -> str:
     )
 
 
-def _close_up(database: sqlite3.Connection, alarm: dict[str, Any], zone: float | None, *, dates: bool) -> Any:
+def _close_up(database: Database, alarm: dict[str, Any], zone: float | None, *, dates: bool) -> Any:
     """What was seen and expected around an alarm, and since when it was strange."""
-    rows = database.execute(
-        "SELECT readings.time, value, value, expected, lower, upper, number FROM readings "
-        "WHERE channel = ? AND number BETWEEN ? AND ? ORDER BY number",
-        [alarm["channel"], alarm["number"] - _BEFORE, alarm["number"] + _AFTER],
-    ).fetchall()
-    table = _floats(rows).reshape(-1, 7)
+    query = "SELECT time, value, value, expected, lower, upper, number FROM readings"
+    table = _around(database, query, alarm["channel"], alarm["number"] - _BEFORE, alarm["number"] + _AFTER)
     table[:, 0] += zone or 0.0
     drawn = _Drawn(*table[:, :6].T)
     unit = _unit(dates)
@@ -274,19 +263,22 @@ def _close_up(database: sqlite3.Connection, alarm: dict[str, Any], zone: float |
     return _with_legend(figure)
 
 
-def _neighbour(database: sqlite3.Connection, alarm: dict[str, Any]) -> np.ndarray:
+def _neighbour(database: Database, alarm: dict[str, Any]) -> np.ndarray:
     """Numbers, times and values about the reading whose past is the most similar; none if it is no longer kept."""
     number = alarm["explanation"].get("neighbour")
     if number is None:
         return np.empty((0, 3))
-    rows = database.execute(
-        "SELECT number, time, value FROM readings WHERE channel = ? AND number BETWEEN ? AND ? ORDER BY number",
-        [alarm["channel"], number - alarm["explanation"].get("readings", 1), number + _AFTER],
-    ).fetchall()
-    return _floats(rows).reshape(-1, 3)
+    first = number - alarm["explanation"].get("readings", 1)
+    return _around(database, "SELECT number, time, value FROM readings", alarm["channel"], first, number + _AFTER)
 
 
-def _similar(database: sqlite3.Connection, alarm: dict[str, Any], dates: bool) -> str:
+def _around(database: Database, query: str, channel: int, first: int, last: int) -> np.ndarray:
+    """The readings of a column from one number to another."""
+    where = "WHERE channel = ? AND number BETWEEN ? AND ? ORDER BY number"
+    return _floats(database.rows(f"{query} {where}", channel, first, last), query.count(",") + 1)
+
+
+def _similar(database: Database, alarm: dict[str, Any], dates: bool) -> str:
     """When the most similar moment was, in a sentence."""
     then = _neighbour(database, alarm)
     at = then[then[:, 0] == alarm["explanation"].get("neighbour")]
@@ -302,22 +294,20 @@ def _weights(weights: list[float]) -> Any:
     return figure
 
 
-def _thinned(database: sqlite3.Connection, channel: int, count: int, zone: float | None, most: int) -> _Drawn:
-    """A column for the eye, by the clock of its source; SQLite thins, so that millions of readings take no memory."""
-    stretch = max(-(-count // most), 1)
-    rows = database.execute(
-        "SELECT avg(time), min(value), max(value), avg(expected), min(lower), max(upper) FROM readings "
-        "WHERE channel = ? GROUP BY number / ? ORDER BY number / ?",
-        [channel, stretch, stretch],
-    ).fetchall()
-    table = _floats(rows).reshape(-1, 6)
+def _thinned(database: Database, channel: int, zone: float | None, most: int) -> _Drawn:
+    """A column for the eye, by the clock of its source."""
+    [(first, last)] = database.rows(
+        "SELECT coalesce(min(number), 0), coalesce(max(number), 0) FROM readings WHERE channel = ?", channel
+    )
+    table = _floats(thin(database, channel, most, first, last), 6)
     table[:, 0] += zone or 0.0
     return _Drawn(*table.T)
 
 
-def _floats(rows: list[tuple[Any, ...]]) -> np.ndarray:
+def _floats(rows: list[tuple[Any, ...]], width: int) -> np.ndarray:
     """Numbers from the database, NaN where there is none or where damage has left something else."""
-    return np.array([[value if isinstance(value, (int, float)) else np.nan for value in row] for row in rows], float)
+    cells = [[value if isinstance(value, (int, float)) else np.nan for value in row] for row in rows]
+    return np.array(cells, float).reshape(-1, width)
 
 
 def _many(count: int, what: str) -> str:

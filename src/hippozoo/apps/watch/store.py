@@ -12,9 +12,9 @@ import math
 import os
 import sqlite3
 import time as clock
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, astuple, fields, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +22,18 @@ import numpy as np
 
 from hippozoo import __version__
 from hippozoo._internal.files import CannotWriteError, demand_writable, naming, open_locked, remove_locked
-from hippozoo.apps.watch.database import FullDiskError, is_begun, labels_in, read_progress, settings_in, sound
+from hippozoo.apps.watch.database import Database, FullDiskError, is_begun, sound
 from hippozoo.apps.watch.formats import create_tables, demand_format, migrate
 from hippozoo.apps.watch.problem import LockedError, WatchError
 from hippozoo.apps.watch.records import Alarm, Batch, Channel, Event, Progress, Sensor, State
 from hippozoo.tables.trouble import word
 
-__all__ = ["FullDiskError", "Store", "read_event"]
+__all__ = ["FullDiskError", "Store"]
 
 _TROUBLES_KEPT = 1000
-_ALARM, _EVENT = ([one.name for one in fields(kind)] for kind in (Alarm, Event))
 
 
-class Store:
+class Store(Database):
     """One watch's file, opened to write; a second writer is refused, and a file of an earlier format is migrated.
 
     Examples
@@ -64,14 +63,18 @@ class Store:
             new = not is_begun(path)
             if new and settings is None:
                 raise WatchError(f"{path} holds nothing yet; watch a source with --out {path} first.")
-            self._database = sqlite3.connect(self.path, isolation_level=None, timeout=30.0)
+            super().__init__(path, sqlite3.connect(path, isolation_level=None, timeout=30.0))
             with sound(path):
                 self._database.execute("PRAGMA journal_mode = WAL")
                 self._wait_for_disk(True)
-                with self._transaction():
-                    self._create(settings or {}) if new else migrate(
-                        self._database, demand_format(path, self._database)
-                    )
+                with self.transaction() as database:
+                    if new:
+                        create_tables(database)
+                        self._put_settings(settings or {})
+                        database.execute("INSERT INTO progress VALUES (1, ?)", [json.dumps(asdict(Progress()))])
+                        self._sign(0)
+                    else:
+                        migrate(database, demand_format(path, database))
             self._file = os.stat(path)  # noqa: PTH116
         except BaseException:
             self.close()
@@ -103,7 +106,7 @@ class Store:
             if error.errno != errno.EAGAIN:
                 raise
             if clock.monotonic() < until:
-                clock.sleep(0.05)
+                clock.sleep(0.01)
                 return self._take_lock(until)
             raise LockedError(
                 f"another watch is writing to {self.path}; stop it first, or write to another --out."
@@ -120,16 +123,10 @@ class Store:
             self._database.execute(f"PRAGMA synchronous = {'FULL' if wait else 'NORMAL'}")
             self._waiting = wait
 
-    def _create(self, settings: dict[str, Any]) -> None:
-        create_tables(self._database)
-        self._put_settings(settings)
-        self._database.execute("INSERT INTO progress VALUES (1, ?)", [_written(Progress())])
-        self._sign(0)
-
     def sign(self, arithmetic: str) -> None:
         """From here on, this version and this arithmetic write."""
         self.arithmetic = arithmetic
-        with self._transaction() as database:
+        with self.transaction() as database:
             last = database.execute("SELECT version, arithmetic FROM writers ORDER BY number DESC").fetchone()
             if last != (__version__, arithmetic):
                 self._sign(self.progress.readings)
@@ -140,90 +137,50 @@ class Store:
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    def _read(self, query: str, *values: Any, make: Callable[..., Any] = lambda *row: row) -> list[Any]:
-        """What `make` makes of the rows of a query."""
-        with sound(self.path):
-            return [make(*row) for row in self._database.execute(query, values)]
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What the database was made with, and what was changed since."""
-        with sound(self.path):
-            return settings_in(self._database)
-
-    @property
-    def progress(self) -> Progress:
-        """How far the watch has come."""
-        with sound(self.path):
-            return read_progress(*self._database.execute("SELECT content FROM progress").fetchone())
-
     def sensors(self) -> list[Sensor]:
         """All sensors, in the order in which they came."""
         query = "SELECT sensor, name, readings, clock FROM sensors ORDER BY sensor"
-        return self._read(
+        return self.rows(
             query, make=lambda number, name, count, text: Sensor(number, name, int(count), json.loads(text))
         )
 
     def channels(self) -> list[Channel]:
         """All columns of all sensors."""
-        query = "SELECT channel, name, sensor, watched FROM columns ORDER BY channel"
-        return self._read(
-            query, make=lambda number, name, sensor, watched: Channel(number, name, sensor, bool(watched))
-        )
-
-    def labels(self) -> dict[int, str]:
-        """What each column is called."""
-        with sound(self.path):
-            return labels_in(self._database)
+        return self.rows("SELECT * FROM columns ORDER BY channel", make=Channel)
 
     def state(self, sensor: int) -> State | None:
         """The last state of a sensor that was kept by this arithmetic."""
         query = "SELECT sensor, number, state, first FROM states WHERE sensor = ? AND arithmetic = ?"
-        return next(iter(self._read(query, sensor, self.arithmetic, make=State)), None)
+        return next(iter(self.rows(query, sensor, self.arithmetic, make=State)), None)
 
     def has_state(self, sensor: int) -> bool:
         """Whether any state of a sensor was kept, by whatever arithmetic, in whatever format."""
         query = "SELECT (SELECT count(*) FROM states WHERE sensor = ?) > 0 OR (SELECT count(*) FROM writers) > 1"
-        return bool(self._read(query, sensor)[0][0])
+        return bool(self.value(query, sensor))
 
     def oldest(self, channels: Sequence[int]) -> tuple[int, float] | None:
         """Number and time of the first reading of these columns that is still here."""
         query = "SELECT number, time FROM readings WHERE channel = ? ORDER BY number LIMIT 1"
-        return min((row for channel in channels for row in self._read(query, channel)), default=None)
+        return min((row for channel in channels for row in self.rows(query, channel)), default=None)
 
     def arrays(self, channels: Sequence[int], start: int, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Times and values of all readings from `start` up to `end`; NaN of columns that were not watched yet."""
         query = "SELECT number, time, value FROM readings WHERE channel = ? AND number >= ? AND number < ?"
-        with sound(self.path):
-            times, values = np.full(end - start, np.nan), np.full((end - start, len(channels)), np.nan)
-            for place, channel in enumerate(channels):
-                rows = self._database.execute(query, [channel, start, end]).fetchall()
+        times, values = np.full(end - start, np.nan), np.full((end - start, len(channels)), np.nan)
+        for place, channel in enumerate(channels):
+            rows = self.rows(query, channel, start, end)
+            with sound(self.path):
                 at = np.array([row[0] for row in rows], int) - start
                 times[at] = np.array([row[1] for row in rows], float)
                 values[at, place] = np.array([math.nan if row[2] is None else row[2] for row in rows], float)
+        with sound(self.path):
             if np.isnan(times).any():
                 raise ValueError(f"readings {start} to {end - 1} are not all there")
-            return times, values
-
-    def next_id(self, table: str) -> int:
-        """The id of the next alarm, or event."""
-        return self._read(f"SELECT coalesce(max(id) + 1, 0) FROM {table}")[0][0]
-
-    def count_told(self) -> tuple[int, float | None]:
-        """How many alarms are told, those of many columns at once being one, and the time of the newest."""
-        return self._read("SELECT count(*), max(time) FROM alarms WHERE lead = id")[0]
-
-    def events(self, which: str) -> list[Event]:
-        """The events that a condition chooses."""
-        return self._read(f"SELECT {', '.join(_EVENT)} FROM events WHERE {which} ORDER BY id", make=read_event)
-
-    def open_events(self) -> list[Event]:
-        """Events that are still on."""
-        return self.events("ended IS NULL")
+        return times, values
 
     def alarms(self, which: str) -> list[Alarm]:
         """The alarms that a condition chooses."""
-        return self._read(f"SELECT {', '.join(_ALARM)} FROM alarms WHERE {which} ORDER BY id", make=_read_alarm)
+        return self.rows(f"SELECT * FROM alarms WHERE {which} ORDER BY id", make=_read_alarm)
 
     def last_groups(self) -> list[list[Alarm]]:
         """Of each event that is still on, its last alarms: those of several columns at one time."""
@@ -233,22 +190,18 @@ class Store:
             group[:] = [*group, one] if group and group[0].time == one.time else [one]
         return list(found.values())
 
-    def untold_ends(self) -> list[Event]:
-        """Events whose end was committed, and perhaps not told before a crash."""
-        return self.events("ended IS NOT NULL AND told = 0")
-
     def untold(self) -> list[Alarm]:
         """Alarms that were committed, and perhaps not told before a crash; those of other columns with their leads."""
         return self.alarms("told = 0 OR lead IN (SELECT id FROM alarms WHERE told = 0)")
 
     def mutes(self) -> dict[int, float]:
         """Muted columns, and until when, in the time of the source."""
-        return dict(self._read("SELECT channel, coalesce(until, 9e999) FROM mutes"))
+        return dict(self.rows("SELECT channel, coalesce(until, 9e999) FROM mutes"))
 
     def requests(self) -> list[tuple[int, dict[str, Any]]]:
         """What has been asked for and not been done yet."""
         query = "SELECT id, request FROM requests WHERE applied IS NULL ORDER BY id"
-        return self._read(query, make=lambda number, text: (number, json.loads(text)))
+        return self.rows(query, make=lambda number, text: (number, json.loads(text)))
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -260,23 +213,23 @@ class Store:
         self.demand_there()
         with sound(self.path):
             self._wait_for_disk(self.durable or bool(batch.alarms) or bool(batch.states))
-        with self._transaction() as database:
-            _insert(database, "INSERT INTO columns (channel, name, sensor, watched)", batch.channels)
+        with self.transaction() as database:
+            _insert(database, "INSERT INTO columns", batch.channels)
             # In the order in which the table holds them, which is faster to write.
             _insert(database, "INSERT INTO readings", sorted(batch.readings, key=lambda one: (one.channel, one.number)))
-            _insert(database, f"INSERT OR REPLACE INTO alarms ({', '.join(_ALARM)})", map(_alarm_row, batch.alarms))
-            _insert(database, "INSERT OR REPLACE INTO events", map(_event_row, batch.events))
+            _insert(database, "INSERT OR REPLACE INTO alarms", map(_row_of, batch.alarms))
+            _insert(database, "INSERT OR REPLACE INTO events", map(_row_of, batch.events))
             troubles = [(one.place.line, word(one, stream=True), one.kind) for one in batch.troubles]
             _insert(database, "INSERT INTO troubles (line, text, kind)", troubles)
             if batch.troubles:
                 database.execute(f"DELETE FROM troubles WHERE id <= (SELECT max(id) FROM troubles) - {_TROUBLES_KEPT}")
             sensors = [(*one[:3], json.dumps(one.clock)) for one in batch.sensors]
             _insert(database, "INSERT OR REPLACE INTO sensors", sensors)
-            for state in batch.states:
+            for state in {one.sensor: one for one in batch.states}.values():
                 self._replace_state(state)
                 if keep is not None:
                     self._forget(state, keep)
-            database.execute("UPDATE progress SET content = ?", [_written(batch.progress)])
+            database.execute("UPDATE progress SET content = ?", [json.dumps(asdict(batch.progress))])
 
     def _forget(self, state: State, keep: int) -> None:
         """Let older readings of a sensor go than so many, but for those that a replay needs."""
@@ -291,46 +244,30 @@ class Store:
     def keep_state(self, state: State) -> None:
         """Put a state that was rebuilt in the place of the one before."""
         self.demand_there()
-        with self._transaction():
+        with self.transaction():
             self._replace_state(state)
 
     def _replace_state(self, state: State) -> None:
         row = (state.sensor, state.number, state.state, self.arithmetic, state.first)
         _insert(self._database, "INSERT OR REPLACE INTO states (sensor, number, state, arithmetic, first)", [row])
 
-    def change(self, settings: dict[str, Any], what: Sequence[str], columns: Sequence[Channel] = ()) -> None:
-        """Change settings, and note what was changed and when; columns are watched as they say from here on."""
-        with self._transaction() as database:
-            _insert(database, "INSERT OR REPLACE INTO columns (channel, name, sensor, watched)", columns)
-            self._change(settings, what)
-
-    def _change(self, settings: dict[str, Any], what: Sequence[str]) -> None:
+    def change(self, settings: dict[str, Any], what: Sequence[str]) -> None:
+        """Change settings, and note what was changed and when; call it within a transaction."""
         self._put_settings(settings)
         rows = [(clock.time(), self.progress.readings, text) for text in what]
         _insert(self._database, "INSERT INTO changes (made, reading, what)", rows)
+
+    def change_columns(self, columns: Sequence[Channel]) -> None:
+        """Watch columns as they say from here on; call it within a transaction."""
+        _insert(self._database, "INSERT OR REPLACE INTO columns", columns)
 
     def _put_settings(self, settings: dict[str, Any]) -> None:
         rows = [(name, json.dumps(value)) for name, value in settings.items()]
         _insert(self._database, "INSERT OR REPLACE INTO settings", rows)
 
-    def answer(self, number: int, outcome: str, **changed: Any) -> None:
-        """Note that a request was done, with what came of it: an event acknowledged, a mute, or other settings."""
-        with self._transaction() as database:
-            now = clock.time()
-            if "event" in changed:
-                database.execute("UPDATE events SET acknowledged = ? WHERE id = ?", [now, changed["event"]])
-            if "settings" in changed:
-                self._change(changed["settings"], changed["what"])
-            if "channel" in changed and changed["until"] == -math.inf:
-                database.execute("DELETE FROM mutes WHERE channel = ?", [changed["channel"]])
-            elif "channel" in changed:
-                until = None if changed["until"] == math.inf else changed["until"]
-                database.execute("INSERT OR REPLACE INTO mutes VALUES (?, ?)", [changed["channel"], until])
-            database.execute("UPDATE requests SET applied = ?, outcome = ? WHERE id = ?", [now, outcome, number])
-
     def tell(self, alarms: Iterable[Alarm] = (), events: Iterable[Event] = ()) -> None:
         """Note that these alarms, and the ends of these events, have been told."""
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.executemany("UPDATE alarms SET told = 1 WHERE id = ?", [(alarm.id,) for alarm in alarms])
             database.executemany("UPDATE events SET told = 1 WHERE id = ?", [(event.id,) for event in events])
 
@@ -347,7 +284,8 @@ class Store:
             )
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All that is written inside is there afterwards, or nothing of it."""
         database = self._database
         try:
             with sound(self.path):
@@ -367,26 +305,11 @@ def _insert(database: sqlite3.Connection, into: str, rows: Iterable[Any]) -> Non
 
 
 def _read_alarm(*row: Any) -> Alarm:
-    known: dict[str, Any] = dict(zip(_ALARM, row, strict=True))
-    known["explanation"] = dict(json.loads(known["explanation"]))
-    return Alarm(**known)
+    cells = list(row)
+    cells[9] = dict(json.loads(row[9]))
+    return Alarm(*cells)
 
 
-def _alarm_row(alarm: Alarm) -> tuple[Any, ...]:
-    return astuple(replace(alarm, explanation=json.dumps(alarm.explanation)))  # pyright: ignore[reportArgumentType]
-
-
-def read_event(*row: Any) -> Event:
-    """An event from its row."""
-    known: dict[str, Any] = dict(zip(_EVENT, row, strict=True))
-    still_open = {int(channel): int(first) for channel, first in json.loads(known["open"]).items()}
-    return Event(**known | {"channels": json.loads(known["channels"]), "open": still_open})
-
-
-def _event_row(event: Event) -> tuple[Any, ...]:
-    known = {one.name: getattr(event, one.name) for one in fields(event)}
-    return tuple((known | {"channels": json.dumps(event.channels), "open": json.dumps(event.open)}).values())
-
-
-def _written(progress: Progress) -> str:
-    return json.dumps(asdict(progress))
+def _row_of(record: Alarm | Event) -> list[Any]:
+    """The fields of a record are the columns of its table, lists and dictionaries as JSON."""
+    return [json.dumps(one) if isinstance(one, (dict, list)) else one for one in vars(record).values()]

@@ -57,8 +57,7 @@ class Elsewhere(NamedTuple):
         """How to open the source, if it is no file; and the settings that go with it."""
         if self.mqtt is None:
             return settings, None
-        from hippozoo.apps.watch.mqtt import Broker, client_name, read_credentials
-        from hippozoo.apps.watch.mqtt_lines import MqttLines
+        from hippozoo.apps.watch.mqtt import Broker, MqttLines, client_name, read_credentials
 
         broker, credentials = Broker.parse(self.mqtt), read_credentials(self.mqtt_credentials)
         panel = settings.panel or (("topic",) if broker.is_wild else ())
@@ -104,7 +103,8 @@ def status_line(status: Status) -> str:
 
     Examples
     --------
-    >>> status_line(Status(12_000, 3, 1, 0, per_second=2500.0, time=86400.0, dates=True, lag=4.2, last_alarm=3600.0))
+    >>> known = {"readings": 12_000, "time": 86400.0, "late": 1, "alarms": 3, "dates": True}
+    >>> status_line(Status(**known, per_second=2500.0, lag=4.2, last_alarm=3600.0))
     '12,000 readings up to 1970-01-02 00:00 (4 s ago), 2,500 a second, 3 alarms (last 1970-01-01 01:00), 1 late'
     """
     upto = "" if status.time is None else f" up to {_when(status.time, status)}"

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from hippozoo.apps.watch.outbox import UndeliveredError
-from hippozoo.apps.watch.problem import WatchError
+from hippozoo.apps.watch.problem import WatchError, read_secret
 
 __all__ = ["FORMS", "Webhook"]
 
@@ -56,12 +56,7 @@ class Webhook:
             raise WatchError(f"--webhook-form {form} is unknown; pass {' or '.join(FORMS)}.")
         self._encode = FORMS[form]
         if url.startswith("@"):
-            try:
-                url = Path(url[1:]).read_text(encoding="utf-8").strip()
-            except (OSError, UnicodeDecodeError) as error:
-                raise WatchError(
-                    f"{url[1:]}, which should hold the URL of --webhook, cannot be read: {error}."
-                ) from None
+            url = read_secret(Path(url[1:]), "--webhook")
         try:
             parts = urlsplit(url)
             port, host = parts.port, parts.hostname or ""
