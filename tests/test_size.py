@@ -21,7 +21,7 @@ BUDGET = {
     "apps/pages": 341,
     "apps/serve": 555,
     "apps/tour": 1_399,
-    "apps/watch": 4_290,
+    "apps/watch": 4_296,
     "baselines": 1_664,
     "checkpoint": 1_204,
     "checks": 1_195,

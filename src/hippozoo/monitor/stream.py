@@ -315,7 +315,7 @@ class EventStream(ForecastStream):
             return self._when(own["error_time"]), float(own["error_value"]), "error"
         return None
 
-    def _when(self, time: float) -> float:
+    def _when(self, time: float | int) -> float:
         return float(time) if self._timed else float(self.first + time)
 
     # -- no data ------------------------------------------------------------------------------------------------------

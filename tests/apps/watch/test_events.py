@@ -408,7 +408,7 @@ def test_many_sensors_are_given_smaller_states_and_the_first_line_says_so(tmp_pa
     from hippozoo.apps.watch import settings
 
     panel(tmp_path / "long.csv", sensors=40, count=60)
-    monkeypatch.setattr(settings, "_FREE_BYTES", 2_000_000)
+    monkeypatch.setattr(settings, "_FREE_BYTES", 4_000_000)
     status, _, warned = watched(tmp_path / "long.csv", tmp_path / "long.db", panel=("sensor",), horizon=None)
     assert status.sensors == 6  # each begins later than the one before
     assert "24 steps ahead" in warned[0]

@@ -23,10 +23,10 @@ from hippozoo.apps.watch.settings import (
     arithmetic_of,
     asked_rules,
     check_size,
+    held_bytes,
     rules_from,
     rules_to,
     say_too_many,
-    state_bytes,
 )
 from hippozoo.apps.watch.store import Store
 from hippozoo.monitor import Plan, Rules
@@ -140,7 +140,7 @@ class Opening:
             first += some
 
     def _say_size(self, plan: Plan, sensors: int) -> None:
-        size = state_bytes(plan) * sensors
+        size = held_bytes(plan) * sensors
         many = f"{sensors:,} sensors so far" if self.settings.panel else f"{plan.channels:,} columns"
         fewer = "" if plan.order == ORDER else "with smaller histories, since there are many; pass --horizon for others"
         if self.settings.panel or fewer:
@@ -293,7 +293,7 @@ def _changeable(plan: Plan, schema: Schema, rules: Rules) -> dict[str, Any]:
 
 
 def _sensors(store: Store, plan: Plan, schema: Schema) -> Sensors:
-    most = MOST_BYTES // state_bytes(plan) if schema.series else 10**9
+    most = MOST_BYTES // held_bytes(plan) if schema.series else 10**9
     return Sensors(store, plan, schema.columns, most)
 
 

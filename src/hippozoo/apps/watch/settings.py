@@ -23,7 +23,7 @@ __all__ = [
     "rules_from",
     "rules_to",
     "say_too_many",
-    "state_bytes",
+    "held_bytes",
 ]
 
 # Raise it with every change of the forecaster, the bands or the detector that changes their numbers; a test that
@@ -73,8 +73,14 @@ def _first_state(plan: Plan) -> bytes:
 
 
 def state_bytes(plan: Plan) -> int:
-    """How large the state of a sensor is."""
+    """How large the state of a sensor is where it is saved."""
     return len(_first_state(plan))
+
+
+def held_bytes(plan: Plan) -> int:
+    """How much memory a sensor takes: its state, and the maps that follow from it."""
+    stream = plan.stream(plan.every or 1.0)
+    return state_bytes(plan) + stream.forecaster.mixer.maps(stream.state.mixture).nbytes
 
 
 def arithmetic_of(plan: Plan) -> str:
@@ -161,14 +167,14 @@ def adapt_size(asked: Settings, channels: int, sensors: int) -> tuple[int, int]:
     --------
     >>> asked = Settings("long.csv")
     >>> adapt_size(asked, 1, 1), adapt_size(asked, 1, 500), adapt_size(asked, 1, 10_000)
-    ((24, 48), (6, 12), (1, 8))
+    ((24, 48), (6, 12), (3, 8))
     >>> adapt_size(Settings("long.csv", horizon=24), 1, 10_000)
     (24, 48)
     """
     if asked.horizon is not None:
         return asked.horizon, ORDER
     for horizon, order in _SIZES:
-        size = state_bytes(Plan(channels, horizon, asked.period, order=order))
+        size = held_bytes(Plan(channels, horizon, asked.period, order=order))
         free = max(_FREE_BYTES, min(_FREE_EACH * sensors, MOST_BYTES))
         if size * sensors <= free and size <= _LARGEST_STATE:
             return horizon, order
