@@ -15,7 +15,7 @@ endif
 PLAIN := tests/bad_input tests/compiled tests/estimators tests/trust tests/studies tests/apps tests/scale tests/browser
 PLAIN += tests/zoo/volterra/test_system_fit.py tests/zoo/associative/test_experiment.py tests/zoo/forecasting/test_experiments.py
 
-.PHONY: tour test setup check trust docs bench wheels flink clean
+.PHONY: tour test setup check lint types trust docs bench wheels flink clean
 
 tour: setup  ## run the zoo on embedded data and write tour/index.html
 	$(BIN)/hippozoo tour --out tour
@@ -32,10 +32,15 @@ $(STAMP): pyproject.toml studies/pyproject.toml constraints.txt
 	touch $(STAMP)
 
 check: setup  ## format, lint, types, layers
+	$(MAKE) -j2 lint types
+
+lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+
+types: setup
+	$(BIN)/basedpyright
 
 docs: setup  ## build the documentation site, strictly and without a network, into site/
 	$(BIN)/sphinx-build -q -W --keep-going -d site/.doctrees docs site

@@ -59,9 +59,9 @@ def test_copying_counts_the_answers_and_recall_counts_all_outputs():
 
 @pytest.mark.parametrize("model", table_one.PAPER["params"])
 def test_the_models_of_table_one_have_its_sizes(model):
-    counts = [
-        sum(parameter.numel() for parameter in table_one.build(model, task).parameters()) for task in ("sc", "ar")
-    ]
+    # Salience of order 256 is slow to make; that of selective copying is counted in tests/zoo/salience.
+    tasks = ("ar",) if model == "salience" else ("sc", "ar")
+    counts = [sum(parameter.numel() for parameter in table_one.build(model, task).parameters()) for task in tasks]
     wanted = table_one.PAPER["params"][model]
     assert all(abs(count - wanted) < 0.05 * wanted for count in counts), counts
 
