@@ -94,6 +94,13 @@ def test_a_small_study_runs_to_the_end(tmp_path, data):
     assert (tmp_path / "psmnist" / "accuracy.png").exists()
 
 
+def test_a_model_trained_here_and_a_published_one_of_its_name_are_two_rows_of_the_figure():
+    rows = study.points_of({"plain": {"mean": 99.0}, "lstm": {"mean": 87.0}, "mamba": {"mean": 86.0}})
+    assert [value for name, value, _ in rows if name == "LSTM"] == [89.9, 87.0]
+    assert rows[-1][:2] == ("Mamba", 86.0)
+    assert len(rows) == len(study.PUBLISHED) + 3
+
+
 def test_an_unknown_model_is_refused_before_anything_runs():
     with pytest.raises(ValueError, match="once has 'plane'"):
         study.units(study.Config(once=("plane",)))

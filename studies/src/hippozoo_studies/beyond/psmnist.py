@@ -291,6 +291,15 @@ def table(result: Result) -> str:
     return "\n".join(lines)
 
 
+def points_of(rows: dict[str, Any]) -> list[tuple[str, float, str]]:
+    """Rows of the figure: name, accuracy and kind. A model trained here may be called as a published one is."""
+    points = [(name, value, "published, other permutations") for name, (value, _, _) in PUBLISHED.items()]
+    for model, one in rows.items():
+        kind = "trained here, read once" if model in ONCE else "trained here, read at every sample"
+        points.append((title_of(model), one["mean"], kind))
+    return points
+
+
 def report(result: Result, folder: Path) -> None:
     """The table, and accuracy against the order beside published levels."""
     from hippozoo.plotting import ink
@@ -299,17 +308,22 @@ def report(result: Result, folder: Path) -> None:
     config: Config = result.arrays["config"]
     rows, orders = result.metrics["accuracy"].get("permuted", {}), result.metrics["orders"]
     quick = " (a quick run, no result)" if config.images is not None else ""
-    with drawing(folder, "accuracy", (9.0, 3.8)) as figure:
+    with drawing(folder, "accuracy", (9.0, 4.6)) as figure:
         left, right = figure.subplots(1, 2)
-        ours = {title_of(model): one["mean"] for model, one in rows.items()}
-        others = {name: value for name, (value, _, _) in PUBLISHED.items()}
-        for place, (name, value) in enumerate({**others, **ours}.items()):
-            left.plot(value, place, "o" if name in ours else "|", color="C0" if name in ours else "C1", markersize=9)
-        left.set_yticks(range(len(others) + len(ours)), [*others, *ours], fontsize=8)
+        points = points_of(rows)
+        styles = {
+            "published, other permutations": ("|", "C1"),
+            "trained here, read once": ("o", "C0"),
+            "trained here, read at every sample": ("s", "C2"),
+        }
+        for label in dict.fromkeys(label for _, _, label in points):
+            marker, colour = styles[label]
+            places = [place for place, one in enumerate(points) if one[2] == label]
+            values = [points[place][1] for place in places]
+            left.plot(values, places, marker, color=colour, markersize=8, linestyle="none", label=label)
+        left.set_yticks(range(len(points)), [name for name, _, _ in points], fontsize=8)
         left.set(xlabel="test accuracy (%)", title=f"permuted sequential MNIST{quick}")
-        left.plot([], [], "o", color="C0", label="ours")
-        left.plot([], [], "|", color="C1", markersize=9, linestyle="none", label="published, other permutations")
-        left.legend(fontsize=8, loc="lower left")
+        left.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.3, -0.17))
         if orders:
             means = [one["accuracy"]["mean"] for one in orders.values()]
             spreads = [one["accuracy"]["sem"] or 0.0 for one in orders.values()]
