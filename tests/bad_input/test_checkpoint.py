@@ -213,7 +213,10 @@ def test_a_class_that_is_not_registered_is_neither_built_nor_imported(tmp_path, 
             {"object": {"class": "hippozoo.systems.LegT", "arguments": {"order": 0, "timescale": 1.0}}},
             "cannot rebuild LegT.*order=0",
         ),
-        ({"object": {"class": "hippozoo.systems.LegT", "arguments": {"size": 3}}}, "cannot rebuild LegT"),
+        (
+            {"object": {"class": "hippozoo.systems.LegT", "arguments": {"size": 3}}},
+            "cannot rebuild LegT: this version of it has no 'size', so another version",
+        ),
         (
             {"object": {"class": "hippozoo.systems.LegT", "arguments": {"order": "3", "timescale": 1.0}}},
             "cannot rebuild LegT",

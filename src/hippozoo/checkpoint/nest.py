@@ -7,6 +7,7 @@ else is an object with one key, its tag.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import math
 import warnings
@@ -230,6 +231,12 @@ def _failures_of(cls: type, arguments: dict[str, Any]) -> Any:
     except Exception as error:
         if isinstance(error, CheckpointError):
             raise
+        unknown = sorted(set(arguments) - set(inspect.signature(cls).parameters))
+        if unknown:
+            raise CheckpointError(
+                f"cannot rebuild {cls.__name__}: this version of it has no {shorten(unknown[0])}, so another version of "
+                f"hippozoo wrote the file; load it with that one, or learn the data again."
+            ) from error
         raise CheckpointError(f"cannot rebuild {cls.__name__} from {shorten(arguments)}: {error}") from error
 
 
