@@ -107,3 +107,12 @@ def test_parts_may_be_words(name, spell, rng, tmp_path):
     frame["load"] = rng.normal(size=40)
     rows, _ = next(read_table(write(tmp_path / "parts.csv", frame), find_time=True).chunks)
     np.testing.assert_array_equal(rows.times, [one.timestamp() for one in times])
+
+
+def test_a_clock_that_runs_backwards_is_no_data_and_is_refused_as_times(rng, tmp_path):
+    path = write(
+        tmp_path / "table.csv", pd.DataFrame({"time": 60.0 * np.arange(30)[::-1], "load": rng.normal(size=30)})
+    )
+    assert read_table(path).left_out["time"].kind == "clock"
+    with pytest.raises(TableError, match="sort them by time"):
+        forecast_table(path, horizon=3, time="time")

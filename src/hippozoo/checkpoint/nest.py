@@ -234,8 +234,8 @@ def _failures_of(cls: type, arguments: dict[str, Any]) -> Any:
         unknown = sorted(set(arguments) - set(inspect.signature(cls).parameters))
         if unknown:
             raise CheckpointError(
-                f"cannot rebuild {cls.__name__}: this version of it has no {shorten(unknown[0])}, so another version of "
-                f"hippozoo wrote the file; load it with that one, or learn the data again."
+                f"cannot rebuild {cls.__name__}: this version of it has no {shorten(unknown[0])}, so another version "
+                f"of hippozoo wrote the file; load it with that one, or learn the data again."
             ) from error
         raise CheckpointError(f"cannot rebuild {cls.__name__} from {shorten(arguments)}: {error}") from error
 

@@ -225,7 +225,8 @@ def _why_it_counts(name: str, cells: Cells) -> Trouble | None:
     if len(values) < _FEWEST or not np.isfinite(values).all():
         return None
     steps = np.diff(values)
-    if spelled in CLOCKS and (steps > 0).all():
+    # One that runs backwards is no data either; read as the times, it is refused with advice.
+    if spelled in CLOCKS and ((steps > 0).all() or (steps < 0).all()):
         return Trouble("clock", place, name)
     if whole is None:
         return None

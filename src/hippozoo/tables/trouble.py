@@ -133,7 +133,7 @@ _TABLES = {
     "empty": (": it holds no value in its first {given} rows", ""),
     "counts": (": it counts; --column names it all the same", ""),
     "index": (": it is an index that pandas wrote; --column names it all the same", ""),
-    "clock": (": it rises like a clock; --time {given} reads it as the times, --column {given} as numbers", ""),
+    "clock": (": it runs like a clock; --time {given} reads it as the times, --column {given} as numbers", ""),
     # the column of times
     "two times": (": the columns {given} {0}", "name the one of the times with --time{1}"),
     "taken for times": (" rises like a clock and is taken for the times", "--column {given} reads it as numbers"),
