@@ -36,20 +36,21 @@ def finished(row, rate, seed=0, accuracy=50.0, loss=0.1):
     return Finished({"row": row, "rate": rate, "seed": seed}, found, 1.0)
 
 
-def test_variants_of_batch_and_loss_have_one_seed_and_factors_three():
-    config = replace(study.Config(), rows=(), beyond=(), rates=(1e-3,))
-    tried = [finished(name, 1e-3) for name in (*FACTORS, *POSITIONS)]
+def test_variants_of_batch_and_loss_have_one_seed_at_the_rate_of_their_row_and_factors_three():
+    config = replace(study.Config(), rows=("transformer_2_steps_pe", "transformer_2_capacity_pe"), beyond=())
+    own = [*FACTORS, *config.rows, "transformer_2_steps_learnt", "transformer_2_capacity_learnt"]
+    # Every row has a rate of its own: the variants must follow it.
+    best = {name: config.rates[number % len(config.rates)] for number, name in enumerate(own)}
+    tried = [finished(name, rate, loss=float(rate != best[name])) for name in own for rate in config.rates]
     more = study.more_units(config, tried)
-    assert {unit["row"] for unit in more if unit["seed"]} == {
-        *FACTORS,
-        "transformer_2_steps_learnt",
-        "transformer_2_capacity_learnt",
+    others = [unit for unit in more if unit["seed"]]
+    assert {unit["row"] for unit in others} == set(own)
+    assert all(unit["rate"] == best[unit["row"]] for unit in others)
+    variants = [unit for unit in more if not unit["seed"]]
+    assert more == others + variants  # the other seeds come first: they decide more
+    assert {(unit["row"], unit["rate"]) for unit in variants} == {
+        (f"{name}_{what}", best[name]) for name in own if name.startswith("transformer") for what in ("answer", "batch")
     }
-    assert {unit["row"] for unit in more if not unit["seed"]} == {
-        name for name, row in POSITIONS.items() if row.is_variant
-    }
-    is_variant = [unit["seed"] == 0 for unit in more]
-    assert is_variant == sorted(is_variant)  # the other seeds come first: they decide more
 
 
 def sentence(factor_accuracy, words):

@@ -30,13 +30,19 @@ WORDS = {
 
 
 def summarise(config: Protocol, finished: Sequence[Finished], rows: Sequence[str]) -> dict[str, Any]:
-    """Accuracy over seeds of every row whose rates have all been tried, at the rate that was best on validation."""
+    """Accuracy over seeds of every row whose rates have all been tried, at the rate that was best on validation.
+
+    A row that varies another is at the rate of that one.
+    """
     found: dict[str, Any] = {}
     for name in rows:
-        if not config.has_all_rates(finished, row=name):
+        searched = (FACTORS | POSITIONS)[name].varies or name
+        if not config.has_all_rates(finished, row=searched):
             continue
-        rate = config.chosen_rate(finished, row=name)
+        rate = config.chosen_rate(finished, row=searched)
         results = [one.result for seed in config.seeds for one in select(finished, row=name, rate=rate, seed=seed)]
+        if not results:
+            continue
         found[name] = {
             "accuracy": over_seeds(one["accuracy"] for one in results),
             "train_accuracy": over_seeds(one["train_accuracy"] for one in results),

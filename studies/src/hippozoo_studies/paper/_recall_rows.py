@@ -29,6 +29,8 @@ class Row:
         The loss looks at the answer, and not at all outputs, most of which are to be silent.
     batch
         Sequences in a step; None for the study's own.
+    varies
+        The row of which batch or loss is varied: it is run once, at the rate of that row and with one seed.
     """
 
     setting: str
@@ -41,11 +43,7 @@ class Row:
     steps: int = 1
     answer_alone: bool = False
     batch: int | None = None
-
-    @property
-    def is_variant(self) -> bool:
-        """Whether batch or loss differ from the study's own: then one seed is enough."""
-        return self.batch is not None or self.answer_alone
+    varies: str = ""
 
 
 _ALL = "Capacity 10x + Data 10x + Steps 2x"
@@ -101,7 +99,7 @@ def _factors() -> dict[str, Row]:
 
 def _positions() -> dict[str, Row]:
     """The two settings in which the paper's two-layer transformers solve the task, with learnt positions too, and with
-    batch and loss varied once each; the variants with one seed.
+    batch and loss varied once each.
     """
     found: dict[str, Row] = {}
     settings = {"steps": ("Steps 2x", 27, 2), "capacity": ("Capacity 10x", 270, 1)}
@@ -110,15 +108,19 @@ def _positions() -> dict[str, Row]:
         found[f"transformer_2_{name}_learnt"] = Row(f"{setting} + learnt PE", "Transformer", **base, positions="learnt")
     for name, (setting, params, steps) in settings.items():
         for kind, words in ((True, "PE"), ("learnt", "learnt PE")):
-            common: dict[str, Any] = {"params": params, "layers": 2, "steps": steps, "positions": kind}
-            end = "learnt" if kind == "learnt" else "pe"
+            varied = f"transformer_2_{name}_{'learnt' if kind == 'learnt' else 'pe'}"
+            common: dict[str, Any] = {
+                "params": params,
+                "layers": 2,
+                "steps": steps,
+                "positions": kind,
+                "varies": varied,
+            }
             found |= {
-                f"transformer_2_{name}_{end}_answer": Row(
+                f"{varied}_answer": Row(
                     f"{setting} + {words}, loss on the answer alone", "Transformer", **common, answer_alone=True
                 ),
-                f"transformer_2_{name}_{end}_batch": Row(
-                    f"{setting} + {words}, batch of 256", "Transformer", **common, batch=256
-                ),
+                f"{varied}_batch": Row(f"{setting} + {words}, batch of 256", "Transformer", **common, batch=256),
             }
     return found
 

@@ -155,29 +155,35 @@ def units(config: Config) -> list[dict[str, Any]]:
     check_names("factors", config.factors, FACTORS)
     check_names("positions", config.positions, POSITIONS)
     return [
-        *_at_all_rates(config, [name for name in (*config.rows, *config.further) if not _is_variant(name)]),
+        *(
+            {"row": name, "rate": rate, "seed": config.seeds[0]}
+            for name in (*config.rows, *config.further)
+            if not varied_by(name)
+            for rate in config.rates
+        ),
         *({"row": name, "rate": BEYOND_RATE, "seed": config.seeds[0]} for name in config.beyond),
     ]
 
 
-def _at_all_rates(config: Config, rows: list[str]) -> list[dict[str, Any]]:
-    return [{"row": name, "rate": rate, "seed": config.seeds[0]} for name in rows for rate in config.rates]
-
-
-def _is_variant(name: str) -> bool:
-    """Whether a row is run once, with one seed, to see what a choice changes."""
-    return name in EVERY and EVERY[name].is_variant
+def varied_by(name: str) -> str:
+    """The row of which this one varies batch or loss; empty for a row in its own right."""
+    return EVERY[name].varies if name in EVERY else ""
 
 
 def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]:
-    """The other seeds, each row at its own rate; then variants, which decide less."""
-    seeds = [
-        {"row": name, "rate": config.chosen_rate(finished, row=name), "seed": seed}
+    """The other seeds, each row at its own rate; then variants, which decide less, once at the rate of their row."""
+    chosen = {
+        name: config.chosen_rate(finished, row=name)
         for name in (*config.factors, *config.rows, *config.positions)
-        if config.has_all_rates(finished, row=name) and not _is_variant(name)
-        for seed in config.seeds[1:]
+        if config.has_all_rates(finished, row=name) and not varied_by(name)
+    }
+    seeds = [{"row": name, "rate": rate, "seed": seed} for name, rate in chosen.items() for seed in config.seeds[1:]]
+    variants = [
+        {"row": name, "rate": chosen[varied_by(name)], "seed": config.seeds[0]}
+        for name in config.further
+        if varied_by(name) in chosen
     ]
-    return [*seeds, *_at_all_rates(config, [name for name in config.further if _is_variant(name)])]
+    return [*seeds, *variants]
 
 
 def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> dict[str, Any]:
