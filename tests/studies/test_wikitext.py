@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 from rich.console import Console
+from safetensors import safe_open
+from safetensors.torch import load_file
 
 from hippozoo import checkpoint
 from hippozoo.training import loop
@@ -323,6 +325,29 @@ def test_a_quick_study_runs_resumes_and_shows_what_is_there_so_far(texts, tmp_pa
     assert part["metrics"]["trials"]["LSTM stack, at most 25,000, 2 layers"]["0.008"] > 1
     Console(file=StringIO()).print(summary(part, out))  # as the command shows it
     assert len((out / "wikitext" / "units.jsonl").read_text().splitlines()) == len(lines) - 2
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        {"stage": "as paper", "model": "lstm", "tied": True, "rate": 2e-3, "passes": 1, "seed": 0},
+        {"stage": "hybrid", "hybrid": "mamba_bank", "size": 4_000, "tied": True, "layers": 1, "rate": 4e-3, "seed": 1},
+    ],
+)
+def test_weights_that_are_kept_make_the_model_that_was_scored(unit, texts, tmp_path):
+    config = replace(study.QUICK, passes=1)
+    scratch = tmp_path / "wikitext" / "unfinished" / "unit"
+    scratch.mkdir(parents=True)
+    context = Context(texts, scratch)
+    found = study.run_unit(config, unit, context)
+    (path,) = (tmp_path / "wikitext" / "weights").iterdir()
+    with safe_open(path, "pt") as file:
+        kept = json.loads(file.metadata()["unit"])
+    model = study.build_unit(kept)
+    model.load_state_dict(load_file(path))
+    assert kept == unit
+    again = score(model, config.text(context).test.codes).perplexity
+    assert again == pytest.approx(found["test_perplexity"], rel=1e-6)
 
 
 def test_a_unit_that_was_stopped_goes_on_to_the_same_result(texts, tmp_path):

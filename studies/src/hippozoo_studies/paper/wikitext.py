@@ -10,8 +10,12 @@ are tied, trials of the contest, the cheap rows, then what takes hours.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
+
+from safetensors.torch import save_file
+from torch import nn
 
 from hippozoo import checkpoint
 from hippozoo._internal.files import write_whole
@@ -96,7 +100,22 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
         found["emptied"] = emptied(model, text)
     if stage == "contest" and unit["family"] == OURS and seed == config.seeds[0] and context.folder:
         checkpoint.save(context.folder / f"{OURS}-{unit['size']}.safetensors", model)
+    if stage in TESTED and context.folder:
+        keep_weights(model, unit, context.folder)
     return found | {"width": model.width, "counts": text.counts() if stage == "tying" else None}
+
+
+def keep_weights(model: nn.Module, unit: dict[str, Any], folder: Path) -> Path:
+    """Save the weights of a unit below the folder of the study; ``build_unit(unit)`` makes the model that takes them.
+
+    The unit stands in the file as metadata.
+    """
+    name = unit.get("hybrid") or unit.get("model") or f"{unit['family']}-{unit['size']}"
+    path = folder / "weights" / f"{unit['stage'].replace(' ', '-')}-{name}-seed{unit['seed']}.safetensors"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    weights = {name: one.contiguous() for name, one in model.state_dict().items()}
+    save_file(weights, path, metadata={"unit": json.dumps(unit)})
+    return path
 
 
 def on_raw_text(model: Any, config: Config, context: Context) -> dict[str, float] | None:
