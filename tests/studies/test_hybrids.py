@@ -80,3 +80,5 @@ def test_a_small_study_runs_to_the_end(tmp_path):
         path.name for path in (tmp_path / "hybrids").iterdir()
     }
     assert any("Mamba lives by" in claim["claim"] for claim in document["claims"])
+    [middle] = [claim["evidence"] for claim in document["claims"] if "middle ground" in claim.get("quote", "")]
+    assert middle.count("(selective copying)") == middle.count("(associative recall)") == 4  # which task, each time

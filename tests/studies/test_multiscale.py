@@ -7,7 +7,9 @@ from numpy.testing import assert_allclose
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
 from hippozoo_studies import reproduce
+from hippozoo_studies.framework.claims import answers
 from hippozoo_studies.paper import multiscale
+from hippozoo_studies.paper._multiscale_claims import CLAIMS
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,31 @@ def test_metrics_hold_every_curve_in_both_conventions_keyed_by_horizon(quick):
         for h in metrics["mse"]["paper_time"]["log"]
     ]
     assert_allclose(metrics["log_over_best_plain"], max(best))
+
+
+@pytest.mark.parametrize(
+    ("bank", "excess", "verdict"), [(64, 0.005, "holds in part"), (64, 0.05, "holds"), (1_500, 0.005, "holds")]
+)
+def test_a_smaller_bank_that_matches_refutes_parsimony_and_not_the_rest(quick, bank, excess, verdict):
+    metrics = quick[0]["metrics"]
+    metrics = metrics | {
+        "numbers_stored": {"log": 2_048, "bank": bank},
+        "expected_worst_excess": {"log": 0.002, "bank": excess},
+    }
+    [claim] = answers([one for one in CLAIMS if "parsimonious" in one.quote], multiscale.Config(), metrics)
+    assert claim.verdict == verdict
+    assert f"{1 + excess:.3f} times the error of those systems in expectation" in claim.evidence
+
+
+@pytest.mark.parametrize(
+    ("log", "arcsine", "verdict"),
+    [(0.10, 0.002, "holds in part"), (0.05, 0.1, "holds"), (0.4, 0.002, "does not hold")],
+)
+def test_timescales_nearer_to_log_uniform_than_others_are_so_in_part(log, arcsine, verdict):
+    found = {"log": {"log_uniform": log, "arcsine": arcsine}, "basic": {"log_uniform": 0.47, "arcsine": 0.4}}
+    [row] = [one for one in CLAIMS if "log-uniformly" in one.quote]
+    [claim] = answers([row], multiscale.Config(), {"distance_of_timescales_from": found})
+    assert claim.verdict == verdict
 
 
 def test_figures_are_written(quick):

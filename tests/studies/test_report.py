@@ -154,7 +154,7 @@ def test_the_paper_is_told_in_its_own_order_and_what_is_missing_is_named(tmp_pat
     first, second = list(SENTENCES["Multiscale HiPPO"])[:2]
     claims = [{"claim": "", "evidence": "So it was.", "quote": quote, **HOLDS} for quote in (second, first, "It works")]
     write_study(tmp_path, "multiscale", claims)
-    text = report_text(read_studies(tmp_path), tmp_path)
+    text = report_text(read_studies(tmp_path), tmp_path).split("## The paper's claims")[1]
     places = [
         text.index(words) for words in ("### Multiscale", first, second, "### Other", "It works", "### Not tested")
     ]
@@ -162,6 +162,17 @@ def test_the_paper_is_told_in_its_own_order_and_what_is_missing_is_named(tmp_pat
     missing = text[places[-1] :]
     assert "`hippozoo reproduce wikitext`: “HiPPO variants underperform" in missing
     assert first not in missing
+
+
+def test_the_summary_says_for_each_part_what_holds(tmp_path):
+    first, second, third = list(SENTENCES["Volterra HiPPO"])[:3]
+    claims = [{"claim": "", "evidence": "So.", "quote": quote, **HOLDS} for quote in (second, third)]
+    write_study(tmp_path, "volterra", [*claims, {"claim": "", "evidence": "So.", "quote": first, **NOT}])
+    summary = report_text(read_studies(tmp_path), tmp_path).split("## The paper's claims")[0]
+    assert f"- Volterra HiPPO, 2 of 3: “{third}”" in summary  # the central one of the two that hold
+    assert f"do not hold:\n\n- “{first}”" in summary
+    assert "Salience HiPPO, " not in summary
+    assert f"Of {len(FORMULAS)} [formulas]" in summary
 
 
 def test_every_sentence_that_an_experiment_quotes_is_in_the_papers_order():
@@ -174,11 +185,20 @@ def test_every_sentence_that_an_experiment_quotes_is_in_the_papers_order():
     assert [quote for quote in known if quote not in joined] == []
 
 
+def test_what_the_verdicts_depend_on_stands_on_their_rows():
+    told = {one.quote: reason(one) for one in sentences(read_studies(ROOT / "results")) if one.quoted}
+    for quote in list(SENTENCES["Salience HiPPO"])[:4] + list(SENTENCES["Salience HiPPO"])[5:8]:
+        assert "nitialised with a bump" in told[quote], quote
+    rules = {"Among deeper two-layer": "90 %", "the first PC": "60 %", "Multiscale HiPPO learns": "1.01"}
+    for start, rule in rules.items():
+        assert all(rule in text for quote, text in told.items() if quote.startswith(start)), start
+
+
 def test_reasons_can_be_read_in_a_table():
     told = sentences(read_studies(ROOT / "results"))
     lengths = {one.quote: len(reason(one)) for one in told if one.quoted}
-    assert max(lengths.values()) < 480, max(lengths, key=lengths.__getitem__)
-    assert sum(lengths.values()) / len(lengths) < 200
+    assert max(lengths.values()) < 500, max(lengths, key=lengths.__getitem__)
+    assert sum(lengths.values()) / len(lengths) < 225  # with the rule that decides, where there is one
     for one in told:
         if one.quoted:  # a whole sentence, which does not begin in the middle
             assert re.match(r"[A-Z*]", reason(one)), one.quote

@@ -21,6 +21,7 @@ from hippozoo_studies.framework.summary import summary
 from hippozoo_studies.generate import load_characters
 from hippozoo_studies.paper import wikitext as study
 from hippozoo_studies.paper._character_bank import ASKED, TEXT, carriers_of
+from hippozoo_studies.paper._character_claims import RULE
 from hippozoo_studies.paper._character_hybrids import HYBRIDS, build_hybrid
 from hippozoo_studies.paper._character_models import (
     ABLATIONS,
@@ -401,6 +402,7 @@ def test_a_gap_of_another_size_holds_in_part_and_none_does_not(salience, verdict
     [gap] = [one for claim, one in told.items() if claim.startswith("Salience is behind Mamba")]
     assert gap.verdict == verdict
     assert len(told) == 1, "sentences about missing rows are not judged"
+    assert gap.evidence.endswith("(0 seeds); " + RULE + ".")  # where the page finds it, to say it once
 
 
 def test_one_member_ahead_of_a_modern_model_is_said():

@@ -122,3 +122,7 @@ def test_a_memory_keeps_more_where_the_seeds_and_theory_say_so(errors, expected,
     }
     far = [claim for claim in memory.memory_claims(metrics, "H4", "H32", "0", 1000) if "older half" in claim.claim]
     assert [claim.holds for claim in far] == [holds, holds]
+    both = (
+        "on 1,000 samples at 1 of 1 ridges, at 1 with every seed, error 0.10 against 0.20; on an infinite stream at 0"
+    )
+    assert (f"{both}, 0.30 against 0.20" in far[0].evidence) != holds  # where theory disagrees, both are said first

@@ -38,7 +38,10 @@ class Recall(SequenceLayer):
 
     Each value is written under the address of the moment before it, by the delta rule. Then the bank is read at the
     address of the present moment, which gives an average of the values that followed moments like this one. `carriers`
-    says which. The paper has no such bank: there an address is one number.
+    says which.
+
+    This is not the paper's Associative Memory HiPPO. There an address is one number, a point at which a polynomial
+    basis is evaluated; here it is a product of learnt contexts. Only the write, a delta rule, is the same.
 
     In a `hippozoo.layers.Stack` a moment is what the blocks below make of the past, and the values are the samples
     that entered the stack. Alone, the layer takes its own samples for both. All that is recurrent is one address and

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 # What the claims below depend on, which the paper does not say: how the readout is initialised.
 CONDITION = (
-    "; from random initialisation 10 of 30 runs learn a clock, and at this rate copy 87 to 92 % on average "
-    "(salience-start)."
+    "; from random initialisation 10 of 30 runs learn a clock, 3 of 10 at this rate, where the mean accuracy is 87 and "
+    "92 % (salience-start)."
 )
 
 
@@ -24,15 +24,16 @@ CLAIMS = (
         "the model produces a faithful copy of the informative subsequence",
         lambda n: n,
         lambda n: n["worst_accuracy"] >= (1.0 if n["protocol"] == "minibatch" else 0.999),
-        "The worst of {seeds} seeds answers {worst_percent:.2f} % correctly ({how})" + CONDITION,
+        "Initialised with a bump, the worst of {seeds} seeds answers {worst_percent:.2f} % correctly ({how})"
+        + CONDITION,
     ),
     Asked(
         "salience stays low at uninformative tokens ({how})",
         "salience remains low during uninformative inputs and increases sharply for informative tokens",
         lambda n: n,
         lambda n: n["largest_ratio"] < 0.1,
-        "The salience of uninformative tokens is at most {largest_ratio:.4f} times that of informative ones, over "
-        "{seeds} seeds ({how})" + CONDITION,
+        "Initialised with a bump, the salience of uninformative tokens is at most {largest_ratio:.4f} times that of "
+        "informative ones, over {seeds} seeds ({how})" + CONDITION,
     ),
     Asked(
         "history measures leave uninformative tokens out ({how})",
@@ -40,24 +41,24 @@ CLAIMS = (
         "intervals corresponding to uninformative inputs",
         lambda n: n,
         lambda n: n["largest_weight"] < 0.1,
-        "At the end of the input an uninformative token has at most {largest_weight:.4f} times the weight of an "
-        "informative one, in an episode of each of {seeds} seeds ({how})" + CONDITION,
+        "Initialised with a bump, an uninformative token has at the end of the input at most {largest_weight:.4f} "
+        "times the weight of an informative one, in an episode of each of {seeds} seeds ({how})" + CONDITION,
     ),
     Asked(
         "output functionals peak at the tokens required ({how})",
         "pronounced peaks precisely at the locations of the required input tokens",
         lambda n: n,
         lambda n: n["fewest_peaks"] == 1.0,
-        "In an episode of each of {seeds} seeds, {fewest_percent:.0f} % of the answers (worst episode) read mainly "
-        "from the required token ({how})" + CONDITION,
+        "Initialised with a bump, {fewest_percent:.0f} % of the answers read mainly from the required token, in the "
+        "worst of {seeds} episodes, one for each seed ({how})" + CONDITION,
     ),
 )
 
 
 def copying_claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
     kinds = {
-        "salience from the token, initialised with a bump": metrics,
-        "salience from token and memory, initialised with a bump": metrics.get("with_summary", {}),
+        "salience from the token": metrics,
+        "salience from token and memory": metrics.get("with_summary", {}),
     }
     found = []
     for protocol in config.protocols:

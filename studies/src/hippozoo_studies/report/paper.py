@@ -135,9 +135,9 @@ FORMULAS = (
     Formula(
         "The resulting models adapt their memory online and train in streaming settings with efficient updates",
         "holds",
-        "Every member updates a state of fixed size sample by sample and equals one long call. Volterra readouts and "
-        "forecasters learn from each sample; Salience and Associative Memory learn online, one episode at a time "
-        "(selective-copying, associative-recall).",
+        "Every member updates a state of fixed size sample by sample, so that a sample costs the same however long the "
+        "stream is, and equals one long call. Volterra readouts and forecasters learn from each sample; Salience and "
+        "Associative Memory learn online, one episode at a time (selective-copying, associative-recall).",
         "tests/test_promises.py::test_the_member_keeps_its_promise",
     ),
     Formula(
