@@ -405,6 +405,16 @@ def test_a_gap_of_another_size_holds_in_part_and_none_does_not(salience, verdict
     assert gap.evidence.endswith("(0 seeds); " + RULE + ".")  # where the page finds it, to say it once
 
 
+@pytest.mark.parametrize(("reset", "verdict"), [(20.0, "holds"), (10.0, "holds in part"), (9.0, "holds in part")])
+def test_addresses_are_to_blame_only_if_a_bank_that_cannot_fill_up_is_as_far_behind(reset, verdict):
+    test = {name: {"mean": study.PAPER["test_perplexity"][name]} for name in ("assoc", "vanilla")}
+    metrics = {"test_perplexity": test, "contest": {}, "reset": {"test_perplexity": reset}}
+    [told] = [one for one in study.claims(study.Config(), metrics) if "continuous addressing" in one.quote]
+    assert told.verdict == verdict
+    assert f"emptied every 128 characters {reset:.2f}" in told.evidence
+    assert told.evidence.endswith(RULE + ".")
+
+
 def test_one_member_ahead_of_a_modern_model_is_said():
     told = told_by(study.PAPER["test_perplexity"] | {"vanilla_mlp": 5.6})
     some = [one for claim, one in told.items() if "S4D and Mamba" in claim and one.verdict == "holds in part"]
