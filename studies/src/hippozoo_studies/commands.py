@@ -242,6 +242,7 @@ def _check_units(names: list[str], *, is_all: bool, quick: bool, data: Path | No
 
     import hippozoo_studies as experiments
     from hippozoo_studies import Terminal
+    from hippozoo_studies.framework.progress import unit_text
 
     folder = out or (experiments.QUICK_FOLDER if quick else experiments.FULL_FOLDER)
     differing = []
@@ -255,20 +256,21 @@ def _check_units(names: list[str], *, is_all: bool, quick: bool, data: Path | No
                 )
         except KeyboardInterrupt:
             raise StoppedError(f"stopped while checking {name}; the same command goes on from there.") from None
-        if not checks and whole is None:
+        if not checks and experiments.load(name).has_units:
             typer.echo(f"{name}: every unit agrees with this code already.")
         for model, one in checks.items():
-            typer.echo(f"{name}: {model}: {'the same' if one.equal else 'differs'} ({one.seconds:.1f} s)")
+            verdict = "the same" if one.equal else "the same but for rounding" if one.near else "differs"
+            typer.echo(f"{name}: {model}: {verdict} ({unit_text(one.unit)}, {one.seconds:.1f} s)")
             for place, old, new in one.differences:
                 typer.echo(f"    {place}: {old} was written, {new} comes out")
-        if whole is not None:
-            _tell_comparison(name, whole)
-            if not whole.agrees:
-                differing.append(name)
+        _tell_comparison(name, whole)
+        if not whole.agrees:
+            differing.append(name)
     if differing:
         raise RuntimeError(
-            f"{', '.join(differing)}: claims or numbers no longer come out as written. Another machine may round "
-            "otherwise; if the code is the reason, delete those lines of units.jsonl and run the experiment again."
+            f"{', '.join(differing)}: claims or numbers of metrics.json no longer come out as written. Another machine "
+            "may round otherwise; if the code is the reason, delete those lines of units.jsonl and run the experiment "
+            "again. Where every unit is the same, --so-far writes metrics.json anew."
         )
 
 
@@ -290,7 +292,7 @@ def _tell_comparison(name: str, whole: Any, shown: int = 5) -> None:
             f"({digits} digits the same)"
         )
     if whole.agrees:
-        typer.echo(f"{name}: all claims come out the same")
+        typer.echo(f"{name}: metrics.json: all claims come out the same, and all numbers within 1 %")
 
 
 def _reproduce_one(name: str, options: dict[str, Any], *, is_all: bool, as_json: bool) -> dict[str, Any]:
