@@ -28,7 +28,9 @@ def reproduce(
         list[str] | None,
         typer.Argument(metavar="NAME", help="Experiments, or [bold]all[/bold].", show_default=False),
     ] = None,
-    show_list: Annotated[bool, flag("--list", help="List the experiments and stop.")] = False,
+    show_list: Annotated[
+        bool, flag("--list", help="List the experiments, with core time and what is computed.")
+    ] = False,
     quick: Annotated[
         bool, flag("--quick", help="Small sizes: a check that it runs, in a minute at most; not a result.")
     ] = False,
@@ -56,7 +58,9 @@ def reproduce(
     only: Annotated[
         str | None,
         typer.Option(
-            metavar="PART=VALUE,…", help="Run only units of this kind: model=salience,task=copying.", show_default=False
+            metavar="PART=VALUE,…",
+            help="Run only units of this kind: model=salience,task=copying; model=lstm,model=s4d runs both.",
+            show_default=False,
         ),
     ] = None,
     model: Annotated[
@@ -216,11 +220,14 @@ def _seeds(text: str) -> list[int]:
     return seeds
 
 
-def _parts(text: str) -> dict[str, str]:
+def _parts(text: str) -> dict[str, list[str]]:
     parts = [part.partition("=") for part in text.split(",")]
     if not all(name.strip() and value.strip() for name, _, value in parts):
         raise UsageError(f"--only {text}: write what to run as PART=VALUE, as in model=salience,task=copying.")
-    return {name.strip(): value.strip() for name, _, value in parts}
+    values: dict[str, list[str]] = {}
+    for name, _, value in parts:
+        values.setdefault(name.strip(), []).append(value.strip())
+    return values
 
 
 def _makers(texts: list[str], *, so_far: bool, scheduler: str | None) -> dict[str, Any]:

@@ -91,6 +91,8 @@ def run_units(
             wanted = list_units(experiment, [*wanted, *more])
             told.grow(len(wanted), len(find_units(wanted[-len(more) :], log)))
         finished = find_units(wanted, log)
+        if not wanted:  # a rate or a seed that follows from none of the others, as far as they are there
+            told.note(f"{experiment.name}: no unit fits --only; nothing was run")
     started = time.perf_counter()
     result = experiment.function("assemble")(config, finished) if keep({}) else None  # a part is shown with the rest
     return result, sum(done.seconds for done in finished) + time.perf_counter() - started
