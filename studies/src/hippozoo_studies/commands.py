@@ -89,7 +89,8 @@ def reproduce(
 
     With --model, your model is trained in the protocol of memory-tasks,
     recall-scaling, multi-query-recall, digits or psmnist, and drawn beside
-    the results that are there; results go to results-contest.
+    what ./results holds; results go to results-contest. The function makes
+    a torch.nn.Module that returns outputs and a state.
     """
     if show_list:
         _list_experiments(as_json=as_json, folder=out)
@@ -107,6 +108,8 @@ def reproduce(
         _check_units(chosen, is_all=is_all, quick=quick, data=data, out=out)
         return
     makers = _makers(model or [], so_far=so_far, scheduler=scheduler)
+    if makers and is_all:
+        chosen, is_all = experiments.contests(), False
     options: dict[str, Any] = {"quick": quick, "data": data, "jobs": jobs}
     options["seeds"] = None if seeds is None else _seeds(seeds)
     options["only"] = None if only is None else _parts(only)
@@ -236,9 +239,12 @@ def _makers(texts: list[str], *, so_far: bool, scheduler: str | None) -> dict[st
     if texts and (so_far or scheduler is not None):
         raise UsageError("--model trains here; leave --so-far and --scheduler out.")
     try:
-        return dict(map(imported, texts))
+        makers = dict(map(imported, texts))
     except ValueError as error:
         raise UsageError(f"--model {error}") from None
+    if len(makers) < len(texts):
+        raise UsageError("--model names a model twice; give each a name of its own.")
+    return makers
 
 
 def _check_units(names: list[str], *, is_all: bool, quick: bool, data: Path | None, out: Path | None) -> None:
