@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import json
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -300,3 +301,19 @@ def test_units_that_are_missing_count_as_much_as_the_others(tmp_path, monkeypatc
     monkeypatch.setattr(costs, "_FILE", tmp_path / "costs.json")
     costs.write_costs(tmp_path)
     assert json.loads((tmp_path / "costs.json").read_text()) == {"half": 120, "whole": 60}
+
+
+def test_all_with_a_model_enters_it_wherever_it_can_go(monkeypatch, tmp_path):
+    went = []
+    monkeypatch.setattr(
+        experiments, "contest", lambda name, **_: went.append(name) or reproduce("counting", out=tmp_path)
+    )
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", "all", "--model", "mine=json:loads", "--json", "--out", str(tmp_path)])
+    assert (end.value.code, went) == (0, contests())
+
+
+def test_every_study_that_has_a_full_result_has_a_cost():
+    results = Path(__file__).parents[2] / "results"
+    full = [name for name in experiments.names() if (results / name / "metrics.json").is_file()]
+    assert [name for name in full if costs.cost_text(name) == "?"] == [], "python -m hippozoo_studies.framework.costs"

@@ -109,7 +109,9 @@ def reproduce(
         return
     makers = _makers(model or [], so_far=so_far, scheduler=scheduler)
     if makers and is_all:
-        chosen, is_all = experiments.contests(), False
+        from hippozoo_studies.framework.entrants import contests
+
+        chosen, is_all = contests(), False
     options: dict[str, Any] = {"quick": quick, "data": data, "jobs": jobs}
     options["seeds"] = None if seeds is None else _seeds(seeds)
     options["only"] = None if only is None else _parts(only)

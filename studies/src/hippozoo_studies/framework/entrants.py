@@ -169,8 +169,8 @@ def _demand_fit(experiment: Experiment, door: Door, config: Any, name: str) -> s
 def _bring_units(folder: Path, source: Path, door: Door, models: Mapping[str, str]) -> None:
     """Lines that are computed already: the study's own, and the entrants' as long as their digest is the same."""
     path, note = folder / "units.jsonl", folder / "entrants.json"
-    before = json.loads(note.read_text(encoding="utf-8")) if note.exists() else {}
-    digests = before | models
+    before: dict[str, str] = json.loads(note.read_text(encoding="utf-8")) if note.exists() else {}
+    digests = {**before, **models}
     stale = {name for name in models if before.get(name) != digests[name]}
     kept = [one for one in read_lines(path)[0] if one["unit"].get(door.key) in digests.keys() - stale]
     theirs = [one for one in read_lines(source)[0] if one["unit"].get(door.key) not in digests]
