@@ -174,6 +174,8 @@ def test_only_names_a_part_of_the_study_with_what_it_depends_on(texts, tmp_path)
     assert [unit["seed"] for unit in units if unit["stage"] == "hybrid"] == [0, 1]
     with pytest.raises(ValueError, match="family=mambo; choose from lstm, mamba"):
         study.narrowed(config, {"family": ["mambo"]})
+    with pytest.raises(ValueError, match="reset=no; choose from yes"):
+        study.narrowed(config, {"reset": ["no"]})
     with pytest.raises(ValueError, match="'layers'; choose from model, family"):
         study.narrowed(config, {"layers": ["2"]})
     document = reproduce("wikitext", quick=True, only={"ablation": "no bank"}, data=texts, out=tmp_path / "out")

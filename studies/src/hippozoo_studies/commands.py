@@ -56,7 +56,7 @@ def reproduce(
         bool, flag("--so-far", help="Run nothing; write metrics and figures of the finished units.")
     ] = False,
     only: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="PART=VALUE,…",
             help="Run only units of this kind: model=salience,task=copying; model=lstm,model=s4d runs both.",
@@ -103,7 +103,7 @@ def reproduce(
     if data is not None and not data.is_dir():
         raise UsageError(f"--data {data}: there is no such folder; pass the one that holds your data sets.")
     if check:
-        if seeds is not None or so_far or as_json or jobs != 1 or only is not None or model:
+        if seeds is not None or so_far or as_json or jobs != 1 or only or model:
             raise UsageError("--check goes with --quick, --data and --out only; leave the other options out.")
         _check_units(chosen, is_all=is_all, quick=quick, data=data, out=out)
         return
@@ -114,7 +114,7 @@ def reproduce(
         chosen, is_all = contests(), False
     options: dict[str, Any] = {"quick": quick, "data": data, "jobs": jobs}
     options["seeds"] = None if seeds is None else _seeds(seeds)
-    options["only"] = None if only is None else _parts(only)
+    options["only"] = _parts(",".join(only)) if only else None
     folder = experiments.CONTEST_FOLDER if makers else experiments.QUICK_FOLDER if quick else experiments.FULL_FOLDER
     options["out"] = out or Path(folder)
     options |= {"models": makers} if makers else {"so_far": so_far, "scheduler": scheduler}

@@ -97,7 +97,9 @@ def narrowed(config: Config, only: Mapping[str, Sequence[str]]) -> Config:
     # A search begins with the first seed, and where a smaller size ended: what comes before stays.
     counted = {"size": "sizes", "seed": "seeds"}
     for part, values in only.items():
-        if part == "reset" and list(values) == ["yes"]:
+        if part == "reset":
+            if list(values) != ["yes"]:
+                raise ValueError(f"only says reset={values[0]}; choose from yes.")
             changes["reset"] = True
             continue
         field = (_LISTS | counted).get(part)
