@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from hippozoo_studies import check_units, reproduce
+from hippozoo_studies import check_study, check_units, reproduce
 from hippozoo_studies.framework.code import code_hash
 from hippozoo_studies.framework.progress import Silence
 from hippozoo_studies.framework.registry import load
@@ -162,7 +162,9 @@ def test_the_command_says_which_models_still_come_out_the_same(tmp_path, capsys,
 
     reproduce("counting", out=tmp_path)
     capsys.readouterr()
-    assert said()[:2] == (0, "counting: every unit agrees with this code already.\n")
+    code, out, _ = said()
+    assert (code, out.splitlines()[0]) == (0, "counting: every unit agrees with this code already.")
+    assert "all claims come out the same" in out
     rewrite(tmp_path, lambda line: line | {"code": "older"})
     code, out, _ = said()
     assert (code, out.startswith("counting: (all): the same (")) == (0, True)
@@ -174,6 +176,39 @@ def test_the_command_says_which_models_still_come_out_the_same(tmp_path, capsys,
     assert "differs" in out
     assert "delete those lines" in " ".join(error.split())
     assert said("--jobs", "2")[0] == 2
+
+
+@pytest.mark.parametrize(("factor", "agrees"), [(1.001, True), (1.03, False)])
+def test_a_headline_number_that_the_units_do_not_make_is_found(tmp_path, factor, agrees):
+    reproduce("counting", out=tmp_path)
+    path = tmp_path / "counting" / "metrics.json"
+    document = json.loads(path.read_text())
+    document["metrics"]["total"]["short"]["mean"] *= factor
+    path.write_text(json.dumps(document))
+    checks, whole = check_study("counting", out=tmp_path)
+    assert (checks, whole.agrees) == ({}, agrees)
+    assert [one[0] for one in whole.numbers] == ["total.short.mean"]
+
+
+def test_a_unit_that_differs_in_its_last_digits_is_near(tmp_path, monkeypatch):
+    reproduce("counting", out=tmp_path)
+    rewrite(tmp_path, lambda line: line | {"code": "older"})
+    module = load("counting").module
+    run_unit = module.run_unit
+    for factor, near in ((1 + 1e-14, True), (1.01, False)):
+        monkeypatch.setattr(
+            module, "run_unit", lambda *given, by=factor: run_unit(*given) | {"total": by * run_unit(*given)["total"]}
+        )
+        checks, _ = check_study("counting", out=tmp_path)
+        assert [(one.equal, one.near) for one in checks.values()] == [(False, near)]
+
+
+def test_a_part_so_far_counts_units_in_the_order_of_the_study(tmp_path, monkeypatch):
+    monkeypatch.setattr(load("counting").module, "ASSEMBLES_PARTS", True, raising=False)
+    whole = reproduce("counting", out=tmp_path)
+    path = tmp_path / "counting" / "units.jsonl"
+    path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
+    assert reproduce("counting", so_far=True, out=tmp_path)["metrics"] == whole["metrics"]
 
 
 def test_a_file_is_parsed_once_in_its_life(tmp_path, monkeypatch):

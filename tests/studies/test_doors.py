@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import json
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from torch import nn
 import hippozoo_studies as experiments
 from hippozoo.apps.cli import main
 from hippozoo.baselines import LSTM
-from hippozoo_studies import WrongSizeError, contest, load, reproduce
+from hippozoo_studies import Result, WrongSizeError, contest, load, reproduce
 from hippozoo_studies.framework import costs
 from hippozoo_studies.framework.check import compare
 from hippozoo_studies.framework.costs import cost_lines, there_text
@@ -93,9 +94,82 @@ def test_a_wrong_number_of_parameters_is_refused_before_anything_runs(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_returns_no_pair_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="return a pair"):
-        contest("memory-tasks", {"flat": lambda inputs, outputs, length: Flat(inputs)}, quick=True, out=tmp_path)
+class Changed(Bare):
+    """As `Bare` is, with an answer that cannot take part."""
+
+    def __init__(self, inputs, outputs, length, params, change):
+        super().__init__(inputs, outputs, make(inputs, outputs, length, params).cell.hidden_size)
+        self.change = change
+
+    def forward(self, x, state=None):
+        return self.change(*super().forward(x, state))
+
+
+def breaks(*_, **__):
+    raise RuntimeError("the stranger's own words")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda y, state: y, r"no pair, but outputs of shape \(2, 12, 24\)"),
+        (lambda y, state: (y[:, -1], state), r"outputs of shape \(2, 24\).* of shape \(2, 12, 24\), and a state"),
+        (lambda y, state: 3, "returns int"),
+        (lambda y, state: (y * float("nan"), state), "returns NaN"),
+        (breaks, r"cannot be called with samples of shape \(2, 12, 24\).*the stranger's own words"),
+    ],
+)
+def test_what_answers_in_another_way_is_refused(change, words, tmp_path):
+    def made(inputs, outputs, length, params):
+        return Changed(inputs, outputs, length, params, change)
+
+    with pytest.raises(ValueError, match=f"^mine {words}" if change is breaks else words):
+        contest("memory-tasks", {"mine": made}, quick=True, out=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("maker", "words"),
+    [
+        (breaks, "mine cannot be made for inputs=24, .*the stranger's own words"),
+        (lambda inputs: None, "mine cannot be made .* by name"),
+        (lambda inputs, outputs, length: 3, "returned a int; return a torch.nn.Module"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(maker, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        contest("memory-tasks", {"mine": maker}, quick=True, out=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_contest_and_only_do_not_name_models_at_once(tmp_path):
+    with pytest.raises(ValueError, match="your models alone"):
+        contest("memory-tasks", {"mine": make}, only={"model": "lstm"}, quick=True, out=tmp_path)
+
+
+def make_again(inputs, outputs, length, params):
+    return make(inputs, outputs, length, params)
+
+
+def test_another_function_or_another_size_under_the_same_name_is_trained_anew(tmp_path):
+    file = tmp_path / "recall-scaling" / "units.jsonl"
+
+    def lines(maker):
+        document = contest("recall-scaling", {"mine": maker}, quick=True, out=tmp_path)
+        assert "units_missing" not in document, "rows of the study are not counted as missing"
+        return file.read_text()
+
+    first = lines(make)
+    assert lines(make) == first
+    assert lines(make_again) != first
+    more = 0
+
+    def grown(inputs, outputs, length, params):
+        return make(inputs, outputs, length, params + more)
+
+    small = lines(grown)
+    more = 900
+    assert lines(grown) != small, "the same function makes another model now"
 
 
 @pytest.mark.parametrize(
@@ -132,12 +206,35 @@ def test_a_model_whose_source_has_changed_is_trained_anew(tmp_path, monkeypatch)
     assert lines() != first
 
 
-@pytest.mark.parametrize("text", ["mine", "mine=no_such_module:make", "mine=json:nothing", "mine=math:pi"])
+@pytest.mark.parametrize(
+    "text", ["mine", "mine=no_such_module:make", "mine=json:nothing", "mine=math:pi", "mine=a.py:make", "mine=./a:make"]
+)
 def test_a_model_that_cannot_be_found_is_wrong_usage(text, capsys):
     with pytest.raises(SystemExit) as end:
         main(["reproduce", "memory-tasks", "--model", text])
     assert end.value.code == 2
     assert text in capsys.readouterr().err
+
+
+def test_a_name_for_two_models_is_wrong_usage(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", "memory-tasks", "--model", "one=json:loads", "--model", "one=json:dumps"])
+    assert end.value.code == 2
+    assert "twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("only", ["seed=0,seed=2,length=10", "length=10,seed=2 --only seed=0"])
+def test_a_part_named_twice_runs_both(only, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(load("counting").module, "ASSEMBLES_PARTS", True, raising=False)
+    monkeypatch.setattr(load("counting").module, "assemble", lambda config, finished: Result({}, []))
+    monkeypatch.setattr(load("counting").module, "report", lambda result, folder: None)
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", "counting", "--only", *only.split(), "--out", str(tmp_path)])
+    assert end.value.code == 0
+    units = (tmp_path / "counting" / "units.jsonl").read_text().splitlines()
+    assert [json.loads(line)["unit"] for line in units] == [{"length": 10, "seed": seed} for seed in (0, 2)]
+    with pytest.raises(ValueError, match="seed=7; choose from 0, 1, 2"):
+        reproduce("counting", only={"seed": ("0", "7")}, out=tmp_path)
 
 
 def test_only_a_part_of_a_study_is_run_and_shown(tmp_path):
@@ -204,3 +301,19 @@ def test_units_that_are_missing_count_as_much_as_the_others(tmp_path, monkeypatc
     monkeypatch.setattr(costs, "_FILE", tmp_path / "costs.json")
     costs.write_costs(tmp_path)
     assert json.loads((tmp_path / "costs.json").read_text()) == {"half": 120, "whole": 60}
+
+
+def test_all_with_a_model_enters_it_wherever_it_can_go(monkeypatch, tmp_path):
+    went = []
+    monkeypatch.setattr(
+        experiments, "contest", lambda name, **_: went.append(name) or reproduce("counting", out=tmp_path)
+    )
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", "all", "--model", "mine=json:loads", "--json", "--out", str(tmp_path)])
+    assert (end.value.code, went) == (0, contests())
+
+
+def test_every_study_that_has_a_full_result_has_a_cost():
+    results = Path(__file__).parents[2] / "results"
+    full = [name for name in experiments.names() if (results / name / "metrics.json").is_file()]
+    assert [name for name in full if costs.cost_text(name) == "?"] == [], "python -m hippozoo_studies.framework.costs"

@@ -171,14 +171,16 @@ def test_a_memory_that_is_emptied_begins_anew_wherever_chunks_are_cut():
 
 def test_only_names_a_part_of_the_study_with_what_it_depends_on(texts, tmp_path):
     config = study.Config(families=("lstm", "mamba"), sizes=(25_000, 43_000), rows=("s4d",))
-    some = study.narrowed(config, {"hybrid": "mamba_bank", "seed": "1"})
+    some = study.narrowed(config, {"hybrid": ["mamba_bank"], "seed": ["1"]})
     units = finish(some, lambda unit: 5.0 + unit.get("layers", 0))
     assert {unit.get("family", unit.get("hybrid")) for unit in units if "model" not in unit} == {"mamba", "mamba_bank"}
     assert [unit["seed"] for unit in units if unit["stage"] == "hybrid"] == [0, 1]
     with pytest.raises(ValueError, match="family=mambo; choose from lstm, mamba"):
-        study.narrowed(config, {"family": "mambo"})
+        study.narrowed(config, {"family": ["mambo"]})
+    with pytest.raises(ValueError, match="reset=no; choose from yes"):
+        study.narrowed(config, {"reset": ["no"]})
     with pytest.raises(ValueError, match="'layers'; choose from model, family"):
-        study.narrowed(config, {"layers": "2"})
+        study.narrowed(config, {"layers": ["2"]})
     document = reproduce("wikitext", quick=True, only={"ablation": "no bank"}, data=texts, out=tmp_path / "out")
     assert set(document["metrics"]["ablations"]) == {"no bank"}
     assert not document["metrics"]["test_perplexity"]

@@ -28,7 +28,9 @@ def reproduce(
         list[str] | None,
         typer.Argument(metavar="NAME", help="Experiments, or [bold]all[/bold].", show_default=False),
     ] = None,
-    show_list: Annotated[bool, flag("--list", help="List the experiments and stop.")] = False,
+    show_list: Annotated[
+        bool, flag("--list", help="List the experiments, with core time and what is computed.")
+    ] = False,
     quick: Annotated[
         bool, flag("--quick", help="Small sizes: a check that it runs, in a minute at most; not a result.")
     ] = False,
@@ -54,9 +56,11 @@ def reproduce(
         bool, flag("--so-far", help="Run nothing; write metrics and figures of the finished units.")
     ] = False,
     only: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar="PART=VALUE,…", help="Run only units of this kind: model=salience,task=copying.", show_default=False
+            metavar="PART=VALUE,…",
+            help="Run only units of this kind: model=salience,task=copying; model=lstm,model=s4d runs both.",
+            show_default=False,
         ),
     ] = None,
     model: Annotated[
@@ -85,7 +89,8 @@ def reproduce(
 
     With --model, your model is trained in the protocol of memory-tasks,
     recall-scaling, multi-query-recall, digits or psmnist, and drawn beside
-    the results that are there; results go to results-contest.
+    what ./results holds; results go to results-contest. The function makes
+    a torch.nn.Module that returns outputs and a state.
     """
     if show_list:
         _list_experiments(as_json=as_json, folder=out)
@@ -98,14 +103,18 @@ def reproduce(
     if data is not None and not data.is_dir():
         raise UsageError(f"--data {data}: there is no such folder; pass the one that holds your data sets.")
     if check:
-        if seeds is not None or so_far or as_json or jobs != 1 or only is not None or model:
+        if seeds is not None or so_far or as_json or jobs != 1 or only or model:
             raise UsageError("--check goes with --quick, --data and --out only; leave the other options out.")
         _check_units(chosen, is_all=is_all, quick=quick, data=data, out=out)
         return
     makers = _makers(model or [], so_far=so_far, scheduler=scheduler)
+    if makers and is_all:
+        from hippozoo_studies.framework.entrants import contests
+
+        chosen, is_all = contests(), False
     options: dict[str, Any] = {"quick": quick, "data": data, "jobs": jobs}
     options["seeds"] = None if seeds is None else _seeds(seeds)
-    options["only"] = None if only is None else _parts(only)
+    options["only"] = _parts(",".join(only)) if only else None
     folder = experiments.CONTEST_FOLDER if makers else experiments.QUICK_FOLDER if quick else experiments.FULL_FOLDER
     options["out"] = out or Path(folder)
     options |= {"models": makers} if makers else {"so_far": so_far, "scheduler": scheduler}
@@ -216,11 +225,14 @@ def _seeds(text: str) -> list[int]:
     return seeds
 
 
-def _parts(text: str) -> dict[str, str]:
+def _parts(text: str) -> dict[str, list[str]]:
     parts = [part.partition("=") for part in text.split(",")]
     if not all(name.strip() and value.strip() for name, _, value in parts):
         raise UsageError(f"--only {text}: write what to run as PART=VALUE, as in model=salience,task=copying.")
-    return {name.strip(): value.strip() for name, _, value in parts}
+    values: dict[str, list[str]] = {}
+    for name, _, value in parts:
+        values.setdefault(name.strip(), []).append(value.strip())
+    return values
 
 
 def _makers(texts: list[str], *, so_far: bool, scheduler: str | None) -> dict[str, Any]:
@@ -229,9 +241,12 @@ def _makers(texts: list[str], *, so_far: bool, scheduler: str | None) -> dict[st
     if texts and (so_far or scheduler is not None):
         raise UsageError("--model trains here; leave --so-far and --scheduler out.")
     try:
-        return dict(map(imported, texts))
+        makers = dict(map(imported, texts))
     except ValueError as error:
         raise UsageError(f"--model {error}") from None
+    if len(makers) < len(texts):
+        raise UsageError("--model names a model twice; give each a name of its own.")
+    return makers
 
 
 def _check_units(names: list[str], *, is_all: bool, quick: bool, data: Path | None, out: Path | None) -> None:
@@ -242,6 +257,7 @@ def _check_units(names: list[str], *, is_all: bool, quick: bool, data: Path | No
 
     import hippozoo_studies as experiments
     from hippozoo_studies import Terminal
+    from hippozoo_studies.framework.progress import unit_text
 
     folder = out or (experiments.QUICK_FOLDER if quick else experiments.FULL_FOLDER)
     differing = []
@@ -255,20 +271,21 @@ def _check_units(names: list[str], *, is_all: bool, quick: bool, data: Path | No
                 )
         except KeyboardInterrupt:
             raise StoppedError(f"stopped while checking {name}; the same command goes on from there.") from None
-        if not checks and whole is None:
+        if not checks and experiments.load(name).has_units:
             typer.echo(f"{name}: every unit agrees with this code already.")
         for model, one in checks.items():
-            typer.echo(f"{name}: {model}: {'the same' if one.equal else 'differs'} ({one.seconds:.1f} s)")
+            verdict = "the same" if one.equal else "the same but for rounding" if one.near else "differs"
+            typer.echo(f"{name}: {model}: {verdict} ({unit_text(one.unit)}, {one.seconds:.1f} s)")
             for place, old, new in one.differences:
                 typer.echo(f"    {place}: {old} was written, {new} comes out")
-        if whole is not None:
-            _tell_comparison(name, whole)
-            if not whole.agrees:
-                differing.append(name)
+        _tell_comparison(name, whole)
+        if not whole.agrees:
+            differing.append(name)
     if differing:
         raise RuntimeError(
-            f"{', '.join(differing)}: claims or numbers no longer come out as written. Another machine may round "
-            "otherwise; if the code is the reason, delete those lines of units.jsonl and run the experiment again."
+            f"{', '.join(differing)}: claims or numbers of metrics.json no longer come out as written. Another machine "
+            "may round otherwise; if the code is the reason, delete those lines of units.jsonl and run the experiment "
+            "again. Where every unit is the same, --so-far writes metrics.json anew."
         )
 
 
@@ -290,7 +307,7 @@ def _tell_comparison(name: str, whole: Any, shown: int = 5) -> None:
             f"({digits} digits the same)"
         )
     if whole.agrees:
-        typer.echo(f"{name}: all claims come out the same")
+        typer.echo(f"{name}: metrics.json: all claims come out the same, and all numbers within 1 %")
 
 
 def _reproduce_one(name: str, options: dict[str, Any], *, is_all: bool, as_json: bool) -> dict[str, Any]:

@@ -40,8 +40,10 @@ class Check:
         How long it took this time.
     differences
         Where it differs: up to five places, each with the old and the new value.
+    near
+        Whether it is the same but for times and the rounding of processors.
     result
-        What came out this time; it is not written down.
+        What came out this time; neither stands in the file.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Check:
     code: str
     seconds: float
     differences: list[list[Any]] = field(default_factory=list)
+    near: bool = True
     result: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
 
@@ -98,7 +101,7 @@ class Checked:
         self.models[model] = check
         kept = {name: asdict(replace(one, result=None)) for name, one in self.models.items()}
         for one in kept.values():
-            del one["result"]
+            del one["result"], one["near"]
         write_json(self.path, kept, "checked")
 
     def agrees(self, model: str, done: Finished, code: str) -> bool | None:
@@ -216,7 +219,8 @@ def _again(
         raise RuntimeError(f"{unit_text(done.unit)} was computed once and fails now: {outcome.error}")
     equal = check_value(outcome.result) == check_value(done.result)
     found = [] if equal else list(_differences(without_times(done.result), without_times(outcome.result)))
-    return Check(done.unit, equal, code, round(outcome.seconds, 3), found[:5], outcome.result)
+    near = equal or results_agree(done.result, outcome.result)
+    return Check(done.unit, equal, code, round(outcome.seconds, 3), found[:5], near, outcome.result)
 
 
 def _differences(old: Any, new: Any, place: str = "") -> Iterator[list[Any]]:
@@ -309,14 +313,14 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> Comparison:
 
 def check_study(
     name: str, *, quick: bool = False, data: str | Path | None = None, out: str | Path, progress: Silence | None = None
-) -> tuple[dict[str, Check], Comparison | None]:
-    """Check units as `check_units` does; where one differs, put the result together anew and compare it.
+) -> tuple[dict[str, Check], Comparison]:
+    """Check units as `check_units` does; put the result together with what came out, and compare it to metrics.json.
 
     A study that runs in one go is run again, which takes as long as it did, and compared.
 
     Returns
     -------
-    The checks by model, and how the whole result compares; None where every unit came out the same.
+    The checks by model, and how the whole result compares.
     """
     from tempfile import TemporaryDirectory
 
@@ -333,12 +337,8 @@ def check_study(
             return {}, compare(old, reproduce(name, quick=quick, data=data, out=folder, progress=progress))
     made = check_units(name, quick=quick, data=data, out=out, progress=progress)
     anew = [Finished(one.unit, one.result, one.seconds) for one in made.values() if not one.equal and one.result]
-    if not anew:
-        return made, None
-    before, after = (
-        assembled_with(experiment, experiment.config(quick=quick), Path(out) / name, some) for some in ([], anew)
-    )
-    return made, compare(before, after)
+    config, so_far = experiment.config(quick=quick), "units_missing" in old
+    return made, compare(old, assembled_with(experiment, config, path.parent, anew, so_far=so_far))
 
 
 def _are_numbers(*values: Any) -> bool:

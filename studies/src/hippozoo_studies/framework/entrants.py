@@ -12,6 +12,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from hippozoo._internal.files import make_folder, write_whole
 from hippozoo_studies.framework.door import Door, Maker, entering, made_by
@@ -51,7 +52,7 @@ def contest(
     *,
     seeds: Sequence[int] | None = None,
     quick: bool = False,
-    only: Mapping[str, str] | None = None,
+    only: Mapping[str, str | Sequence[str]] | None = None,
     data: str | Path | None = None,
     out: str | Path = CONTEST_FOLDER,
     results: str | Path = FULL_FOLDER,
@@ -72,7 +73,8 @@ def contest(
     seeds, quick, only, data, jobs, progress
         As for `reproduce`. With several jobs, the functions must be importable.
     out
-        Results go to ``out/name``; a model whose source has changed is trained anew.
+        Results go to ``out/name``. A model is trained anew if the file of its function, the name of the function or
+        what the model prints of itself has changed.
     results
         The folder of the results beside which the models are drawn.
 
@@ -97,11 +99,15 @@ def contest(
     for one in models:
         if one in known or one in getattr(config, door.field):
             raise ValueError(f"models names {one!r}, a model of {name} itself; pass another name.")
+    if only and door.key in only:
+        raise ValueError(f"only says {door.key}={only[door.key]}, but a contest runs your models alone; omit it.")
     with entering(models):
-        _check_sizes(experiment, door, config, models)
+        printed = {one: _demand_fit(experiment, door, config, one) for one in models}
         folder = make_folder(Path(out) / name)
         source = Path(QUICK_FOLDER if quick else results) / name / "units.jsonl"
-        _bring_units(folder, source, door, models)
+        if progress is not None and not source.exists():
+            progress.note(f"{source} does not exist, so no other model is drawn beside yours")
+        _bring_units(folder, source, door, {one: _digest(make, printed[one]) for one, make in models.items()})
         alone = dataclasses.replace(config, **{door.field: tuple(models)})
         options: dict[str, Any] = {"out": out, "progress": progress, "contest": True}
         for one in models:
@@ -112,37 +118,59 @@ def contest(
         return reproduce(name, quick=quick, config=everyone, so_far=True, **options)
 
 
-def _check_sizes(experiment: Experiment, door: Door, config: Any, models: Mapping[str, Maker]) -> None:
-    """Refuse what cannot take part, before anything is trained."""
+def _demand_fit(experiment: Experiment, door: Door, config: Any, name: str) -> str:
+    """Refuse what cannot take part, before anything is trained; what its models print of themselves."""
     import torch
 
-    for name in models:
-        for shape in door.shapes(config):
+    printed = ""
+    for shape in door.shapes(config):
+        sizes = f"inputs={shape.inputs}, outputs={shape.outputs}, length={shape.length}, params={shape.params}"
+        try:
             model = made_by(name, shape)
-            count = sum(one.numel() for one in model.parameters() if one.requires_grad)
-            low, high = (round(shape.params * (1 + sign * door.tolerance)) for sign in (-1, 1))
-            if not low <= count <= high:
-                raise WrongSizeError(
-                    f"{name} has {count:,} parameters for {shape.inputs} inputs and {shape.outputs} outputs; "
-                    f"{experiment.name} compares models of about {shape.params:,} ({low:,} to {high:,}). "
-                    "Change its width or depth."
-                )
+        except Exception as error:
+            raise ValueError(
+                f"{name} cannot be made for {sizes}: {type(error).__name__}: {error}. Its function is called with "
+                "inputs, outputs and length by name, and with params if it has an argument of that name."
+            ) from error
+        if not isinstance(model, torch.nn.Module):
+            raise ValueError(f"{name}: its function returned a {type(model).__name__}; return a torch.nn.Module.")
+        count = sum(one.numel() for one in model.parameters() if one.requires_grad)
+        low, high = (round(shape.params * (1 + sign * door.tolerance)) for sign in (-1, 1))
+        if not low <= count <= high:
+            raise WrongSizeError(
+                f"{name} has {count:,} parameters for {shape.inputs} inputs and {shape.outputs} outputs; "
+                f"{experiment.name} compares models of about {shape.params:,} ({low:,} to {high:,}). "
+                "Change its width or depth."
+            )
+        samples = torch.rand(2, shape.length, shape.inputs, generator=torch.Generator().manual_seed(0))
+        try:
             with torch.no_grad():
-                answer = model(torch.zeros(2, shape.length, shape.inputs))
-            wanted = (2, shape.length, shape.outputs)
-            found = tuple(answer[0].shape) if isinstance(answer, tuple) and torch.is_tensor(answer[0]) else type(answer)
-            if found != wanted:
-                raise ValueError(
-                    f"{name} gives {found} for 2 episodes of {shape.length} samples; it must return a pair, outputs of "
-                    f"shape {wanted} and a state."
-                )
+                answer = model(samples)
+        except Exception as error:
+            raise ValueError(
+                f"{name} cannot be called with samples of shape {tuple(samples.shape)}, made for {sizes}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        wanted = (2, shape.length, shape.outputs)
+        outputs = answer[0] if isinstance(answer, tuple) and len(answer) == 2 else answer
+        if outputs is answer or not torch.is_tensor(outputs) or tuple(outputs.shape) != wanted:
+            is_pair = "a pair with outputs" if outputs is not answer else "no pair, but outputs"
+            found = f"{is_pair} of shape {tuple(outputs.shape)}" if torch.is_tensor(outputs) else type(answer).__name__
+            raise ValueError(
+                f"{name} returns {found} for 2 episodes of {shape.length} samples; it must return a pair: outputs of "
+                f"shape {wanted}, and a state, which may be None."
+            )
+        if not outputs.isfinite().all():
+            raise ValueError(f"{name} returns NaN or infinite outputs before it is trained; check its initialisation.")
+        printed += f"{sizes}: {model}\n"
+    return printed
 
 
-def _bring_units(folder: Path, source: Path, door: Door, models: Mapping[str, Maker]) -> None:
-    """Lines that are computed already: the study's own, and the entrants' as long as their code is the same."""
+def _bring_units(folder: Path, source: Path, door: Door, models: Mapping[str, str]) -> None:
+    """Lines that are computed already: the study's own, and the entrants' as long as their digest is the same."""
     path, note = folder / "units.jsonl", folder / "entrants.json"
-    before = json.loads(note.read_text(encoding="utf-8")) if note.exists() else {}
-    digests = before | {name: _digest(make) for name, make in models.items()}
+    before: dict[str, str] = json.loads(note.read_text(encoding="utf-8")) if note.exists() else {}
+    digests = {**before, **models}
     stale = {name for name in models if before.get(name) != digests[name]}
     kept = [one for one in read_lines(path)[0] if one["unit"].get(door.key) in digests.keys() - stale]
     theirs = [one for one in read_lines(source)[0] if one["unit"].get(door.key) not in digests]
@@ -151,13 +179,14 @@ def _bring_units(folder: Path, source: Path, door: Door, models: Mapping[str, Ma
     write_whole(note, json.dumps(digests, indent=1).encode())
 
 
-def _digest(make: Maker) -> str:
-    """Of the file that a function stands in; where there is none, of nothing that comes twice."""
+def _digest(make: Maker, printed: str) -> str:
+    """Of the file that a function stands in, its name and its models; where there is no file, nothing that recurs."""
     try:
-        file = inspect.getsourcefile(make)
-        return sha256(Path(str(file)).read_bytes()).hexdigest()[:12] if file else f"id {id(make)}"
+        source = Path(str(inspect.getsourcefile(make))).read_bytes()
     except (TypeError, OSError):
-        return f"id {id(make)}"
+        return uuid4().hex[:12]
+    name = getattr(make, "__qualname__", "")
+    return sha256(b"\0".join((source, name.encode(), printed.encode()))).hexdigest()[:12]
 
 
 def imported(text: str) -> tuple[str, Maker]:
@@ -175,16 +204,22 @@ def imported(text: str) -> tuple[str, Maker]:
     module, _, function = place.partition(":")
     if not (name and module and function):
         raise ValueError(f"{text!r} is no model; write NAME=MODULE:FUNCTION, as in mine=my_models:make.")
+    if module.endswith(".py") or not all(part.isidentifier() for part in module.split(".")):
+        raise ValueError(f"{text!r}: {module!r} is no module; go to its folder and write it as in mine=my_models:make.")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))  # where the user's module lies; a command does not look there by itself
     try:
         make = getattr(importlib.import_module(module), function)
     except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise ValueError(f"{text!r}: importing {module!r} needs {error.name!r}, which is not installed.") from error
+        raise ValueError(f"{text!r}: there is no module {module!r} here; go to the folder of {module}.py.") from None
+    except AttributeError as error:
+        if error.name != function:
             raise
-        raise ValueError(f"{text!r}: there is no module {module!r} here; name a file {module}.py.") from None
-    except AttributeError:
         raise ValueError(f"{text!r}: module {module!r} has no {function!r}; name a function that makes it.") from None
+    except SyntaxError as error:
+        raise ValueError(f"{text!r}: importing {module!r} failed: {error}.") from error
     if not callable(make):
         raise ValueError(f"{text!r}: {function!r} is no function; name one that makes a model.")
     return name, make

@@ -13,6 +13,7 @@ from typing import Any
 from hippozoo import __version__
 from hippozoo._internal.arguments import whole_number
 from hippozoo._internal.files import demand_writable, make_folder
+from hippozoo_studies.framework.door import entered
 from hippozoo_studies.framework.figures import marked
 from hippozoo_studies.framework.plain import plain, write_json
 from hippozoo_studies.framework.progress import Silence
@@ -49,7 +50,7 @@ def reproduce(
     scheduler: str | None = None,
     progress: Silence | None = None,
     so_far: bool = False,
-    only: Mapping[str, str] | None = None,
+    only: Mapping[str, str | Sequence[str]] | None = None,
     contest: bool = False,
 ) -> dict[str, Any]:
     """Run one experiment, write its folder, and return what stands in metrics.json.
@@ -81,10 +82,10 @@ def reproduce(
         Run nothing: write metrics and figures of the units that are there, for an experiment that can be shown in part.
         How many are missing is written as ``units_missing``.
     only
-        Run only units whose key says so, such as ``{"model": "salience", "task": "copying"}``, and write metrics and
-        figures of all that is there.
+        Run only units whose key says so, such as ``{"model": ("salience", "lstm"), "task": "copying"}``, and write
+        metrics and figures of all that is there.
     contest
-        Results of models that are not the study's own may lie beside full ones.
+        Results of models that are not the study's own may lie beside full ones; what is missing of its own is not told.
 
     Examples
     --------
@@ -100,9 +101,10 @@ def reproduce(
         _keep_full_result(folder)
     if so_far or only:
         demand_parts(experiment, "--only (in Python, only=…)" if only else "--so-far (in Python, so_far=True)")
-    parts, keep = chosen, wanted_by(experiment, chosen, only or {})
-    if only and hasattr(experiment.module, "narrowed"):
-        parts = experiment.function("narrowed")(chosen, only)
+    named = {part: (one,) if isinstance(one, str) else tuple(one) for part, one in (only or {}).items()}
+    parts, keep = chosen, wanted_by(experiment, chosen, named)
+    if named and hasattr(experiment.module, "narrowed"):
+        parts = experiment.function("narrowed")(chosen, named)
     if scheduler is not None and jobs != 1:
         raise ValueError(f"jobs={jobs} and scheduler={scheduler!r} exclude each other; pass one of them.")
     made = [path for path in (folder, *folder.parents) if not path.exists()]
@@ -121,6 +123,8 @@ def reproduce(
                 result, seconds = run_units(experiment, parts, folder, data_folder, workers, told, keep)
             if so_far or only:
                 result, seconds, missing = units_so_far(experiment, chosen, folder)
+            if contest:
+                missing = [unit for unit in missing if entered().keys() & set(map(str, unit.values()))]
             if missing:
                 told.note(f"{name}: {missing_text(missing)}")
         else:
@@ -148,34 +152,40 @@ def reproduce(
     return document
 
 
-def wanted_by(experiment: Experiment, config: Any, only: Mapping[str, str]) -> Callable[[dict[str, Any]], bool]:
-    """Which units ``--only`` asks for; each part must fit some unit, in the key's own words or in those of ``WORDS``.
+def wanted_by(
+    experiment: Experiment, config: Any, only: Mapping[str, Sequence[str]]
+) -> Callable[[dict[str, Any]], bool]:
+    """Which units ``--only`` asks for; each value must fit some unit, in the key's own words or in those of ``WORDS``.
 
     Examples
     --------
     >>> experiment = load("memory-tasks")
-    >>> keep = wanted_by(experiment, experiment.config(), {"model": "lstm", "task": "copying"})
+    >>> keep = wanted_by(experiment, experiment.config(), {"model": ("lstm", "s4d"), "task": ("copying",)})
     >>> keep({"model": "lstm", "task": "sc", "seed": 0}), keep({"model": "lstm", "task": "ar", "seed": 0})
     (True, False)
     """
     if hasattr(experiment.module, "narrowed"):  # it says itself which units its parts are
         return lambda unit: True
     words: Mapping[str, Mapping[str, str]] = getattr(experiment.module, "WORDS", {})
-    said = {part: words.get(part, {}).get(value, value) for part, value in only.items()}
+    said = {part: [words.get(part, {}).get(one, one) for one in values] for part, values in only.items()}
     if said:
         more = experiment.function("more_units")(config, []) if hasattr(experiment.module, "more_units") else []
         listed = [plain(unit, "unit") for unit in (*experiment.function("units")(config), *more)]
-        for part, value in said.items():
+        for part, values in said.items():
             there = list(dict.fromkeys(str(unit[part]) for unit in listed if part in unit))
             if not there:
                 parts = ", ".join(dict.fromkeys(name for unit in listed for name in unit))
                 raise ValueError(f"only names {part!r}; the units of {experiment.name} have {parts}.")
-            if value not in there and part != "seed" and part != "rate":
+            if part == "rate":  # what is best at the edge leads to further ones
+                continue
+            if part == "seed":  # the others come once a rate is chosen
+                there = list(map(str, experiment.seeds(config)))
+            if unknown := [one for one, value in zip(only[part], values, strict=True) if value not in there]:
                 there += [word for word, short in words.get(part, {}).items() if short in there]
-                raise ValueError(f"only says {part}={only[part]}; choose from {', '.join(there)}.")
+                raise ValueError(f"only says {part}={unknown[0]}; choose from {', '.join(there)}.")
 
     def keep(unit: dict[str, Any]) -> bool:
-        return all(str(unit.get(part)) == value for part, value in said.items())
+        return all(str(unit.get(part)) in values for part, values in said.items())
 
     return keep
 
@@ -189,7 +199,7 @@ def _keep_full_result(folder: Path) -> None:
     if quick is False:
         raise FullResultInTheWayError(
             f"{path} is a full result, and a quick run would overwrite it; "
-            f"leave --out away (quick runs go to {QUICK_FOLDER}) or pass another folder."
+            f"omit --out (quick runs go to {QUICK_FOLDER}) or pass another folder."
         )
 
 

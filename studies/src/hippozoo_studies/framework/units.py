@@ -91,6 +91,8 @@ def run_units(
             wanted = list_units(experiment, [*wanted, *more])
             told.grow(len(wanted), len(find_units(wanted[-len(more) :], log)))
         finished = find_units(wanted, log)
+        if not wanted:  # a rate or a seed that follows from none of the others, as far as they are there
+            told.note(f"{experiment.name}: no unit fits --only; nothing was run")
     started = time.perf_counter()
     result = experiment.function("assemble")(config, finished) if keep({}) else None  # a part is shown with the rest
     return result, sum(done.seconds for done in finished) + time.perf_counter() - started
@@ -118,11 +120,7 @@ def missing_text(missing: Sequence[dict[str, Any]], shown: int = 6) -> str:
 
 def units_so_far(experiment: Experiment, config: Any, folder: Path) -> tuple[Any, float, list[dict[str, Any]]]:
     """What the finished units of this configuration make, in whatever sitting and order, and those still missing."""
-    with UnitLog(folder / "units.jsonl", experiment.name, experiment.fingerprint(config)) as log:
-        finished = log.all()
-    if not finished:
-        raise ValueError(f"{log.path} holds no unit of this configuration; run the experiment first.")
-    wanted = [*list_units(experiment, experiment.function("units")(config)), *_more(experiment, config, finished)]
+    finished, wanted = _all_so_far(experiment, config, folder)
     known = {canonical(done.unit) for done in finished}
     missing = {text: unit for unit in wanted if (text := canonical(unit)) not in known}
     return (
@@ -132,13 +130,29 @@ def units_so_far(experiment: Experiment, config: Any, folder: Path) -> tuple[Any
     )
 
 
-def assembled_with(experiment: Experiment, config: Any, folder: Path, anew: Sequence[Finished]) -> dict[str, Any]:
-    """Metrics and claims of the units of a folder, with some of them replaced."""
+def _all_so_far(experiment: Experiment, config: Any, folder: Path) -> tuple[list[Finished], list[dict[str, Any]]]:
+    """The finished units in the order in which the experiment lists them, then others; and all that it lists."""
     with UnitLog(folder / "units.jsonl", experiment.name, experiment.fingerprint(config)) as log:
-        wanted = list_units(experiment, experiment.function("units")(config))
-        while more := list_units(experiment, _fresh(experiment, config, wanted, log)):
-            wanted.extend(more)
-        finished = find_units(wanted, log)
+        finished = log.all()
+    if not finished:
+        raise ValueError(f"{log.path} holds no unit of this configuration; run the experiment first.")
+    wanted = [*list_units(experiment, experiment.function("units")(config)), *_more(experiment, config, finished)]
+    places = {canonical(unit): place for place, unit in reversed(list(enumerate(wanted)))}
+    return sorted(finished, key=lambda done: places.get(canonical(done.unit), len(wanted))), wanted
+
+
+def assembled_with(
+    experiment: Experiment, config: Any, folder: Path, anew: Sequence[Finished], *, so_far: bool = False
+) -> dict[str, Any]:
+    """Metrics and claims of the units of a folder, with some of them replaced; those listed, or all that are there."""
+    if so_far:
+        finished, _ = _all_so_far(experiment, config, folder)
+    else:
+        with UnitLog(folder / "units.jsonl", experiment.name, experiment.fingerprint(config)) as log:
+            wanted = list_units(experiment, experiment.function("units")(config))
+            while more := list_units(experiment, _fresh(experiment, config, wanted, log)):
+                wanted.extend(more)
+            finished = find_units(wanted, log)
     by_key = {canonical(one.unit): one for one in anew}
     result = experiment.function("assemble")(config, [by_key.get(canonical(one.unit), one) for one in finished])
     return {"metrics": plain(result.metrics, "metrics"), "claims": plain(list(result.claims), "claims")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -78,33 +78,37 @@ QUICK = Config(
 _LISTS = {"model": "rows", "family": "families", "hybrid": "hybrids", "ablation": "ablations", "as_paper": "as_paper"}
 
 
-def narrowed(config: Config, only: Mapping[str, str]) -> Config:
+def narrowed(config: Config, only: Mapping[str, Sequence[str]]) -> Config:
     """The study with nothing in it but what ``--only`` names, and what that depends on.
 
     Parameters
     ----------
     only
-        One of ``model``, ``family``, ``hybrid``, ``ablation``, ``as_paper`` or ``reset=yes``; and ``size``, ``seed``.
+        One of ``model``, ``family``, ``hybrid``, ``ablation``, ``as_paper`` or ``reset=yes``; and ``size``, ``seed``;
+        from each to its values.
 
     Examples
     --------
-    >>> some = narrowed(Config(), {"family": "deltanet", "size": "25000"})
+    >>> some = narrowed(Config(), {"family": ["deltanet"], "size": ["25000"]})
     >>> some.families, some.sizes, some.rows
     (('deltanet',), (25000,), ())
     """
     changes: dict[str, Any] = dict.fromkeys(_LISTS.values(), ()) | {"reset": False}
     # A search begins with the first seed, and where a smaller size ended: what comes before stays.
     counted = {"size": "sizes", "seed": "seeds"}
-    for part, value in only.items():
+    for part, values in only.items():
         if part == "reset":
+            if list(values) != ["yes"]:
+                raise ValueError(f"only says reset={values[0]}; choose from yes.")
             changes["reset"] = True
             continue
         field = (_LISTS | counted).get(part)
         if field is None:
             raise ValueError(f"only names {part!r}; choose from {', '.join((*_LISTS, *counted, 'reset'))}.")
         names = [str(one) for one in getattr(config, field)]
-        if value not in names:
-            raise ValueError(f"only says {part}={value}; choose from {', '.join(names)}.")
-        place = names.index(value)
-        changes[field] = getattr(config, field)[0 if part in counted else place : place + 1]
+        if unknown := [value for value in values if value not in names]:
+            raise ValueError(f"only says {part}={unknown[0]}; choose from {', '.join(names)}.")
+        last = max(map(names.index, values))
+        some = [name for name in names[: last + 1] if part in counted or name in values]
+        changes[field] = tuple(getattr(config, field)[names.index(name)] for name in some)
     return replace(config, **changes)
