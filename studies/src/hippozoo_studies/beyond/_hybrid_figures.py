@@ -75,7 +75,8 @@ def draw_pictures(
             ax.grid(visible=False)
         square = panels[0].plot([], [], "s", **_SQUARE, label="the token that is the answer")
         figure.legend(handles=square, loc="outside lower center", fontsize=8)
-        figure.suptitle(f"{TITLES[task]}: what each hybrid reads of one episode (per cent: test accuracy){note}", fontsize=10.5)
+        about = "what each hybrid reads of one episode (per cent: test accuracy)"
+        figure.suptitle(f"{TITLES[task]}: {about}{note}", fontsize=10.5)
 
 
 def _draw(figure: Figure, ax: Axes, model: str, values: np.ndarray, task: str, episode: Episode) -> None:
