@@ -127,12 +127,11 @@ def plot_write(
     ax = axes_or_new(ax)
     ax.plot(address, before, color="C0", label="before the write")
     ax.plot(address, after, color="C1", label="after it")
-    ax.axvline(where, color=ink(), linewidth=0.8, linestyle=":", label="address written")
+    ax.axvline(where, color=ink(), linewidth=0.8, linestyle=":")
     if others is not None:
-        low, scale = np.full(len(others), 0.03), ax.get_xaxis_transform()
-        ax.plot(others, low, "|", color=ink(), transform=scale, markersize=9, label="addresses of all keys")
+        ax.plot(others, np.full(len(others), 0.03), "|", color=ink(), transform=ax.get_xaxis_transform(), markersize=9)
     ax.set(xlabel="address", xlim=(0, 1))
-    ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=8)
+    ax.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax
 
 

@@ -79,6 +79,9 @@ def report(result: Result, folder: Path) -> None:
         plot_addresses(write, read, ax=axes[2])
         curve = [np.array(episode[key]) for key in ("address", "before", "after")]
         plot_write(curve[0], curve[1], curve[2], episode["where"], means, ax=axes[3])
+        for line, words in zip(axes[3].lines[2:], ("address written", "addresses of all keys"), strict=True):
+            line.set_label(words)
+        axes[3].legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=8)
         axes[3].set_ylabel(f"readout of {episode['token']}\nat the address")
 
     with drawing(folder, "kernel", (13.0, 3.9)) as figure:
