@@ -27,8 +27,9 @@ from matplotlib.patches import FancyBboxPatch
 from PIL import Image
 
 from hippozoo.apps.tour import discover_sections, run_section
+from hippozoo.apps.tour.section import Section
 from hippozoo.apps.tour.signals import pulse_wave
-from hippozoo.apps.tour.write import draw_picture
+from hippozoo.apps.tour.write import WIDTH
 from hippozoo.memory import Memory
 from hippozoo.memory.plots import plot_memory, plot_weight
 from hippozoo.plotting import ink, style
@@ -61,6 +62,13 @@ def drawn(figure: Figure, dpi: int = 160) -> bytes:
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=dpi)
     return file.getvalue()
+
+
+def of_section(section: Section) -> Figure:
+    """The picture of a section of the tour, in the style at hand."""
+    figure = Figure(figsize=(WIDTH, section.height), layout="constrained")
+    section.draw(run_section(section), figure)
+    return figure
 
 
 def four_weights() -> Figure:
@@ -296,13 +304,12 @@ def main(asked: list[str]) -> None:
         sys.exit(f"no such picture: {', '.join(sorted(unknown))}; there are {', '.join(sorted(every))}")
     for section in discover_sections():
         if section.title == "A readable past" and "a-readable-past" in names:
-            run = run_section(section)
             for theme in ("light", "dark"):
                 with style(dark=theme == "dark"):
-                    keep(f"a-readable-past-{theme}", drawn(draw_picture(section, run), 200))
+                    keep(f"a-readable-past-{theme}", drawn(of_section(section), 200))
         if SECTIONS.get(section.title) in names:
             with style():
-                keep(SECTIONS[section.title], drawn(draw_picture(section, run_section(section))))
+                keep(SECTIONS[section.title], drawn(of_section(section)))
     for name, draw in FUNCTIONS.items():
         if name in names:
             with style():

@@ -58,5 +58,5 @@ def plot_suggestion(found: Suggestion, axes: Any = None) -> Any:
     right.axvline(resolved, color="C1", linestyle="--", label=f"what {found.system.order} numbers resolve")
     right.axvline(1 / question.horizon, color="C0", linestyle=":", label="one wave in the horizon")
     right.set(xscale="log", xlabel="frequency (1 / your time unit)", ylabel="share of variance below", ylim=(0, 1.02))
-    right.legend(fontsize=8)
+    right.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0))
     return axes

@@ -23,7 +23,7 @@ __all__ = [
 
 
 def plot_episode(labels: Sequence[str], answers: Sequence[str], *, ax: Axes | None = None) -> Axes:
-    """What is shown and what is to be said, step by step: the schematic of the task.
+    """Input and target, step by step: the schematic of the task.
 
     `answers` are empty where nothing is to be said.
 
@@ -44,7 +44,7 @@ def plot_episode(labels: Sequence[str], answers: Sequence[str], *, ax: Axes | No
             elif not row:
                 ax.plot(step, row, marker=".", color=ink(), alpha=0.4)
     ax.set(xlim=(-0.6, len(labels) - 0.4), ylim=(-0.6, 1.6), xlabel="step")
-    ax.set_yticks([0, 1], ["to say", "shown"])
+    ax.set_yticks([0, 1], ["target", "input"])
     ax.grid(visible=False)
     return ax
 
@@ -99,7 +99,7 @@ def plot_gates(
     ax.bar(steps + 0.2, output_gate, 0.38, color="C1", label="output gate")
     if labels is not None:
         ax.set_xticks(steps, list(labels), fontsize=7)
-    ax.set(ylim=(0, 1.02), ylabel="open")
+    ax.set(ylim=(0, 1.02), ylabel="gate")
     ax.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax
 
@@ -162,8 +162,8 @@ def plot_kernel(
     image = ax.imshow(kernel, origin="lower", extent=(0, 1, 0, 1), cmap="RdBu_r", vmin=-limit, vmax=limit)
     if addresses is not None:
         one, other = np.meshgrid(addresses, addresses)
-        ax.plot(one.ravel(), other.ravel(), ".", color="black", markersize=2, alpha=0.6)
-        ax.plot(addresses, addresses, "o", color="black", markerfacecolor="none", markersize=6)
+        ax.plot(one.ravel(), other.ravel(), ".", color="black", markersize=2, alpha=0.6, label="two keys")
+        ax.plot(addresses, addresses, "o", color="black", markerfacecolor="none", markersize=6, label="one key")
     ax.set(xlabel="write address", ylabel="read address")
     ax.grid(visible=False)
     if ax.figure is not None:
@@ -214,10 +214,11 @@ def plot_capacity(
     ['random addresses', 'theory for random keys of one length']
     """
     ax = axes_or_new(ax)
+    names = {"gauss": "addresses at Gauss nodes", "even": "evenly spaced addresses"}
     for number, (layout, sizes) in enumerate(curves.items()):
         for place, (order, curve) in enumerate(sizes.items()):
             fade = 0.35 + 0.65 * (place + 1) / len(sizes)
-            name = f"{layout} addresses" if place == len(sizes) - 1 else None
+            name = names.get(layout, f"{layout} addresses") if place == len(sizes) - 1 else None
             error = np.maximum(curve.error, lowest)
             ax.plot(curve.pairs / order, error, "o-", color=f"C{number}", alpha=fade, markersize=3, label=name)
         if layout == "random":
@@ -227,7 +228,7 @@ def plot_capacity(
                 ax.plot(curve.pairs / order, theory, ":", color=ink(), linewidth=1.0, label=name)
     ax.axvline(1.0, color=ink(), linewidth=0.8, linestyle="--")
     ax.set(xscale="log", yscale="log", xlabel="pairs stored / coefficients")
-    ax.set_ylabel(f"squared error / variance of the values\n(drawn from {lowest:g} on)")
+    ax.set_ylabel(f"squared error / variance of the values\n(smaller ones drawn at {lowest:g})")
     ax.set_xticks([0.125, 0.25, 0.5, 1.0, 2.0], ["1/8", "1/4", "1/2", "1", "2"], minor=False)
     ax.set_xticks([], minor=True)
     ax.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))

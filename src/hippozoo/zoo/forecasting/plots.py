@@ -109,26 +109,26 @@ def plot_schematic(horizon: float, window: float, ax: Axes | None = None) -> Axe
         ax.barh(height, length, left=start, height=0.55, color=color, alpha=0.35 if number < 3 else 0.7)
         if length > 0.6 * window:
             ax.text(start + length / 2, height, name, ha="center", va="center", fontsize=8)
-        else:  # too long for its bar: the past's name stands before it, the future's after it
-            before = start < 0
-            at = start - 0.8 if before else start + length + 0.8
-            ax.text(at, height, name, ha="right" if before else "left", va="center", fontsize=8)
+        elif start < 0:  # too long for its bar: the past's name stands below it, the future's after it
+            ax.text(0.0, height - 0.33, name, ha="right", va="top", fontsize=8)
+        else:
+            ax.text(start + length + 0.02 * window, height, name, ha="left", va="center", fontsize=8)
     for low, high, text in ((2.0, 3.0, "learn T"), (-0.4, 0.6, "apply T")):
         at = -horizon if high == 3.0 else 0.0
         start = at - 0.3 * window
         arrow = {"arrowstyle": "->", "color": ink(), "linestyle": "--"}
-        end = at + min(0.4 * horizon, 0.1 * window)
-        ax.annotate("", (end, low + 0.28), (start, high - 0.28), arrowprops=arrow)
+        ax.annotate("", (at, low), (start, high - 0.28), arrowprops=arrow)
         ax.text(start - 0.02 * window, (low + high) / 2, text, ha="right", va="center", fontsize=8)
     flow = {"arrowstyle": "-|>", "color": ink(), "linewidth": 1.4}
-    reach = max(horizon, 0.3 * window)
+    reach = max(horizon, 0.45 * window)
+    step = 0.07 * (window + horizon + reach)
     for height in (2.0, 0.6):
-        ax.annotate("", (0.0, height), (0.16 * reach, height), arrowprops=flow)
-        ax.text(0.18 * reach, height, "f(t)", ha="left", va="center", fontsize=9)
+        ax.annotate("", (0.0, height), (step, height), arrowprops=flow)
+        ax.text(1.1 * step, height, "f(t)", ha="left", va="center", fontsize=9)
     # What leaves System 1 at its far end.
-    ax.annotate("", (-horizon, 3.0), (-horizon, 2.28), arrowprops=flow)
-    ax.text(-horizon + 0.015 * window, 2.95, "u(t) = f(t - H)", ha="left", va="center", fontsize=9)
+    ax.annotate("", (-horizon, 2.72), (-horizon, 2.2), arrowprops=flow)
+    ax.text(-horizon, 3.32, "u(t) = f(t - H)", ha="right", va="bottom", fontsize=9)
     ax.axvline(0.0, color=ink(), linewidth=0.8, zorder=0)
-    ax.set(xlabel="time from the present", yticks=[], ylim=(-0.9, 3.5), xlim=(None, reach))
+    ax.set(xlabel="time from the present", yticks=[], ylim=(-0.9, 3.8), xlim=(None, reach))
     ax.spines["left"].set_visible(False)
     return ax

@@ -154,7 +154,7 @@ def plot_generalisation(
         errors = [one["sem"] or 0.0 for one in found]
         ax.bar(places, [one["mean"] for one in found], width, yerr=errors, label=name, color=f"C{number}")
     labels = ["as trained", *(_words(condition) for condition in conditions)]
-    ax.set(xticks=range(len(labels)), xticklabels=labels, ylabel="answers right (mean ± standard error)", ylim=(0, 1.3))
+    ax.set(xticks=range(len(labels)), xticklabels=labels, ylabel="test accuracy (mean ± standard error)", ylim=(0, 1.3))
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.legend(ncols=2, loc="upper center")
     return ax

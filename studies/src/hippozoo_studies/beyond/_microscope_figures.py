@@ -80,7 +80,9 @@ def speech(config: Any, finished: list[Finished], result: Result) -> Figure | No
             x, y = row[when]["r2_29_frames_ago"]["mean"], 100 * row[when]["answer_accuracy"]["mean"]
             axes[2].plot(x, y, marker, color=COLOURS[name], mfc="none" if when == "before" else COLOURS[name])
     axes[2].set(
-        title="open: before, full: after", xlabel="R² of the frame 29 ago", ylabel="digit read off the state (%)"
+        title="before (open) and after training (full)",
+        xlabel="R² of the frame 29 ago",
+        ylabel="digit decodable from the state (%)",
     )
     legend_below(figure)
     return figure
@@ -99,7 +101,7 @@ def measure(config: Any, finished: list[Finished], result: Result) -> Figure | N
         for name in ("salience", "mamba"):
             one = done[name][0].result[label]
             share = one[kind]["example"]
-            ax.step(np.arange(len(share)), share, where="mid", color=COLOURS[name], label=TITLE[name])
+            ax.stairs(share, np.arange(len(share) + 1) - 0.5, color=COLOURS[name], lw=1.6, label=TITLE[name])
         codes = [place for place, token in enumerate(one["example_tokens"]) if token >= 2]
         ax.plot(codes, np.zeros(len(codes)), "^", color=ink(), ms=7, clip_on=False, label="a code")
         ax.set(title=f"one log: {title}", xlabel="entry", ylabel="share of the entry", ylim=(0, None))
@@ -111,9 +113,9 @@ def measure(config: Any, finished: list[Finished], result: Result) -> Figure | N
             axes[2].fill_between(noise, means - sems, means + sems, color=COLOURS[name], alpha=0.2, lw=0)
             axes[2].semilogx(noise, means, style_of, color=COLOURS[name])
     axes[2].plot([], [], "-", color=ink(), label="codes")
-    axes[2].plot([], [], "--", color=ink(), label="their places")
+    axes[2].plot([], [], "--", color=ink(), label="their positions")
     axes[2].set(
-        title="read off the state", xlabel="noise on the state (relative variance)", ylabel="R²", ylim=(0, 1.03)
+        title="decodable from the state", xlabel="noise on the state (relative variance)", ylabel="R²", ylim=(0, 1.03)
     )
     legend_below(figure)
     return figure
@@ -129,10 +131,10 @@ def tasks(config: Any, finished: list[Finished], result: Result) -> Figure | Non
         names = sorted(rows, key=lambda name: rows[name]["accuracy"])
         places = np.arange(len(names))
         for key, title, marker in (
-            ("tokens_after", "bits of the tokens, in the state", {"marker": "|", "ms": 13, "mew": 2, "color": ink()}),
-            ("readable_before", "answers, in the state before training", {"marker": "o", "mfc": "none", "color": "C0"}),
-            ("readable_after", "answers, in the state after training", {"marker": "o", "color": "C0"}),
-            ("accuracy", "answers, given", {"marker": "s", "color": "C1", "ms": 5}),
+            ("tokens_after", "bits of the tokens decodable", {"marker": "|", "ms": 13, "mew": 2, "color": ink()}),
+            ("readable_before", "answers decodable before training", {"marker": "o", "mfc": "none", "color": "C0"}),
+            ("readable_after", "answers decodable after training", {"marker": "o", "color": "C0"}),
+            ("accuracy", "test accuracy", {"marker": "s", "color": "C1", "ms": 5}),
         ):
             ax.plot([rows[name][key] for name in names], places, ls="", label=title, clip_on=False, **marker)
         ax.set_yticks(places, [memory_tasks.TITLE[name] for name in names])
@@ -155,7 +157,7 @@ def characters(config: Any, finished: list[Finished], result: Result) -> Figure 
             lags, colour = np.arange(len(profile["value"])), COLOURS[name]
             ax.fill_between(lags, profile["low"], profile["high"], color=colour, alpha=0.25, lw=0)
             ax.plot(lags, profile["value"], "--" if name == "present" else "-", color=colour, label=TITLE[name])
-        ax.plot(done[0].result["after"]["profile"]["chance_bits"], ":", color=ink(), label="all there is")
+        ax.plot(done[0].result["after"]["profile"]["chance_bits"], ":", color=ink(), label="entropy of a character")
         ax.set(title=f"{when} training", xlabel="characters ago", ylim=(0, None))
     axes[0].set_ylabel("decodable (bits)")
     legend_below(figure)

@@ -316,7 +316,7 @@ def _draw_slices(result: Result, folder: Path) -> None:
         axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
         for ax, (name, one) in zip(axes, shown.items(), strict=True):
             ax.imshow(one[:SHOWN, :SHOWN], origin="lower", cmap="RdBu_r", vmin=-limit, vmax=limit)
-            ax.set(title=name, xlabel="lag 3 (samples)")
+            ax.set(title=name, xlabel="lag 3 (samples)", xticks=range(0, SHOWN, 5), yticks=range(0, SHOWN, 5))
             ax.grid(visible=False)
         axes[0].set_ylabel("lag 2 (samples)")
         figure.colorbar(axes[0].images[0], ax=axes, label=f"kernel at lag 1 = {lag}")

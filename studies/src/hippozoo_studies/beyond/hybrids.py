@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -39,6 +39,7 @@ from hippozoo_studies import (
     spread_text,
 )
 from hippozoo_studies.beyond._hybrid_claims import CLAIMS, MADE_OF, TITLE
+from hippozoo_studies.beyond._hybrid_figures import draw_pictures, episode_of
 from hippozoo_studies.beyond._hybrid_layers import AttentiveMemory, SelectiveWindows
 from hippozoo_studies.beyond._state_size import numbers_of_state
 from hippozoo_studies.framework.claims import answers
@@ -54,10 +55,6 @@ from hippozoo_studies.paper._two_tasks import (
     learn,
     make_data,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PAPER: dict[str, Any] = {}
 SELECTS = ("seeds", "rates", "models", "tasks", "parts")
@@ -275,28 +272,5 @@ def report(result: Result, folder: Path) -> None:
         figure.axes[0].plot([], [], ".", color="C0", alpha=0.6, label="one seed")
         figure.legend(loc="outside lower center", ncols=3, fontsize=8)
     for task, pictures in result.arrays["pictures"].items():
-        drawn = {model: one for model, one in pictures.items() if model in MADE_OF}
-        if drawn:
-            with drawing(folder, f"shown-{'copying' if task == 'sc' else 'recall'}", (3.2 * len(drawn), 3.0)) as figure:
-                for ax, (model, one) in zip(
-                    figure.subplots(1, len(drawn), squeeze=False)[0], drawn.items(), strict=True
-                ):
-                    draw_shown(figure, ax, one)
-                    ax.set_title(f"{TITLE[model]}\n{one['title']}", fontsize=8)
-                figure.suptitle(f"{TITLES[task]}: what can still be drawn{quick}", fontsize=10)
-
-
-def draw_shown(figure: Figure, ax: Axes, one: dict[str, Any]) -> None:
-    """A matrix as an image, a single row as a line."""
-    from matplotlib.ticker import MaxNLocator
-
-    if len(one["values"]) == 1:
-        ax.step(range(len(one["values"][0])), one["values"][0], where="mid")
-        ax.set(xlabel="sample", ylabel=one["title"])
-    else:
-        image = ax.imshow(one["values"], aspect="auto", interpolation="nearest")
-        figure.colorbar(image, ax=ax, shrink=0.8)
-        ax.grid(False)
-        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.set(xlabel="sample", ylabel=one["rows"])
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        episode = episode_of(task, config.seeds[0], config.sequences)
+        draw_pictures(pictures, task, episode, result.metrics["accuracy"][task], folder, quick)

@@ -237,14 +237,14 @@ def report(result: Result, folder: Path) -> None:
                     share = one["mse"]["mean"] / at_32
                     right.plot(one["window"]["mean"], share, "*", color=f"C{number}", markersize=12)
         left.set(xlabel="gradient step", ylabel="window (samples)", yscale="log", title=f"learnt windows{quick}")
-        right.set(xlabel="window (samples)", ylabel="test error over that at 32", xscale="log")
+        right.set(xlabel="window (samples)", ylabel="test error, relative to 32 samples", xscale="log")
         right.set_title("fixed windows, and learnt ones (stars)")
         for ax in (left, right):
             axis = ax.yaxis if ax is left else ax.xaxis
             axis.set_major_locator(FixedLocator([8, 16, 32, 64, 128, 256]))
             axis.set_major_formatter("{x:g}")
             axis.set_minor_locator(NullLocator())
-        left.plot([], [], color=ink(), label="from 32")
-        left.plot([], [], "--", color=ink(), label="from 128")
+        left.plot([], [], color=ink(), label="from 32 samples")
+        left.plot([], [], "--", color=ink(), label="from 128 samples")
         left.legend(fontsize=8)
         right.legend(fontsize=8)

@@ -284,7 +284,8 @@ def report(result: Result, folder: Path) -> None:
             ax.plot(np.arange(-len(past), 0), past, color=ink(), linewidth=1)
             ax.plot(ahead, one["future"], color=ink(), linewidth=1, label="truth")
             ax.plot(ahead, one["forecast"], color="C0", label="forecast")
-            ax.set(title=f"{name}, OT, {unit['horizon']} ahead", xlabel="rows from the origin", ylabel="standardised")
+            ax.set(title=f"{name}, OT, {unit['horizon']} ahead", xlabel="rows from the origin")
+            ax.set_ylabel("value (standard deviations)")
         figure.axes[0].legend()
 
 

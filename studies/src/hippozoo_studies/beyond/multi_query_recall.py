@@ -362,5 +362,5 @@ def _draw_bars(ax: Axes, accuracy: dict[str, Any]) -> None:
                 colour = f"C{number}" if number < 6 else str(0.35 + 0.25 * (number - 6) % 0.5)
                 ax.bar(where, 100 * one["mean"], 0.92 * width, color=colour, label=label)
                 ax.plot([where] * len(one["seeds"]), [100 * v for v in one["seeds"]], ".", color="0.2", markersize=4)
-    ax.set_xticks(range(len(accuracy)), [size.replace("_", " ") for size in accuracy])
+    ax.set_xticks(range(len(accuracy)), ["{1} tokens, {3} pairs".format(*size.split("_")) for size in accuracy])
     ax.set(ylabel="test accuracy (%)", ylim=(0, 102))

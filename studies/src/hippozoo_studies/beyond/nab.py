@@ -282,7 +282,7 @@ def _claims(metrics: dict[str, Any]) -> list[Claim]:
 
 def report(result: Result, folder: Path) -> None:
     """Where the alarms are, stream by stream, and the score beside those of others."""
-    from hippozoo.plotting import ink
+    from hippozoo.plotting import Patch, ink
 
     found, shipped = result.arrays["found"], result.arrays["shipped"]
     with drawing(folder, "alarms", (7.2, 0.24 * len(found) + 1.2)) as figure:
@@ -296,7 +296,7 @@ def report(result: Result, folder: Path) -> None:
         ax.plot([], [], color="C0", linewidth=6, alpha=0.5, label="labelled window")
         ax.plot([], [], "|", color="C1", markersize=9, label="alarm")
         ax.set_yticks(range(len(found)), [name.split("/")[1].removesuffix(".csv") for name in found], fontsize=6)
-        ax.set(xlabel="part of the stream", ylim=(len(found) - 0.5, -0.5))
+        ax.set(xlabel="place in the stream (share of its length)", ylim=(len(found) - 0.5, -0.5))
         figure.legend(loc="outside upper right", ncols=2, fontsize=7)
 
     halves = {name: one["halves"] for name, one in list(result.metrics["looks"].values())[-1].items()}
@@ -310,4 +310,7 @@ def report(result: Result, folder: Path) -> None:
         ax.barh(order, [rows[name] for name in order], color=[colours.get(name, "C0") for name in order])
         for name, one in halves.items():
             ax.plot([one["mean"] - one["deviation"], one["mean"] + one["deviation"]], [name, name], color=ink())
-        ax.set(xlabel="score, standard profile; ours and simple rules: on the half that chose nothing")
+        ax.set(xlabel="score (standard profile)")
+        marks = {"C1": "ours, on the half kept for the test", "C2": "simple rules, on the same half", "C0": "published"}
+        patches = [Patch(color=colour, label=words) for colour, words in marks.items()]
+        figure.legend(handles=patches, loc="outside lower center", ncols=3, fontsize=8)

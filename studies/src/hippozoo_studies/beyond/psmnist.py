@@ -323,7 +323,6 @@ def report(result: Result, folder: Path) -> None:
             left.plot(values, places, marker, color=colour, markersize=8, linestyle="none", label=label)
         left.set_yticks(range(len(points)), [name for name, _, _ in points], fontsize=8)
         left.set(xlabel="test accuracy (%)", title=f"permuted sequential MNIST{quick}")
-        left.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.3, -0.17))
         if orders:
             means = [one["accuracy"]["mean"] for one in orders.values()]
             spreads = [one["accuracy"]["sem"] or 0.0 for one in orders.values()]
@@ -334,5 +333,7 @@ def report(result: Result, folder: Path) -> None:
             right.plot(list(orders), kept, ":", color=ink(), label="variance of pixels reconstructed (%)")
             right.set_xscale("log", base=2)
             right.set_xticks(list(orders), [str(order) for order in orders])
-            right.legend(fontsize=8, loc="lower right")
-        right.set(xlabel="order of the memory", ylabel="test accuracy (%)", title="coefficients buy accuracy")
+        right.set(xlabel="order of the memory", ylabel="test accuracy (%)", title="accuracy against the order")
+        for ax, place in ((left, 0.3), (right, 0.5)):
+            if ax.get_legend_handles_labels()[0]:
+                ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(place, -0.14))

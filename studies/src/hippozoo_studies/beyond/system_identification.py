@@ -196,24 +196,25 @@ def report(result: Result, folder: Path) -> None:
             axes = figure.subplots(1, 3)
             for label, response in shown["filters"].items():
                 plot_kernel(np.array(response), shown["ms_per_sample"], unit="ms", label=label, ax=axes[0])
-            axes[0].set(ylabel="impulse response", title="Filters, as far as the input tells")
+            axes[0].set(ylabel="impulse response", title="impulse responses, in the input's band")
             axes[0].legend()
             plot_nonlinearity(np.array(shown["curve"][0]), np.array(shown["curve"][1]), ax=axes[1])
-            axes[1].set(title="Curve", **shown["curve_labels"])
+            axes[1].set(title="static nonlinearity", **shown["curve_labels"])
             kernel = np.array(shown["kernel"])
             plot_kernel(kernel, shown["ms_per_sample"], unit="ms", label=shown["kernel_label"], ax=axes[2])
-            figure.colorbar(axes[2].images[0], ax=axes[2], shrink=0.85)
-            figure.suptitle(f"{name}: what the {BEST[name]} has learnt", x=0.01, ha="left")
+            figure.colorbar(axes[2].images[0], ax=axes[2], shrink=0.85, label="kernel")
+            figure.suptitle(f"{name.title()}, as identified by the {BEST[name]}", x=0.01, ha="left")
 
 
 def _draw_errors(result: Result, folder: Path) -> None:
+    from hippozoo.plotting import Patch
 
     errors, published = result.metrics["rmse_mv"], result.metrics["published_mv"]
     tests = [(name, test) for name in errors for test in errors[name]]
     with drawing(folder, "errors", (2.8 * len(tests) + 0.6, 3.2)) as figure:
         for ax, (name, test) in zip(figure.subplots(1, len(tests), squeeze=False)[0], tests, strict=True):
             bars = [(model, value, "C0") for model, value in errors[name][test].items() if value is not None]
-            bars += [(rival, value, "0.65") for rival, value in published[name][test].items()]
+            bars += [(_RIVALS.get(rival, rival), value, "0.65") for rival, value in published[name][test].items()]
             labels, values, colours = zip(*sorted(bars, key=lambda bar: -bar[1]), strict=True)
             ax.barh(labels, values, color=colours)
             # What ran away has no error to draw; it is named all the same.
@@ -221,11 +222,16 @@ def _draw_errors(result: Result, folder: Path) -> None:
             for place, words in enumerate(lost):
                 ax.barh(words, 0.0)
                 ax.text(min(values), len(values) + place, " no finite error", va="center", fontsize=8, style="italic")
-            ax.set(xscale="log", xlabel="RMSE (mV)", title=f"{name},\n{test.replace('_', ' ')}")
+            ax.set(xscale="log", xlabel="RMSE (mV)", title=f"{name.title()},\n{test.replace('_', ' ')}")
             ax.grid(False, axis="y")
             for place, value in enumerate(values):
                 ax.text(value, place, f" {value:.3g}", va="center", fontsize=8)
             ax.set_xlim(min(values) / 2, max(values) * 4)
+        kinds = [Patch(color="C0", label="ours"), Patch(color="0.65", label="published")]
+        figure.legend(handles=kinds, loc="outside lower center", ncols=2, fontsize=8)
+
+
+_RIVALS = {"gru": "GRU", "lstm": "LSTM", "rnn": "RNN", "fir_mlp": "FIR + MLP"}
 
 
 # -- the models -----------------------------------------------------------------------------------------------------

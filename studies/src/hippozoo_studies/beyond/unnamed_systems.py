@@ -159,6 +159,7 @@ def report(result: Result, folder: Path) -> None:
         for ax, (name, (measured, simulated)) in zip(axes, shown.items(), strict=True):
             ax.plot(measured, color=ink(), linewidth=0.9, label="measured")
             ax.plot(simulated, color="C1", linewidth=1.0, label="simulated, held out")
-            ax.set(ylabel="output", title=f"{name}: {result.metrics[name]['form']}")
+            unit = result.metrics[name]["unit"]  # of the errors, a thousandth of the record's where it begins with m
+            ax.set(ylabel=f"output ({unit.removeprefix('m')})", title=f"{name}: {result.metrics[name]['form']}")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=8)
         axes[-1].set_xlabel("sample")

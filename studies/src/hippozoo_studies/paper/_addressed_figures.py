@@ -79,7 +79,10 @@ def report(result: Result, folder: Path) -> None:
         plot_addresses(write, read, ax=axes[2])
         curve = [np.array(episode[key]) for key in ("address", "before", "after")]
         plot_write(curve[0], curve[1], curve[2], episode["where"], means, ax=axes[3])
-        axes[3].set_ylabel(f"how strongly {episode['token']}\nis said at the address")
+        for line, words in zip(axes[3].lines[2:], ("address written", "addresses of all keys"), strict=True):
+            line.set_label(words)
+        axes[3].legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=8)
+        axes[3].set_ylabel(f"readout of {episode['token']}\nat the address")
 
     with drawing(folder, "kernel", (13.0, 3.9)) as figure:
         axes = figure.subplots(1, 3)
@@ -90,6 +93,8 @@ def report(result: Result, folder: Path) -> None:
         for ax, text in zip(axes, ("plain kernel", "normalised", "after writing all keys in turn"), strict=True):
             ax.set_title(text)
         figure.suptitle(f"Keys learnt with {title}", fontsize=10.5)
+        marks = axes[0].get_legend_handles_labels()
+        figure.legend(*marks, loc="outside lower center", ncols=2, fontsize=8, title="write and read address of")
 
     with drawing(folder, "learning", (10.5, 3.8)) as figure:
         axes = figure.subplots(1, 2)

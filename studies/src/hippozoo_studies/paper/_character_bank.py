@@ -56,8 +56,8 @@ def draw_bank(file: Path, folder: Path) -> None:
         picture = ax.imshow(
             np.abs(carriers), cmap="Blues", vmax=0.2, interpolation="nearest", extent=(0, size, size, 0)
         )
-        whole.colorbar(picture, ax=ax, shrink=0.6, location="bottom", label="share of what is recalled")
-        ax.set(xlabel="character that was stored", ylabel="moment that asks", title="the whole text")
+        whole.colorbar(picture, ax=ax, shrink=0.6, location="bottom", label="share of what is recalled (absolute)")
+        ax.set(xlabel="stored character (place in the text)", ylabel="query (place in the text)", title="whole text")
         ax.grid(visible=False)
         for place, (asked, ax) in enumerate(zip(ASKED, right.subplots(len(ASKED), 1, sharex=True), strict=True)):
             now = TEXT.rfind(asked) + len(asked) - 1

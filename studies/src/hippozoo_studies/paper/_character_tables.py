@@ -122,11 +122,14 @@ def draw_learning(config: Config, looks: Mapping[str, Any], folder: Path, quick:
     """Validation perplexity as training goes on: rows of one layer, of two layers, and each contest apart."""
     one_layer = {ROWS[name].title for name in ROWS if not name.endswith("_2")}
     two_layers = {row.title for row in ROWS.values()} - one_layer
+    cached = STACK_TITLES[CACHED]  # the curve of the LSTM behind it: the cache joins at the end
+    looks = {name: one for name, one in looks.items() if not name.startswith(cached)}
     panels = {
         "The paper's rows of one layer": [name for name in looks if name in one_layer],
         "The paper's rows of two layers": [name for name in looks if name in two_layers],
-        **{f"Stacks of {size:,}": [name for name in looks if name.endswith(f", {size:,}")] for size in config.sizes},
     }
+    for size in config.sizes:
+        panels[f"Stacks of {size:,} parameters"] = [name for name in looks if name.endswith(f", {size:,}")]
     panels = {title: names for title, names in panels.items() if names}
     if not panels:
         return
@@ -176,7 +179,7 @@ def draw_kernels(folder: Path, size: int, shown: int = 6) -> None:
     layers = [block.layer for block in checkpoint.load(file).layers if isinstance(block.layer, LagLayer)]
     with drawing(folder, f"kernels-{size}", (3.2 * len(layers), 4.6)) as figure:
         # Recent samples are read a hundred times as strongly as the windows behind them: each has a scale of its own.
-        parts = {"weight of recent ones": slice(0, 9), "weight of older ones": slice(8, 160)}
+        parts = {"kernel, lags 0 to 8": slice(0, 9), "kernel, lags from 8 on": slice(8, 160)}
         rows = figure.subplots(len(parts), len(layers), squeeze=False)
         for number, layer in enumerate(layers):
             kernels = layer.kernels(160)[0].numpy()
@@ -186,6 +189,7 @@ def draw_kernels(folder: Path, size: int, shown: int = 6) -> None:
                 ax.plot(range(*lags.indices(160)), part[loudest].T, linewidth=1)
                 ax.set(xlabel="lag (characters)", ylabel=name if number == 0 else "")
             rows[0, number].set_title(f"block {number + 1}")
+        figure.suptitle(f"the {shown} channels of each block with the largest kernels, a colour each", fontsize=10.5)
 
 
 def tables(result: Result, paper_numbers: Mapping[str, Any]) -> str:

@@ -71,7 +71,10 @@ def report(result: Result, folder: Path) -> None:
         seen = SalienceTrace(LegS(8, timescale=clock.times[-1] / 5), clock.salience, clock.dt)
         marks = [float(seen.times[int(part * len(seen.salience))]) for part in (0.4, 0.7, 1.0)]
         panels = plot_warp(seen, marks, axes=figure.subplots(2, 2, sharex="col", sharey="row"))
-        panels[1, 1].set_xlabel("real time (samples)")
+        panels[1, 1].set(xlabel="real time (samples)", ylabel="weight (per sample)")
+        lines = panels[0, 0].get_lines()
+        named_moments = [f"{moment:g} samples" for moment in marks]
+        panels[1, 0].legend(lines, named_moments, title="the past as weighed at", loc="center")
         named = next(iter(result.arrays["titles"].values()))
         figure.suptitle(f"Exponential weights (Leg-S) on the learnt clock\n{named}", fontsize=10.5)
     draw_generalisation(result, folder)

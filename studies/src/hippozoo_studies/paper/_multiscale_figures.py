@@ -44,7 +44,7 @@ def draw_all_errors(result: Result, names: tuple[str, ...], folder: Path, file: 
             ax.set_title(title)
         axes[0].set_ylabel("mean squared error (± SEM)")
         handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=9)
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
 
 
 def draw_errors(ax: Axes, curves: dict[str, Any], names: tuple[str, ...]) -> None:
@@ -58,9 +58,24 @@ def draw_errors(ax: Axes, curves: dict[str, Any], names: tuple[str, ...]) -> Non
         horizons = list(curves[name])
         mean = np.array([one["mean"] for one in curves[name].values()])
         sem = np.array([one["sem"] or 0.0 for one in curves[name].values()])
-        ax.plot(horizons, mean, dashes, color=colour, linewidth=width, label=name.replace("_", " "))
+        ax.plot(horizons, mean, dashes, color=colour, linewidth=width, label=_words(name))
         ax.fill_between(horizons, mean - sem, mean + sem, color=colour, alpha=0.2, linewidth=0)
     ax.set(xscale="log", yscale="log", xlabel="horizon (samples)")
+
+
+def _words(name: str) -> str:
+    """A memory as a reader knows it.
+
+    Examples
+    --------
+    >>> _words("plain_1000"), _words("log_160")
+    ('plain, 1,000 samples', 'log-timescale, 160 scales')
+    """
+    kind, _, number = name.partition("_")
+    if number.isdigit():
+        return f"plain, {int(number):,} samples" if kind == "plain" else f"log-timescale, {number} scales"
+    known = {"jeffreys": "Jeffreys", "log": "log-timescale", "log_wide": "log-timescale, wide", "bank": "bank"}
+    return known.get(name, name)
 
 
 def draw_examples(figure: Any, result: Result) -> None:
@@ -83,8 +98,8 @@ def draw_examples(figure: Any, result: Result) -> None:
             ax.set_xlim(horizon, 0)
             if name == f"plain_{horizon}":
                 ax.patch.set(facecolor="C0", alpha=0.08)
-                ax.annotate("its own window", (0.03, 0.97), xycoords="axes fraction", va="top", fontsize=8)
-        axes[row, 0].set_ylabel(f"plain {int(name.removeprefix('plain_')):,}")
+                ax.annotate("its own window", (0.97, 0.03), xycoords="axes fraction", ha="right", fontsize=8)
+        axes[row, 0].set_ylabel(_words(name))
     for ax, horizon in zip(axes[0], asked, strict=True):
         ax.set_title(f"the last {horizon:,} samples")
     for ax in axes[-1]:
@@ -104,8 +119,9 @@ def draw_spectra(ax: Axes, memories: dict[str, Any]) -> None:
     ax.plot(timescales, arcsine_law(place), color=ink(), linewidth=1.0, label="arcsine law")
     ax.plot(timescales, place, ":", color=ink(), linewidth=1.2, label="log-uniform")
     for name, colour in (("basic", "C4"), ("jeffreys", "C3"), ("log", "C1"), ("bank", "C2")):
-        plot_windows(memories[name], ax=ax, label=name)
+        plot_windows(memories[name], ax=ax, label=_words(name))
         ax.lines[-1].set_color(colour)
+    ax.set(xlabel="timescale (samples)", ylim=(0, 1.02))
     ax.set_xlim(log.shortest, 3 * max(memories["basic"].windows))
     ax.legend()
 
@@ -117,7 +133,7 @@ def draw_coverages(ax: Axes, result: Result) -> None:
     numbers = result.metrics["numbers_stored"]
     for name, coverage in result.arrays["coverages"].items():
         if name.startswith(("log", "bank")):
-            label = f"{name.replace('_', ' ')}, {numbers[name]} numbers"
+            label = f"{_words(name)}: {numbers[name]:,} numbers"
             plot_coverage(coverage, label=label, ax=ax)
-    ax.set_title("expected over the reference signal")
+    ax.set(title="expected error, over that of a plain memory of the horizon", xlabel="horizon (samples)")
     ax.legend()

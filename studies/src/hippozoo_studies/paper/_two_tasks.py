@@ -311,7 +311,8 @@ def draw_levels(ax: Axes, task: str) -> None:
     """What is reached without remembering, and labels for all marks."""
     from hippozoo.plotting import ink
 
-    ax.plot([], [], "o", color="C0", label="ours")
+    ax.plot([], [], "o", color="C0", label="ours, mean")
+    ax.plot([], [], ".", color="C0", alpha=0.6, label="one seed")
     ax.plot([], [], **_STROKE, label="paper")
     for level, line, words in (("chance", ":", "chance"), ("copy_last", "--", "always answers with the last B")):
         if level in LEVELS[task]:

@@ -304,7 +304,7 @@ def report(result: Result, folder: Path) -> None:
     draw_all_errors(result, ("log_wide", "log", "bank"), folder, "error-against-horizon")  # figure 4
     draw_all_errors(result, ("basic", "jeffreys", "log"), folder, "constructions")  # figure 7
 
-    with drawing(folder, "reconstructions", (11, 7.4)) as figure:
+    with drawing(folder, "reconstructions", (11, 7.0)) as figure:
         draw_examples(figure, result)
 
     with drawing(folder, "timescales", (7, 4.4)) as figure:

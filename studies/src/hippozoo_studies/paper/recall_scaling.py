@@ -244,7 +244,7 @@ def report(result: Result, folder: Path) -> None:
     }
     names = list(found)
     too_few = " (a quick run, no result)" if result.arrays["config"].is_short else ""
-    with drawing(folder, "accuracy", (7.0, 0.32 * len(names) + 1.2)) as figure:
+    with drawing(folder, "accuracy", (9.0, 0.32 * len(names) + 1.2)) as figure:
         ax = figure.subplots()
         for place, name in enumerate(names):
             draw_row(ax, place, found[name], PAPER["accuracy"].get(name))
@@ -262,7 +262,7 @@ def report(result: Result, folder: Path) -> None:
             for ax, model in zip(figure.subplots(1, 2, sharey=True), ("lstm", "s4d"), strict=True):
                 draw_factors(ax, model, result.metrics["accuracy"], result.metrics["further"])
             figure.axes[0].invert_yaxis()  # shared: turned by each of the two
-            figure.suptitle(f"one layer, which factors does it take?{too_few}")
+            figure.suptitle(f"one layer: accuracy with more capacity, data and steps{too_few}")
             legend_below(figure)
 
 

@@ -59,8 +59,14 @@ CAPTIONS: dict[tuple[str, str], str] = {
         "characters",
     ): "Bits about the character k steps ago decodable from the state, before and after training.",
     ("hybrids", "accuracy"): "Hybrids and the models they combine, at equal size; dots are seeds.",
-    ("hybrids", "shown-copying"): "What each hybrid still explains of an episode of selective copying.",
-    ("hybrids", "shown-recall"): "What each hybrid still explains of an episode of recall.",
+    (
+        "hybrids",
+        "shown-copying",
+    ): "One episode of selective copying: which stored token (row) each hybrid reads at each sample (column).",
+    (
+        "hybrids",
+        "shown-recall",
+    ): "One episode of recall: which stored token each hybrid reads, its time steps, or the windows it reads.",
     ("irregular", "irregular"): "Errors with gaps as in training, halved and doubled.",
     ("learnt-windows", "windows"): "Forecast error against the window, and the learnt windows.",
     ("psmnist", "accuracy"): "Permuted sequential MNIST: test accuracy by model, and against the order.",
