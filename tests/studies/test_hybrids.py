@@ -1,5 +1,7 @@
 """Hybrids: sizes, what can be drawn, Mamba without its parts, and a small study to the end."""
 
+import re
+
 import pytest
 import torch
 
@@ -7,6 +9,7 @@ from hippozoo.baselines import parameter_count
 from hippozoo.systems import LegT
 from hippozoo_studies import reproduce
 from hippozoo_studies.beyond import hybrids as study
+from hippozoo_studies.beyond._hybrid_claims import _in_points
 from hippozoo_studies.beyond._hybrid_layers import AttentiveMemory, SelectiveWindows, history_weights
 from hippozoo_studies.paper._mamba_parts import without
 
@@ -81,4 +84,11 @@ def test_a_small_study_runs_to_the_end(tmp_path):
     }
     assert any("Mamba lives by" in claim["claim"] for claim in document["claims"])
     [middle] = [claim["evidence"] for claim in document["claims"] if "middle ground" in claim.get("quote", "")]
-    assert middle.count("(selective copying)") == middle.count("(associative recall)") == 4  # which task, each time
+    assert "on selective copying and associative recall" in middle
+    assert len(re.findall(r"[+-][\d.]+ and [+-][\d.]+", middle)) == 4  # one number a task, in this order
+
+
+def test_a_task_that_was_not_run_leaves_a_dash_in_its_place():
+    tasks = ("sc", "ar")
+    assert _in_points({"ar": 1.0}, tasks) == "– and +1.0"
+    assert _in_points({"sc": -2.0}, tasks) == "-2.0 and –"

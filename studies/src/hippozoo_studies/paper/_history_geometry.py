@@ -141,8 +141,7 @@ CLAIMS = (
             "objective",
             lambda *given, delay=delay: broader(delay, *given),
             lambda n: n["held"],
-            "{fed} the leading eigenfunctions are broader as follows: {where} ({ridges} ridges were tried). Half-mass "
-            "lag, short -> long: {rows}.",
+            "{fed} {where} (of {count} eigenfunctions at {ridges} ridges). Half-mass lag, short -> long: {rows}.",
         )
         for delay in DELAYS
     ),
@@ -215,7 +214,12 @@ def broader(delay: str, metrics: Mapping[str, Any], short: str, long: str, own: 
         "count": len(numbers),
         "delay": DELAYS[delay],
         "fed": FED[delay],
-        "where": ", ".join(f"number {number} {at_ridges(ridges, held[number], own)}" for number in numbers),
+        "where": ", ".join(
+            f"number {number} is broader {at_ridges(ridges, held[number], own)}"
+            for number in numbers
+            if any(held[number])
+        )
+        or "none is broader",
         "held": [one for number in numbers for one in held[number]],
         "ridges": len(ridges),
         "rows": "; ".join(rows),
