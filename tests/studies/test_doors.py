@@ -245,6 +245,17 @@ def test_only_a_part_of_a_study_is_run_and_shown(tmp_path):
     assert document["units_missing"] > 0
 
 
+def test_a_part_that_follows_from_another_can_be_run_once_that_is_there(tmp_path):
+    base, variant = "transformer_2_steps_learnt", "transformer_2_steps_learnt_batch"
+    with pytest.raises(ValueError, match=f"{variant}; choose from .*; more may follow"):
+        reproduce("recall-scaling", quick=True, only={"row": variant}, out=tmp_path)
+    for row in (base, variant):
+        reproduce("recall-scaling", quick=True, only={"row": row}, out=tmp_path)
+    lines = (tmp_path / "recall-scaling" / "units.jsonl").read_text().splitlines()
+    rows = [json.loads(line)["unit"]["row"] for line in lines]
+    assert rows == [base] * 2 + [variant]
+
+
 @pytest.mark.parametrize("only", [{"colour": "red"}, {"model": "nonsense"}])
 def test_a_part_that_is_not_there_is_refused_with_what_is(only, tmp_path):
     with pytest.raises(ValueError, match=r"choose from .*lstm|have model, task"):

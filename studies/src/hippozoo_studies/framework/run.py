@@ -17,11 +17,12 @@ from hippozoo_studies.framework.door import entered
 from hippozoo_studies.framework.figures import marked
 from hippozoo_studies.framework.plain import plain, write_json
 from hippozoo_studies.framework.progress import Silence
-from hippozoo_studies.framework.protocol import Context, Result
+from hippozoo_studies.framework.protocol import Context, Finished, Result
 from hippozoo_studies.framework.registry import Experiment, load
 from hippozoo_studies.framework.units import (
     Interrupted,
     demand_parts,
+    finished_in,
     missing_text,
     remove_empty,
     remove_tree,
@@ -102,7 +103,8 @@ def reproduce(
     if so_far or only:
         demand_parts(experiment, "--only (in Python, only=…)" if only else "--so-far (in Python, so_far=True)")
     named = {part: (one,) if isinstance(one, str) else tuple(one) for part, one in (only or {}).items()}
-    parts, keep = chosen, wanted_by(experiment, chosen, named)
+    finished = finished_in(experiment, chosen, folder) if named and experiment.has_units else []
+    parts, keep = chosen, wanted_by(experiment, chosen, named, finished)
     if named and hasattr(experiment.module, "narrowed"):
         parts = experiment.function("narrowed")(chosen, named)
     if scheduler is not None and jobs != 1:
@@ -153,9 +155,11 @@ def reproduce(
 
 
 def wanted_by(
-    experiment: Experiment, config: Any, only: Mapping[str, Sequence[str]]
+    experiment: Experiment, config: Any, only: Mapping[str, Sequence[str]], finished: Sequence[Finished] = ()
 ) -> Callable[[dict[str, Any]], bool]:
     """Which units ``--only`` asks for; each value must fit some unit, in the key's own words or in those of ``WORDS``.
+
+    Units that follow from those that are `finished` count too.
 
     Examples
     --------
@@ -169,7 +173,8 @@ def wanted_by(
     words: Mapping[str, Mapping[str, str]] = getattr(experiment.module, "WORDS", {})
     said = {part: [words.get(part, {}).get(one, one) for one in values] for part, values in only.items()}
     if said:
-        more = experiment.function("more_units")(config, []) if hasattr(experiment.module, "more_units") else []
+        follows = hasattr(experiment.module, "more_units")
+        more = experiment.function("more_units")(config, list(finished)) if follows else []
         listed = [plain(unit, "unit") for unit in (*experiment.function("units")(config), *more)]
         for part, values in said.items():
             there = list(dict.fromkeys(str(unit[part]) for unit in listed if part in unit))
@@ -182,7 +187,8 @@ def wanted_by(
                 there = list(map(str, experiment.seeds(config)))
             if unknown := [one for one, value in zip(only[part], values, strict=True) if value not in there]:
                 there += [word for word, short in words.get(part, {}).items() if short in there]
-                raise ValueError(f"only says {part}={unknown[0]}; choose from {', '.join(there)}.")
+                later = "; more may follow from what these find" if follows else ""
+                raise ValueError(f"only says {part}={unknown[0]}; choose from {', '.join(there)}{later}.")
 
     def keep(unit: dict[str, Any]) -> bool:
         return all(str(unit.get(part)) in values for part, values in said.items())

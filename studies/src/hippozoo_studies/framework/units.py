@@ -22,7 +22,7 @@ from hippozoo_studies.framework.plain import canonical, plain
 from hippozoo_studies.framework.progress import Silence, unit_text
 from hippozoo_studies.framework.protocol import Finished
 from hippozoo_studies.framework.registry import Experiment
-from hippozoo_studies.framework.unit_log import UnitLog
+from hippozoo_studies.framework.unit_log import UnitLog, read_lines
 
 UNFINISHED = ".unfinished"
 
@@ -47,6 +47,7 @@ def run_units(
     """Compute the units that are missing, by so many processes or a scheduler; the result, and seconds of all."""
     fingerprint = experiment.fingerprint(config)
     code = code_hash(experiment.module)
+    part = not keep({})  # what it leads to may depend on units outside it
     with UnitLog(folder / "units.jsonl", experiment.name, fingerprint, code) as log:
         wanted = list(filter(keep, list_units(experiment, experiment.function("units")(config))))
         done = sum(log.find(unit) is not None for unit in wanted)
@@ -64,7 +65,7 @@ def run_units(
         def follow() -> list[Task]:
             """List what the units so far lead to, and give what of it is to be computed."""
             before = len(wanted)
-            while more := list(filter(keep, list_units(experiment, _fresh(experiment, config, wanted, log)))):
+            while more := list(filter(keep, list_units(experiment, _fresh(experiment, config, wanted, log, part)))):
                 wanted.extend(more)
                 told.grow(len(wanted), len(find_units(more, log)))
             missing = [unit for unit in wanted[before:] if log.find(unit) is None]
@@ -85,7 +86,7 @@ def run_units(
                     f"stopped with {done} of {len(wanted)} units of {experiment.name} done; "
                     f"they are kept in {log.path}, and the same command goes on from there."
                 ) from None
-            more = list(filter(keep, _fresh(experiment, config, wanted, log)))
+            more = list(filter(keep, _fresh(experiment, config, wanted, log, part)))
             if not more:
                 break
             wanted = list_units(experiment, [*wanted, *more])
@@ -94,7 +95,7 @@ def run_units(
         if not wanted:  # a rate or a seed that follows from none of the others, as far as they are there
             told.note(f"{experiment.name}: no unit fits --only; nothing was run")
     started = time.perf_counter()
-    result = experiment.function("assemble")(config, finished) if keep({}) else None  # a part is shown with the rest
+    result = None if part else experiment.function("assemble")(config, finished)  # a part is shown with the rest
     return result, sum(done.seconds for done in finished) + time.perf_counter() - started
 
 
@@ -175,10 +176,20 @@ def find_units(wanted: Sequence[dict[str, Any]], log: UnitLog) -> list[Finished]
     return [done for unit in wanted if (done := log.find(unit)) is not None]
 
 
-def _fresh(experiment: Experiment, config: Any, wanted: Sequence[dict[str, Any]], log: UnitLog) -> list[Any]:
-    """What the finished ones of these units lead to beyond them."""
+def finished_in(experiment: Experiment, config: Any, folder: Path) -> list[Finished]:
+    """The units of this configuration that a folder holds, read while others may be writing there."""
+    entries, _ = read_lines(folder / "units.jsonl")
+    fingerprint = experiment.fingerprint(config)
+    ours = [entry for entry in entries if entry["fingerprint"] == fingerprint]
+    return [Finished(entry["unit"], entry["result"], entry["seconds"]) for entry in ours]
+
+
+def _fresh(
+    experiment: Experiment, config: Any, wanted: Sequence[dict[str, Any]], log: UnitLog, part: bool = False
+) -> list[Any]:
+    """What the finished ones of these units lead to beyond them; for a part of a study, all that are finished."""
     known = {canonical(unit) for unit in wanted}
-    more = _more(experiment, config, find_units(wanted, log))
+    more = _more(experiment, config, log.all() if part else find_units(wanted, log))
     return [unit for unit in more if canonical(plain(unit, "unit")) not in known]
 
 
