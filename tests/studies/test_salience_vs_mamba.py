@@ -7,6 +7,8 @@ import torch
 from hippozoo_studies import reproduce
 from hippozoo_studies.data.text import encode
 from hippozoo_studies.paper import salience_vs_mamba as study
+from hippozoo_studies.paper._clock_claims import clock_claims
+from hippozoo_studies.paper._mamba_parts import PARTS
 
 WORDS = ["the", "cat", "sat", "on", "a", "<unk>", "mat", "and", "then", "was", "gone", "–", ",", "1987", "."]
 
@@ -86,3 +88,11 @@ def test_a_sentence_that_holds_at_one_rate_only_holds_in_part():
     assert first.verdict == "holds in part"
     assert "72% at rate 0.001, 34% at rate 0.008" in first.evidence
     assert [one.verdict for one in others] == ["holds", "holds"]
+
+
+@pytest.mark.parametrize(("taps", "verdict"), [(5.2, "holds"), (5.9, "holds in part")])
+def test_a_part_that_takes_most_of_the_lead_with_it_is_said_to_carry_it(taps, verdict):
+    found = {"mamba": 5.0, "salience": 6.0, **{f"mamba_without_{part}": 5.1 for part in PARTS}}
+    [claim] = clock_claims({}, {"validation_perplexity": found | {"mamba_without_taps": taps}})
+    assert claim.verdict == verdict
+    assert f"short convolution {taps:.3f} ({taps - 5:.0%})" in claim.evidence
