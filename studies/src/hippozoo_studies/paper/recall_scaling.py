@@ -68,7 +68,8 @@ DEPARTURES = (
         "loss, batch, clipping",
         "not given",
         "squared error on all outputs; 64; gradients clipped at 1",
-        "tried for the two-layer transformers with positions: the loss on the answer alone, and batches of 256",
+        "none on two-layer transformers with positions: a loss on the answer alone and batches of 256, once each, "
+        "leave them at the floor",
     ),
     Departure(
         "stopping",
