@@ -119,7 +119,7 @@ CLAIMS = (
         "Hybrid architectures embedding interpretable components within expressive SSMs offer a middle ground",
         middle_ground,
         lambda n: n["kept"] if n["done"] else None,
-        "Points of accuracy gained on {tasks}, from the expressive model of one layer and equal size ({keeps:g} may be "
+        "Points of accuracy gained on {tasks} over the expressive model of equal size with one layer ({keeps:g} may be "
         "lost): {each}. Pictures show what each hybrid still shows: carriers of the bank, clocks, windows.",
     ),
     *(

@@ -141,7 +141,7 @@ CLAIMS = (
             "objective",
             lambda *given, delay=delay: broader(delay, *given),
             lambda n: n["held"],
-            "{fed} {where} (of {count} eigenfunctions at {ridges} ridges). Half-mass lag, short -> long: {rows}.",
+            "{fed} broader: {where} (of {count}, at {ridges} ridges). Half-mass lag, short -> long: {rows}.",
         )
         for delay in DELAYS
     ),
@@ -205,6 +205,7 @@ def broader(delay: str, metrics: Mapping[str, Any], short: str, long: str, own: 
 
     where = {number: _where_broader(metrics, delay, number, short, long) for number in numbers}
     held = {number: [ridge in where[number] for ridge in ridges] for number in numbers}
+    some = [number for number in numbers if any(held[number])]
     rows = [
         f"number {number}, ridge {ridge}: {lags(number, short, ridge)} -> {lags(number, long, ridge)}"
         for number in numbers
@@ -214,12 +215,7 @@ def broader(delay: str, metrics: Mapping[str, Any], short: str, long: str, own: 
         "count": len(numbers),
         "delay": DELAYS[delay],
         "fed": FED[delay],
-        "where": ", ".join(
-            f"number {number} is broader {at_ridges(ridges, held[number], own)}"
-            for number in numbers
-            if any(held[number])
-        )
-        or "none is broader",
+        "where": ", ".join(f"number {number} {at_ridges(ridges, held[number], own)}" for number in some) or "none",
         "held": [one for number in numbers for one in held[number]],
         "ridges": len(ridges),
         "rows": "; ".join(rows),

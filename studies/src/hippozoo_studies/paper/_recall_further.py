@@ -62,7 +62,7 @@ def evidence_of(further: Mapping[str, Any], names: Sequence[str], lead: str) -> 
     if not there:
         return ""
     best, *others = there
-    seeds = min(len(further[name]["accuracy"]["seeds"]) for name in (best, *others))
+    seeds = len(further[best]["accuracy"]["seeds"])
     words = lead.format(seeds="one seed" if seeds == 1 else f"{seeds} seeds")
     found = (
         f"; {words} {rows[best].setting} "

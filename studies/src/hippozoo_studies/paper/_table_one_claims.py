@@ -104,7 +104,7 @@ def mamba(metrics: Numbers, rates: tuple[float, ...]) -> Numbers | None:
     variants = metrics.get("variants", {}).values()
     others = [one for one in variants if (one["model"], one["task"]) == ("mamba", "sc")]
     each = [f"{one['change']}: {', '.join(f'{seed:.1f}' for seed in one['seeds'])} %" for one in others]
-    changed = f"; with changes, {'; '.join(each)}" if each else ""
+    changed = f"; {'; '.join(each)}" if each else ""
     return {
         "ours": Share(**found),
         "every": [found["seeds"], *(one["seeds"] for one in others)],

@@ -89,7 +89,7 @@ def summary_for_authors(studies: Sequence[Study], paper: Sequence[Sentence]) -> 
     ]
     held = _held(paper)
     if held:
-        parts.append("\n".join(["Of the claims of each part, so many hold; one of them:", "", *held]))
+        parts.append("\n".join(["Claims that hold, by part, with an example:", "", *held]))
     refuted = [f"- “{one.quote}”" for one in paper if one.verdict == "does not hold"]
     if refuted:
         parts.append("\n".join(["These claims do not hold:", "", *refuted]))

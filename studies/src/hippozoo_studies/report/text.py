@@ -24,14 +24,11 @@ _PAPER = (
     "Goffinet, Hanks and Carlson, *HiPPO Zoo: Explicit Memory Mechanisms for Interpretable State Space Models* (2026)"
 )
 _INTRODUCTION = (
-    f"{_PAPER}, reimplemented and rerun: what the paper claims, in its own words, and what we measured. A claim "
-    "**holds**, **holds in part**, **does not hold**, or is **undecided** by the runs so far. "
+    f"{_PAPER}, reimplemented and rerun: the paper's claims, in its own words, and our measurements. A claim "
+    "**holds**, **holds in part**, **does not hold**, or is **undecided**. "
 )
 _ON_ONE_PAGE = "All numbers are in the chapter of each study, below."
-_ON_TWO_PAGES = (
-    f"All numbers, figures and costs, our departures from the paper, and findings of ours are in the "
-    f"[chapters of the studies]({CHAPTERS_FILE})."
-)
+_ON_TWO_PAGES = f"Numbers, figures, costs, departures and our own findings: [chapters of the studies]({CHAPTERS_FILE})."
 
 
 class Pages(NamedTuple):
