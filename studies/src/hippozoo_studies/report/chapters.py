@@ -62,7 +62,9 @@ def _cost(studies: Sequence[Study]) -> str:
         seeds = ", ".join(map(str, document.get("seeds", []))) or "deterministic"
         seeds = own(document["metrics"]) if own is not None and not document["quick"] else seeds
         missing = document.get("units_missing", 0)
-        time = duration_text(document["seconds"]) + (f", {missing} runs pending" if missing else "")
+        time = duration_text(document["seconds"]) + (
+            f", {missing} run{'s' * (missing != 1)} pending" if missing else ""
+        )
         chapter = _chapter_of(study.name)
         about = f"{chapter.title} ({chapter.place})"
         row = [chapter_link(study.name), about, time, seeds, _versions(study)]
