@@ -212,6 +212,8 @@ def test_a_claim_of_table_one_is_judged(words, accuracy, expected):
 TRANSFORMERS = dict.fromkeys((n for n, r in follow_up.ROWS.items() if r.title == "Transformer" and r.layers == 1), NEAR)
 ALL_TRANSFORMERS = dict.fromkeys((n for n, r in follow_up.ROWS.items() if r.title == "Transformer"), NEAR)
 LSTMS = {"lstm": 59.0, "lstm_2": 30.0, "lstm_all": 61.0, "lstm_2_all": 78.0}
+# The two settings in which transformers solve the task in the paper, as ours came out.
+IN_THE_PAPER = {"transformer_2_capacity_pe": 32.3, "transformer_2_steps_pe": 30.8}
 S4DS = {"s4d": NEAR, "s4d_2": NEAR, "s4d_all": NEAR, "s4d_2_all": NEAR + 9.9}
 FOLLOW_UP_CLAIMS = [
     ("Transformers of one layer", TRANSFORMERS | {"transformer_all": NEAR + 9.9}, "holds"),
@@ -232,9 +234,9 @@ FOLLOW_UP_CLAIMS = [
     ("LSTMs pass 60 % only", LSTMS, "holds"),
     ("LSTMs pass 60 % only", LSTMS | {"lstm_2": 61.0}, "holds in part"),
     ("LSTMs pass 60 % only", LSTMS | {"lstm_all": 59.0}, "holds in part"),
-    ("far from 100 %", LSTMS, "holds"),
-    ("far from 100 %", LSTMS | {"lstm_all": 94.4}, "holds in part"),  # as ours are
-    ("far from 100 %", LSTMS | {"lstm_all": 94.4, "lstm_2_all": 99.0}, "does not hold"),
+    ("far from 100 %", LSTMS | IN_THE_PAPER, "holds"),
+    ("far from 100 %", LSTMS | IN_THE_PAPER | {"lstm_all": 94.4}, "holds in part"),  # as ours are
+    ("far from 100 %", LSTMS | IN_THE_PAPER | {"lstm_all": 94.4, "lstm_2_all": 99.0}, "does not hold"),
     ("LSTMs need ten times", LSTMS | {"lstm": 33.0}, "holds"),
     ("LSTMs need ten times", LSTMS | {"lstm": 33.0, "lstm_all": 94.4}, "holds in part"),  # as ours do
     ("LSTMs need ten times", dict.fromkeys(LSTMS, 100.0), "does not hold"),
@@ -329,7 +331,7 @@ def test_a_deeper_mamba_may_show_what_the_row_does_not(seeds, expected):
     told = table_one_claims(rows, variants=variants)
     assert verdict(told, "Mamba solves selective copying") == expected
     [one] = [one for one in told if one.claim == "Mamba solves selective copying"]
-    assert one.evidence.endswith(f"after 4,000 steps; two layers: {seeds[0]:.1f}, {seeds[1]:.1f} %.")
+    assert f"after 4,000 steps; two layers: {seeds[0]:.1f}, {seeds[1]:.1f} %; " in one.evidence
 
 
 def test_a_row_beyond_the_paper_is_trained_on_its_answers_alone():
