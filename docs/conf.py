@@ -24,6 +24,8 @@ extensions = [
 ]
 exclude_patterns = ["_build", "images/*.md"]
 nitpicky = False
+# Words of array shapes, such as "batch time", are taken for names, and several classes have an attribute of that name.
+suppress_warnings = ["ref.python"]
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 4
