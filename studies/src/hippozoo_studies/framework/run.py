@@ -187,7 +187,7 @@ def wanted_by(
                 there = list(map(str, experiment.seeds(config)))
             if unknown := [one for one, value in zip(only[part], values, strict=True) if value not in there]:
                 there += [word for word, short in words.get(part, {}).items() if short in there]
-                later = "; more may follow from what these find" if follows else ""
+                later = "; more may follow from what these find" if follows and part != "seed" else ""
                 raise ValueError(f"only says {part}={unknown[0]}; choose from {', '.join(there)}{later}.")
 
     def keep(unit: dict[str, Any]) -> bool:
