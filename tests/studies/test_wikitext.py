@@ -15,11 +15,13 @@ from safetensors.torch import load_file
 
 from hippozoo import checkpoint
 from hippozoo.training import loop
+from hippozoo.zoo.associative import Recall
 from hippozoo_studies import Context, Finished, over_seeds, reproduce
 from hippozoo_studies.data.text import encode
 from hippozoo_studies.framework.summary import summary
 from hippozoo_studies.generate import load_characters
 from hippozoo_studies.paper import wikitext as study
+from hippozoo_studies.paper._character_addresses import MOST, latest_in_common, look_at_addresses
 from hippozoo_studies.paper._character_bank import ASKED, TEXT, carriers_of
 from hippozoo_studies.paper._character_claims import RULE
 from hippozoo_studies.paper._character_hybrids import HYBRIDS, build_hybrid
@@ -155,6 +157,45 @@ def test_a_bank_stores_the_characters_that_followed_moments_like_this_one():
         core, recent, _ = state
         after, _ = model(codes[:, 100:], (core, recent, None))
     assert not torch.allclose(after, before[:, 100:], atol=1e-3)
+
+
+def test_moments_have_the_characters_in_common_that_a_loop_counts(rng):
+    codes = rng.integers(0, 2, 60)
+    wanted = np.zeros((60, 60), int)
+    for one in range(60):
+        for other in range(60):
+            while wanted[one, other] < min(one, other) + 1 and wanted[one, other] < MOST:
+                if codes[one - wanted[one, other]] != codes[other - wanted[one, other]]:
+                    break
+                wanted[one, other] += 1
+    assert wanted.max() == MOST
+    np.testing.assert_array_equal(latest_in_common(torch.from_numpy(codes)).numpy(), wanted)
+
+
+class LastCharacters(torch.nn.Module):
+    """A bank whose addresses are the last two characters, exactly; what it recalls is all that it says."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = torch.eye(96, 192)
+        self.bank = Recall(192, factors=2, directions=96)
+        torch.nn.init.constant_(self.bank.write_gate.bias, 20.0)
+
+    def forward(self, codes, state=None):
+        x = self.embedding[codes]
+        before = torch.cat([torch.zeros_like(x[:, :1]), x[:, :-1]], 1)
+        recalled, state = self.bank(torch.cat([x[..., :96], before[..., :96]], -1), None, first=x)
+        return 30 * recalled @ self.embedding.T, state
+
+
+def test_addresses_of_two_characters_agree_where_two_characters_do(rng):
+    codes = np.tile(rng.permutation(96)[:20], 40)  # after one round every pair of characters has been seen
+    found = look_at_addresses(LastCharacters(), codes, pieces=2, length=300)
+    # The first moment of a piece has no character before it, so its address is nowhere.
+    assert found["overlap"] == {"0": 0.0, "1": 0.0} | {str(count): 1.0 for count in range(2, MOST + 1)}
+    assert found["bank_right"] == pytest.approx(1 - 21 / 300, abs=0.01)
+    assert found["perplexity_silenced"] == pytest.approx(96, rel=1e-3)
+    assert found["perplexity"] < 2
 
 
 def test_a_memory_that_is_emptied_begins_anew_wherever_chunks_are_cut():

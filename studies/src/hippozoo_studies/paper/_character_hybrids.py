@@ -25,7 +25,7 @@ from hippozoo_studies.paper._character_models import (
 )
 from hippozoo_studies.paper._characters import CharacterModel
 
-__all__ = ["HYBRIDS", "Banked", "Hybrid", "build_hybrid", "build_unit"]
+__all__ = ["HAS_BANK", "HYBRIDS", "Banked", "Hybrid", "build_hybrid", "build_unit"]
 
 
 class Banked(nn.Module):
@@ -95,6 +95,8 @@ HYBRIDS = {
         lambda width, layers: mamba_stack(width, layers, shared_step=True),
     ),
 }
+
+HAS_BANK = tuple(name for name in HYBRIDS if name.endswith("_bank"))
 
 
 def build_hybrid(name: str, layers: int, params: int, tied: bool, **form: Any) -> CharacterModel:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hippozoo_studies import Finished, over_seeds, select
-from hippozoo_studies.paper._character_hybrids import HYBRIDS, build_unit
+from hippozoo_studies.paper._character_hybrids import HAS_BANK, HYBRIDS, build_unit
 from hippozoo_studies.paper._character_models import ABLATIONS, FORMS, OTHER_FORMS, OURS, ROWS, state_of
 from hippozoo_studies.paper._character_settings import Config
 from hippozoo_studies.paper._character_study import DECIDERS, Done, form_of, recipe, tied, units
@@ -50,6 +50,7 @@ def assembled(config: Config, finished: list[Finished]) -> tuple[Numbers, Number
         "hybrids": _hybrids(config, finished),
         "span": _span(config, finished),
         "reset": _reset(config, finished),
+        "addresses": _addresses(config, finished),
         "as_paper": _as_paper(config, finished, chosen),
         "ablations": _ablations(config, finished),
         "trials": _trial_metrics(trials),
@@ -147,6 +148,14 @@ def _reset(config: Config, finished: Sequence[Finished]) -> Numbers:
     """Associative Memory whose bank is emptied again and again."""
     rows = list(filter(_has_learnt, select(finished, stage="reset")))
     return {**_single(rows[0]), "raw": rows[0].result["raw"]} if rows else {}
+
+
+def _addresses(config: Config, finished: Sequence[Finished]) -> Numbers:
+    """What the addresses of trained banks keep; the explicit stack first."""
+    rows = select(finished, stage="addresses")
+    names = [one.unit.get("hybrid", OURS) for one in rows]
+    found = dict(zip(names, (one.result for one in rows), strict=True))
+    return {name: found[name] for name in (OURS, *config.hybrids) if name in found}
 
 
 def _as_paper(config: Config, finished: Sequence[Finished], chosen: dict[str, str]) -> Numbers:
@@ -252,4 +261,8 @@ def _not_yet(config: Config, finished: Sequence[Finished], metrics: Numbers) -> 
     ablations = [f"ablation {name}" for name in config.ablations if name not in metrics["ablations"]]
     as_paper = [f"{name} as the paper trains it" for name in config.as_paper if name not in metrics["as_paper"]]
     more = ["a bank that is emptied"] if config.reset and not (metrics["reset"] and metrics["span"]) else []
-    return rows + seeds + stacks + hybrids + ablations + as_paper + more
+    banks = [name for name in HAS_BANK if name in config.hybrids]
+    if banks and OURS in config.families:
+        banks.append(OURS)
+    banks = [f"the bank of {name}" for name in banks if name not in metrics["addresses"]]
+    return rows + seeds + stacks + hybrids + banks + ablations + as_paper + more

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hippozoo_studies import Finished, select
-from hippozoo_studies.paper._character_hybrids import HYBRIDS
+from hippozoo_studies.paper._character_hybrids import HAS_BANK, HYBRIDS
 from hippozoo_studies.paper._character_models import (
     ABLATIONS,
     CACHED,
@@ -123,6 +123,12 @@ def agenda(config: Config, done: Done) -> Iterator[list[Unit]]:
         # once more, to be scored with memories that are emptied.
         yield _then(row_of(config, done, "assoc"), "reset", first, model="assoc_reset")
         yield _then(search(config, done, OURS, config.sizes[0]), "span", first)
+    # What the banks of trained stacks keep under which addresses.
+    banks = [name for name in HAS_BANK if name in config.hybrids]
+    if banks and OURS in config.families:
+        yield _then(search(config, done, OURS, config.sizes[0]), "addresses", first)
+    for name in banks:
+        yield _then(hybrid_of(config, done, name), "addresses", first)
     for seed in others:
         yield from hybrids(seed)
     for seed in others:

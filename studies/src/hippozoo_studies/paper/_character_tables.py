@@ -12,6 +12,7 @@ import numpy as np
 from hippozoo import checkpoint
 from hippozoo.memory import LagLayer
 from hippozoo_studies import Departure, Result, drawing, markdown_table, spread_text
+from hippozoo_studies.paper._character_addresses import PIECES, draw_addresses
 from hippozoo_studies.paper._character_bank import draw_bank
 from hippozoo_studies.paper._character_hybrids import HYBRIDS
 from hippozoo_studies.paper._character_models import ABLATIONS, CACHED, OTHER_FORMS, OURS, ROWS
@@ -116,6 +117,8 @@ def draw(result: Result, folder: Path, paper_ratios: Mapping[str, float]) -> Non
     if trained is not None and trained.exists():
         draw_bank(trained, folder)
     draw_learning(config, result.arrays["looks"], folder, quick)
+    if addresses := result.metrics["addresses"]:
+        draw_addresses({_titled(name): one for name, one in addresses.items()}, folder, quick)
 
 
 def draw_learning(config: Config, looks: Mapping[str, Any], folder: Path, quick: str) -> None:
@@ -216,7 +219,7 @@ def tables(result: Result, paper_numbers: Mapping[str, Any]) -> str:
         size = next(iter(metrics["contest"]))
         parts.append(f"Hybrids of at most {size:,} parameters, chosen and trained likewise:")
         parts.append(_stacks({HYBRIDS[name].title: one for name, one in metrics["hybrids"].items()}))
-    parts += [*_emptied(metrics), *_raw(metrics), *_as_the_paper(metrics, paper_numbers)]
+    parts += [*_emptied(metrics), *_addresses(metrics), *_raw(metrics), *_as_the_paper(metrics, paper_numbers)]
     if metrics["ablations"]:
         rows = [
             [name if ABLATIONS[name] else "unchanged", f"{one['params']:,}", f"{one['validation_perplexity']:.3f}"]
@@ -296,6 +299,36 @@ def _emptied(metrics: Mapping[str, Any]) -> list[str]:
     return [
         "Validation perplexity of trained models that forget everything after so many characters:",
         markdown_table(["model", "never", *(f"{int(every):,}" for every in lengths)], cells),
+    ]
+
+
+def _titled(name: str) -> str:
+    return HYBRIDS[name].title if name in HYBRIDS else STACK_TITLES[name]
+
+
+def _addresses(metrics: Mapping[str, Any]) -> list[str]:
+    """What the banks of trained stacks keep under which addresses, and what they add."""
+    found = metrics["addresses"]
+    if not found:
+        return []
+    shown = [str(count) for count in range(6)]
+    rows = []
+    for name, one in found.items():
+        right = one["bank_right_where_rest_is_wrong"]
+        cells = [
+            _titled(name),
+            f"{one['addresses']:,}",
+            *(f"{one['overlap'].get(count, math.nan):.2f}" for count in shown),
+        ]
+        cells += [f"{one['bank_right']:.1%}", "" if right is None else f"{right:.1%}"]
+        rows.append([*cells, f"{one['perplexity']:.3f}", f"{one['perplexity_silenced']:.3f}"])
+    header = ["stack", "addresses", *(f"overlap, {count} in common" for count in shown), "bank is right"]
+    header += ["… where the rest is wrong", "validation, first 2,048 characters", "… bank silenced"]
+    return [
+        f"Banks of trained stacks, one seed, on {PIECES} pieces of the validation text, each read from an empty bank: "
+        "mean overlap of the addresses of two moments that have so many latest characters in common; how often the "
+        "character next to what is recalled is the one that comes:",
+        markdown_table(header, rows),
     ]
 
 

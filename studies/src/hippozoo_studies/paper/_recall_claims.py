@@ -174,9 +174,10 @@ CLAIMS = (
         f"S4D does not solve recall in any setting (above {SOLVED:g} %)",
         "S4D is unable to solve AR in any of the tested settings",
         of(*S4DS),
-        lambda n: [n[name].mean <= SOLVED for name in S4DS],
+        # In the paper no setting leaves the level of answering with the last B: more than that is solving it in part.
+        lambda n: [*(n[name].mean <= SOLVED for name in S4DS), *at_the_floor(n, S4DS)],
         "The best of its {count} settings has {best}, where the paper has at most {of_the_paper:.1f} %; "
-        f"{SOLVED:g} % count as solved. {{all_rows}}",
+        f"{SOLVED:g} % count as solved, {LAST_B + LEAVES:.1f} % as solved in part. {{all_rows}}",
     ),
     Asked(
         "S4D cannot bind pairs: it stays at the level of answering with the last B in every setting",

@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from hippozoo import checkpoint
@@ -23,6 +23,7 @@ from hippozoo.tasks.data_files import MissingDataError
 from hippozoo.training import seeded
 from hippozoo_studies import QUIET, Context, Finished, Result
 from hippozoo_studies.data.text import WikiText, load_split
+from hippozoo_studies.paper._character_addresses import look_at_addresses
 from hippozoo_studies.paper._character_claims import PAPER, claims, seeds_text
 from hippozoo_studies.paper._character_hybrids import build_unit
 from hippozoo_studies.paper._character_models import CACHED, OURS
@@ -83,9 +84,11 @@ EMPTIED_EVERY = (128, 1_024, 8_192)
 def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> dict[str, Any]:
     """Train one model; the test split is read by finished rows, and by no trial."""
     text = config.text(context)
-    with seeded(unit["seed"]):
-        model = build_unit(unit)
     stage, rate, seed = unit["stage"], unit["rate"], unit["seed"]
+    if stage == "addresses":
+        return look_at_addresses(trained(config, unit, text, context), text.valid.codes)
+    with seeded(seed):
+        model = build_unit(unit)
     if stage == "as paper":
         plan = config.papers_plan(text, rate, seed, unit["passes"])
     else:
@@ -105,13 +108,35 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
     return found | {"width": model.width, "counts": text.counts() if stage == "tying" else None}
 
 
+def trained(config: Config, unit: dict[str, Any], text: WikiText, context: Context) -> nn.Module:
+    """The finished model of a hybrid or of our stack: its weights if they are kept, and else trained once more."""
+    finished = unit | {"stage": "hybrid" if "hybrid" in unit else "contest"}
+    if context.folder:
+        if "family" in unit and (whole := context.folder / f"{OURS}-{unit['size']}.safetensors").exists():
+            return checkpoint.load(whole)
+        if (path := weights_file(finished, context.folder)).exists():
+            model = build_unit(finished)
+            model.load_state_dict(load_file(path))
+            return model
+    with seeded(unit["seed"]):
+        model = build_unit(finished)
+    plan = config.plan(text, unit["rate"], unit["seed"], config.passes)
+    learn(model, text, config, plan, context, test=False)
+    return model
+
+
+def weights_file(unit: dict[str, Any], folder: Path) -> Path:
+    """Where the weights of a unit are kept."""
+    name = unit.get("hybrid") or unit.get("model") or f"{unit['family']}-{unit['size']}"
+    return folder / "weights" / f"{unit['stage'].replace(' ', '-')}-{name}-seed{unit['seed']}.safetensors"
+
+
 def keep_weights(model: nn.Module, unit: dict[str, Any], folder: Path) -> Path:
     """Save the weights of a unit below the folder of the study; ``build_unit(unit)`` makes the model that takes them.
 
     The unit stands in the file as metadata.
     """
-    name = unit.get("hybrid") or unit.get("model") or f"{unit['family']}-{unit['size']}"
-    path = folder / "weights" / f"{unit['stage'].replace(' ', '-')}-{name}-seed{unit['seed']}.safetensors"
+    path = weights_file(unit, folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     weights = {name: one.contiguous() for name, one in model.state_dict().items()}
     save_file(weights, path, metadata={"unit": json.dumps(unit)})

@@ -122,6 +122,7 @@ CAPTIONS: dict[tuple[str, str], str] = {
     ("wikitext", "learning"): "Validation perplexity during training.",
     ("wikitext", "kernels-25000"): "Kernels over the latest characters, by block of the explicit stack.",
     ("wikitext", "bank"): "What the bank of the explicit stack recalls on a text in which names recur.",
+    ("wikitext", "addresses"): "Overlap of two addresses of a bank, by the latest characters that both moments share.",
     ("wikitext", "kernels-43000"): "The same for the larger stack.",
     ("salience-vs-mamba", "characters"): "Time per character, with Mamba and with Salience.",
     ("salience-vs-mamba", "kinds"): "Time by kind of character, relative to the mean.",
