@@ -136,7 +136,7 @@ def test_our_stack_stays_within_its_size_whatever_is_taken_away(ablation):
 @pytest.mark.parametrize("name", HYBRIDS)
 def test_hybrids_stay_within_their_size_and_hand_on_their_state(name):
     torch.manual_seed(0)
-    form = {"around": False} if name.startswith("lstm") else {}
+    form = {"around": False, **HYBRIDS[name].form} if name.startswith("lstm") else {}
     model = build_hybrid(name, 2, 25_000, tied=True, **form)
     assert 23_500 < sum(parameter.numel() for parameter in model.parameters()) <= 25_000
     codes = torch.randint(0, 96, (2, 12))

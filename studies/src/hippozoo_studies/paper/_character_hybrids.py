@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor, nn
@@ -74,11 +74,14 @@ class Hybrid:
         Whose depth, form and rate it begins with.
     core
         ``core(width, layers, **form)``.
+    form
+        What of the family's form is otherwise.
     """
 
     title: str
     family: str
     core: Callable[..., nn.Module]
+    form: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _banked(family: str, recent: int = 0) -> Callable[..., nn.Module]:
@@ -88,6 +91,8 @@ def _banked(family: str, recent: int = 0) -> Callable[..., nn.Module]:
 HYBRIDS = {
     "lstm_bank": Hybrid("LSTM + bank", "lstm", _banked("lstm")),
     "lstm_recent_bank": Hybrid("LSTM + bank addressed by four characters", "lstm", _banked("lstm", recent=4)),
+    # The LSTM stack does best without skip connections; with them, its outputs contain the characters themselves.
+    "lstm_skip_bank": Hybrid("LSTM with skip connections + bank", "lstm", _banked("lstm"), {"around": True}),
     "mamba_bank": Hybrid("Mamba + bank", "mamba", _banked("mamba")),
     "mamba_clock": Hybrid(
         "Mamba with one clock (salience)",

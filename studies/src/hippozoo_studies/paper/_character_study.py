@@ -231,7 +231,7 @@ def hybrid_of(config: Config, done: Done, name: str) -> tuple[list[Unit], Unit |
     trials, own = search(config, done, HYBRIDS[name].family, config.sizes[0])
     if own is None:
         return trials, None
-    form = {part: own[part] for part in FORM_PARTS if part in own}
+    form = {part: own[part] for part in FORM_PARTS if part in own} | dict(HYBRIDS[name].form)
     key: Unit = {"hybrid": name, "size": own["size"], "tied": own["tied"], "layers": own["layers"], **form}
     more, rate = _trials(config, done, key, own["rate"])
     if rate is None:
