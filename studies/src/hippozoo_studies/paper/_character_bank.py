@@ -1,4 +1,4 @@
-"""What the bank of a trained stack recalls of a text: which earlier characters carry what it says now."""
+"""What a trained model shows of a text: which earlier characters its bank recalls, or how its clock runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from hippozoo import checkpoint
 from hippozoo.zoo.associative import Recall
 from hippozoo_studies import drawing
 from hippozoo_studies.data.text import encode
@@ -17,7 +16,7 @@ from hippozoo_studies.data.text import encode
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ASKED", "TEXT", "carriers_of", "draw_bank"]
+__all__ = ["ASKED", "TEXT", "carriers_of", "draw_bank", "draw_clock"]
 
 #: A text of our own, tokenised as WikiText-2 is, whose names come twice or more.
 TEXT = (
@@ -46,10 +45,11 @@ def carriers_of(model: Any, text: str) -> Float[np.ndarray, "characters characte
     return bank.carriers(moments[0])[0].numpy()
 
 
-def draw_bank(file: Path, folder: Path) -> None:
+def draw_bank(model: Any, folder: Path, name: str, title: str) -> None:
     """The whole text as a matrix, and some moments with the characters that carry most."""
-    carriers = carriers_of(checkpoint.load(file), TEXT)
-    with drawing(folder, "bank", (11.5, 5.6)) as figure:
+    carriers = carriers_of(model, TEXT)
+    with drawing(folder, name, (11.5, 5.6)) as figure:
+        figure.suptitle(title)
         whole, right = figure.subfigures(1, 2, width_ratios=[1.2, 1], squeeze=False)[0]
         ax = whole.subplots()
         size = len(TEXT)
@@ -67,6 +67,28 @@ def draw_bank(file: Path, folder: Path) -> None:
             _draw_moment(ax, carriers[now], now)
             ax.set_title(f"{place + 1}: after “…{_shown(now)}” comes “{TEXT[now + 1]}”; what is recalled:", fontsize=9)
         right.axes[-1].set_xlabel("share of what is recalled")
+
+
+@torch.no_grad()
+def draw_clock(model: Any, folder: Path, name: str, title: str, begin: int = 230, shown: int = 96) -> None:
+    """The time that each block of Mamba with one clock gives to each character of a part of the text."""
+    mamba = model.eval().core
+    codes = torch.from_numpy(encode(TEXT).astype(np.int64))[None]
+    steps = mamba.time_steps(model.embedded(codes))[0, begin : begin + shown].mean(-1).T.numpy()
+    # Blocks differ by factors; what is told is where each of them runs fast or slow.
+    steps = steps / steps.mean(1, keepdims=True)
+    with drawing(folder, name, (0.118 * shown + 1.6, 0.42 * len(steps) + 1.5)) as figure:
+        ax = figure.subplots()
+        picture = ax.imshow(steps, cmap="viridis", norm="log", aspect="auto", interpolation="nearest")
+        bar = figure.colorbar(picture, ax=ax, pad=0.01, label="step, relative to\nthe block's mean")
+        ticks = [tick for tick in (0.1, 0.2, 0.5, 1, 2, 5, 10) if steps.min() <= tick <= steps.max()]
+        bar.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+        bar.ax.minorticks_off()
+        ax.set_xticks(range(shown), list(TEXT[begin : begin + shown]), family="monospace", fontsize=8)
+        ax.set_yticks(range(len(steps)), [f"block {number + 1}" for number in range(len(steps))])
+        ax.set(xlabel="characters of a text, in order", title=title)
+        ax.tick_params(length=0)
+        ax.grid(visible=False)
 
 
 def _draw_moment(ax: Axes, weights: np.ndarray, now: int, shown: int = 4) -> None:

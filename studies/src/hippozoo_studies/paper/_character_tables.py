@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from safetensors import safe_open
+from safetensors.torch import load_file
 
 from hippozoo import checkpoint
 from hippozoo.memory import LagLayer
 from hippozoo_studies import Departure, Result, drawing, markdown_table, spread_text
 from hippozoo_studies.paper._character_addresses import PIECES, draw_addresses
-from hippozoo_studies.paper._character_bank import draw_bank
-from hippozoo_studies.paper._character_hybrids import HYBRIDS
+from hippozoo_studies.paper._character_bank import draw_bank, draw_clock
+from hippozoo_studies.paper._character_hybrids import HAS_BANK, HYBRIDS, build_unit
 from hippozoo_studies.paper._character_models import ABLATIONS, CACHED, OTHER_FORMS, OURS, ROWS
 from hippozoo_studies.paper._character_settings import Config
 
@@ -115,10 +118,25 @@ def draw(result: Result, folder: Path, paper_ratios: Mapping[str, float]) -> Non
         draw_kernels(folder, size)
     trained = folder / f"{OURS}-{config.sizes[0]}.safetensors" if config.sizes else None
     if trained is not None and trained.exists():
-        draw_bank(trained, folder)
+        draw_bank(checkpoint.load(trained), folder, "bank", f"What the bank of the explicit stack recalls{quick}")
+    for file in sorted(folder.glob("weights/hybrid-*-seed0.safetensors")):
+        draw_hybrid(file, folder, quick)
     draw_learning(config, result.arrays["looks"], folder, quick)
     if addresses := result.metrics["addresses"]:
         draw_addresses({_titled(name): one for name, one in addresses.items()}, folder, quick)
+
+
+def draw_hybrid(file: Path, folder: Path, quick: str) -> None:
+    """What a trained hybrid shows of its memory: what its bank recalls, or how its clock runs."""
+    with safe_open(file, "pt") as kept:
+        unit = json.loads(kept.metadata()["unit"])
+    model, name = build_unit(unit), unit["hybrid"]
+    model.load_state_dict(load_file(file))
+    title = HYBRIDS[name].title
+    if name in HAS_BANK:
+        draw_bank(model, folder, f"bank-{name}", f"{title}: what its bank recalls{quick}")
+    else:
+        draw_clock(model, folder, f"clock-{name}", f"{title}: the time that each character takes{quick}")
 
 
 def draw_learning(config: Config, looks: Mapping[str, Any], folder: Path, quick: str) -> None:

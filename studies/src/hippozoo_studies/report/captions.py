@@ -122,6 +122,17 @@ CAPTIONS: dict[tuple[str, str], str] = {
     ("wikitext", "learning"): "Validation perplexity during training.",
     ("wikitext", "kernels-25000"): "Kernels over the latest characters, by block of the explicit stack.",
     ("wikitext", "bank"): "What the bank of the explicit stack recalls on a text in which names recur.",
+    (
+        "wikitext",
+        "bank-lstm_bank",
+    ): "The same for LSTM + bank.",
+    ("wikitext", "bank-lstm_recent_bank"): "The same for LSTM + bank addressed by four characters.",
+    ("wikitext", "bank-lstm_skip_bank"): "The same for LSTM with skip connections + bank.",
+    ("wikitext", "bank-mamba_bank"): "The same for Mamba + bank.",
+    (
+        "wikitext",
+        "clock-mamba_clock",
+    ): "Time that each block of Mamba with one clock gives to each character of a text.",
     ("wikitext", "addresses"): "Overlap of two addresses of a bank, by the latest characters that both moments share.",
     ("wikitext", "kernels-43000"): "The same for the larger stack.",
     ("salience-vs-mamba", "characters"): "Time per character, with Mamba and with Salience.",
