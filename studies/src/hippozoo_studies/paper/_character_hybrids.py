@@ -23,7 +23,7 @@ from hippozoo_studies.paper._character_models import (
     largest_within,
     mamba_stack,
 )
-from hippozoo_studies.paper._characters import CharacterModel
+from hippozoo_studies.paper._characters import CharacterModel, Emptied
 
 __all__ = ["HAS_BANK", "HYBRIDS", "Banked", "Hybrid", "build_hybrid", "build_unit"]
 
@@ -85,7 +85,11 @@ class Hybrid:
 
 
 def _banked(family: str, recent: int = 0) -> Callable[..., nn.Module]:
-    return lambda width, layers, **form: Banked(STACKS[family](width, layers, **form), width, recent)
+    def core(width: int, layers: int, emptied: int | None = None, **form: Any) -> nn.Module:
+        made = Banked(STACKS[family](width, layers, **form), width, recent)
+        return made if emptied is None else Emptied(made, emptied)
+
+    return core
 
 
 HYBRIDS = {

@@ -7,7 +7,16 @@ from typing import Any
 
 from hippozoo_studies import Finished, over_seeds, select
 from hippozoo_studies.paper._character_hybrids import HAS_BANK, HYBRIDS, build_unit
-from hippozoo_studies.paper._character_models import ABLATIONS, FORMS, OTHER_FORMS, OURS, ROWS, state_of
+from hippozoo_studies.paper._character_models import (
+    ABLATIONS,
+    CACHED,
+    CACHED_FAMILY,
+    FORMS,
+    OTHER_FORMS,
+    OURS,
+    ROWS,
+    state_of,
+)
 from hippozoo_studies.paper._character_settings import Config
 from hippozoo_studies.paper._character_study import DECIDERS, Done, form_of, recipe, tied, units
 from hippozoo_studies.paper._character_tables import SINGLE, STACK_TITLES, form_text
@@ -51,6 +60,7 @@ def assembled(config: Config, finished: list[Finished]) -> tuple[Numbers, Number
         "span": _span(config, finished),
         "reset": _reset(config, finished),
         "addresses": _addresses(config, finished),
+        "cached": {one.unit["family"]: one.result for one in select(finished, stage="cached")},
         "as_paper": _as_paper(config, finished, chosen),
         "ablations": _ablations(config, finished),
         "trials": _trial_metrics(trials),
@@ -265,4 +275,6 @@ def _not_yet(config: Config, finished: Sequence[Finished], metrics: Numbers) -> 
     if banks and OURS in config.families:
         banks.append(OURS)
     banks = [f"the bank of {name}" for name in banks if name not in metrics["addresses"]]
+    if {CACHED, OURS} <= set(config.families):
+        more += [f"the cache beside {name}" for name in (CACHED_FAMILY, OURS) if name not in metrics["cached"]]
     return rows + seeds + stacks + hybrids + banks + ablations + as_paper + more

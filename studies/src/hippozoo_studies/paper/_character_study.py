@@ -31,6 +31,8 @@ DECIDERS = ("lstm",)
 DECISIVE = ("taps alone", "no bank", "taps alone, and the bank")
 # Entries of the agenda that are open at the same time, so that several processes have work.
 SIDE_BY_SIDE = 3
+# Characters after which the bank of a hybrid is emptied in a trial, as is the memory of DeltaNet.
+EMPTIED = 2_048
 
 
 Unit = dict[str, Any]
@@ -123,12 +125,19 @@ def agenda(config: Config, done: Done) -> Iterator[list[Unit]]:
         # once more, to be scored with memories that are emptied.
         yield _then(row_of(config, done, "assoc"), "reset", first, model="assoc_reset")
         yield _then(search(config, done, OURS, config.sizes[0]), "span", first)
+    if CACHED in config.families and OURS in config.families:
+        # The cache beside the LSTM and beside ours, with each context, and what either has without it.
+        for family in (CACHED_FAMILY, OURS):
+            yield _then(search(config, done, family, config.sizes[0]), "cached", first)
     # What the banks of trained stacks keep under which addresses.
     banks = [name for name in HAS_BANK if name in config.hybrids]
     if banks and OURS in config.families:
         yield _then(search(config, done, OURS, config.sizes[0]), "addresses", first)
     for name in banks:
         yield _then(hybrid_of(config, done, name), "addresses", first)
+    if banks and config.reset:
+        # Is it a bank that fills up? DeltaNet is lost without a memory that is emptied.
+        yield _then(hybrid_of(config, done, banks[0]), "trial", first, emptied=EMPTIED)
     for seed in others:
         yield from hybrids(seed)
     for seed in others:

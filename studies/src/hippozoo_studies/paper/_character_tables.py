@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from hippozoo import checkpoint
 from hippozoo.memory import LagLayer
-from hippozoo_studies import Departure, Result, drawing, markdown_table, spread_text
+from hippozoo_studies import Departure, Result, drawing, markdown_table, over_seeds, spread_text
 from hippozoo_studies.paper._character_addresses import PIECES, draw_addresses
 from hippozoo_studies.paper._character_bank import draw_bank, draw_clock
 from hippozoo_studies.paper._character_hybrids import HAS_BANK, HYBRIDS, build_unit
@@ -237,7 +237,13 @@ def tables(result: Result, paper_numbers: Mapping[str, Any]) -> str:
         size = next(iter(metrics["contest"]))
         parts.append(f"Hybrids of at most {size:,} parameters, chosen and trained likewise:")
         parts.append(_stacks({HYBRIDS[name].title: one for name, one in metrics["hybrids"].items()}))
-    parts += [*_emptied(metrics), *_addresses(metrics), *_raw(metrics), *_as_the_paper(metrics, paper_numbers)]
+    parts += [
+        *_emptied(metrics),
+        *_addresses(metrics),
+        *_cached(metrics),
+        *_raw(metrics),
+        *_as_the_paper(metrics, paper_numbers),
+    ]
     if metrics["ablations"]:
         rows = [
             [name if ABLATIONS[name] else "unchanged", f"{one['params']:,}", f"{one['validation_perplexity']:.3f}"]
@@ -320,6 +326,10 @@ def _emptied(metrics: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _single_seed(numbers: Mapping[str, float]) -> Mapping[str, Any]:
+    return {key: over_seeds([value]) for key, value in numbers.items()}
+
+
 def _titled(name: str) -> str:
     return HYBRIDS[name].title if name in HYBRIDS else STACK_TITLES[name]
 
@@ -350,12 +360,34 @@ def _addresses(metrics: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _cached(metrics: Mapping[str, Any]) -> list[str]:
+    """A cache of n-grams beside the LSTM and beside our stack, by its context."""
+    found = metrics["cached"]
+    if not found:
+        return []
+    contexts = list(next(iter(found.values()))["cache"]["validation_by_context"])
+    rows = []
+    for name, one in found.items():
+        cache, without = one["cache"], one["without_cache"]
+        cells = [_titled(name), *(f"{cache['validation_by_context'][context]:.3f}" for context in contexts)]
+        cells += [f"{without['validation_perplexity']:.3f}", f"{cache['weight']:g}"]
+        rows.append([*cells, f"{without['test_perplexity']:.3f}", f"{one['test_perplexity']:.3f}"])
+    header = ["stack", *(f"{context} character{'s' * (context != '1')}" for context in contexts), "no cache", "weight"]
+    return [
+        "A cache of n-grams beside a stack, one seed: validation perplexity, read with one state, by the characters in "
+        "a context, at the best weight of each; and test perplexity with what validation chose:",
+        markdown_table([*header, "test, no cache", "test"], rows),
+    ]
+
+
 def _raw(metrics: Mapping[str, Any]) -> list[str]:
     """The raw text, read by models of the tokenised one."""
     size, entrants = next(iter(metrics["contest"].items()), (0, {}))
     found = {ROWS[name].title: one for name, one in metrics["raw"].items()}
     found |= {f"{STACK_TITLES[name]}, {size:,}": one["raw"] for name, one in entrants.items() if one["raw"]}
     found |= {f"{HYBRIDS[name].title}, {size:,}": one["raw"] for name, one in metrics["hybrids"].items() if one["raw"]}
+    alone = {name: one["raw"] for name, one in metrics["cached"].items() if one["raw"]}
+    found |= {f"{_titled(name)}, {size:,}": _single_seed(one) for name, one in alone.items()}
     if not found:
         return []
     keys = ("test_perplexity", "validation_perplexity")
@@ -390,7 +422,7 @@ def _as_the_paper(metrics: Mapping[str, Any], paper: Mapping[str, Any]) -> list[
 
 
 # Names of trials in metrics.json contain it.
-_AROUND = "no way around"
+_AROUND = "no skip connections"
 
 
 def layers_of(one: Mapping[str, Any]) -> str:

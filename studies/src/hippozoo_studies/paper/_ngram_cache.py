@@ -24,17 +24,21 @@ __all__ = ["CACHE_NUMBERS", "Cached", "cache_guesses", "choose_cache", "characte
 #: Numbers that the cache may hold: those of the explicit stack's bank, 35 channels by 17 * 17 addresses.
 CACHE_NUMBERS = 35 * 289
 #: Contexts and weights that validation chooses among; 0 is no cache.
-CONTEXTS = (3, 4, 5, 6, 8)
+CONTEXTS = (1, 2, 3, 4, 5, 6, 8)
 WEIGHTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
 
 
 @dataclass(frozen=True)
 class Cached:
-    """What validation chose: characters in a context, the weight of the cache, and the loss with it."""
+    """What validation chose: characters in a context, the weight of the cache, and the loss with it.
+
+    ``by_context`` has the smallest loss of every context.
+    """
 
     context: int
     weight: float
     loss: float
+    by_context: dict[int, float]
 
 
 def cache_guesses(
@@ -113,19 +117,21 @@ def choose_cache(
     weights: Sequence[float] = WEIGHTS,
 ) -> Cached:
     """The context and the weight of the smallest loss: for validation characters and the model's losses there."""
-    tried = []
+    best: dict[int, tuple[float, float]] = {}
     for context in contexts:
         guesses, known = cache_guesses(codes, context)
-        tried += [Cached(context, weight, mixed_loss(losses, codes, guesses, known, weight)) for weight in weights]
-    return min(tried, key=lambda one: one.loss)
+        best[context] = min((mixed_loss(losses, codes, guesses, known, weight), weight) for weight in weights)
+    context = min(best, key=lambda one: best[one][0])
+    loss, weight = best[context]
+    return Cached(context, weight, loss, {one: found for one, (found, _) in best.items()})
 
 
 def with_cache(model: Any, text: WikiText, contexts: Sequence[int] = CONTEXTS) -> dict[str, Any]:
     """Perplexities of a trained model with the cache: context and weight by validation, then the test split once."""
     model.eval()
     valid, test = (part.codes.astype(np.int64) for part in (text.valid, text.test))
-    chosen = choose_cache(character_losses(model, valid), valid, contexts)
-    losses = character_losses(model, test)
+    on_valid, losses = character_losses(model, valid), character_losses(model, test)
+    chosen = choose_cache(on_valid, valid, contexts)
     guesses, known = cache_guesses(test, chosen.context)
     told = {
         name: math.exp(mixed_loss(losses, test, guesses, known, chosen.weight, counted))
@@ -137,5 +143,14 @@ def with_cache(model: Any, text: WikiText, contexts: Sequence[int] = CONTEXTS) -
     return {
         "validation_perplexity": math.exp(chosen.loss),
         **told,
-        "cache": {"context": chosen.context, "weight": chosen.weight, "numbers": CACHE_NUMBERS},
+        "cache": {
+            "context": chosen.context,
+            "weight": chosen.weight,
+            "numbers": CACHE_NUMBERS,
+            "validation_by_context": {str(one): math.exp(loss) for one, loss in chosen.by_context.items()},
+        },
+        "without_cache": {
+            "validation_perplexity": math.exp(on_valid.mean()),
+            "test_perplexity": math.exp(losses.mean()),
+        },
     }

@@ -76,6 +76,8 @@ MORE_AT_ANY_TIME = True
 
 #: Stages whose finished models are scored on the test split; trials and ablations never see it.
 TESTED = ("row", "contest", "hybrid", "reset", "as paper")
+#: Stages that train nothing: they look at models of other units.
+LOOKS = ("addresses", "cached")
 RAW_SPLITS = {"validation_perplexity": "valid", "test_perplexity": "test"}
 #: Characters after which a trained model is made to forget, to see how far back its memory serves.
 EMPTIED_EVERY = (128, 1_024, 8_192)
@@ -85,8 +87,11 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
     """Train one model; the test split is read by finished rows, and by no trial."""
     text = config.text(context)
     stage, rate, seed = unit["stage"], unit["rate"], unit["seed"]
-    if stage == "addresses":
-        return look_at_addresses(trained(config, unit, text, context), text.valid.codes)
+    if stage in LOOKS:
+        model = trained(config, unit, text, context)
+        if stage == "addresses":
+            return look_at_addresses(model, text.valid.codes)
+        return with_cache(model, text) | {"raw": on_raw_text(model, config, context)}
     with seeded(seed):
         model = build_unit(unit)
     if stage == "as paper":
@@ -109,10 +114,11 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
 
 
 def trained(config: Config, unit: dict[str, Any], text: WikiText, context: Context) -> nn.Module:
-    """The finished model of a hybrid or of our stack: its weights if they are kept, and else trained once more."""
+    """The finished model of a hybrid or of a contest: its weights if they are kept, and else trained once more."""
     finished = unit | {"stage": "hybrid" if "hybrid" in unit else "contest"}
     if context.folder:
-        if "family" in unit and (whole := context.folder / f"{OURS}-{unit['size']}.safetensors").exists():
+        whole = context.folder / f"{OURS}-{unit['size']}.safetensors"
+        if unit.get("family") == OURS and whole.exists():
             return checkpoint.load(whole)
         if (path := weights_file(finished, context.folder)).exists():
             model = build_unit(finished)
@@ -122,7 +128,9 @@ def trained(config: Config, unit: dict[str, Any], text: WikiText, context: Conte
         model = build_unit(finished)
     plan = config.plan(text, unit["rate"], unit["seed"], config.passes)
     learn(model, text, config, plan, context, test=False)
-    return model
+    if context.folder:
+        keep_weights(model, finished, context.folder)
+    return model.eval()
 
 
 def weights_file(unit: dict[str, Any], folder: Path) -> Path:
