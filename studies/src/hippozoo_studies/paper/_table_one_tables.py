@@ -75,7 +75,7 @@ def counts_text(counts: Mapping[str, int]) -> str:
 
     Examples
     --------
-    >>> counts_text({"figures": 19, "at_the_floor": 12, "agree": 1, "differ": 6, "cannot_be_told": 0})[-53:]
+    >>> counts_text({"figures": 19, "at_the_floor": 12, "agree": 1, "differ": 6, "cannot_be_told": 0})[-55:]
     'reaches; of the other seven, one agrees and six differ.'
     """
     words = {"agree": ("agrees", "agree"), "differ": ("differs", "differ"), "cannot_be_told": ("is", "are")}
