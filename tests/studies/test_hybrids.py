@@ -2,14 +2,17 @@
 
 import re
 
+import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from hippozoo.baselines import parameter_count
 from hippozoo.systems import LegT
 from hippozoo_studies import reproduce
 from hippozoo_studies.beyond import hybrids as study
 from hippozoo_studies.beyond._hybrid_claims import _in_points
+from hippozoo_studies.beyond._hybrid_figures import _draw, decay_rate, episode_of, measure_of_steps
 from hippozoo_studies.beyond._hybrid_layers import AttentiveMemory, SelectiveWindows, history_weights
 from hippozoo_studies.paper._mamba_parts import without
 
@@ -82,10 +85,45 @@ def test_a_small_study_runs_to_the_end(tmp_path):
     assert {"accuracy.png", "shown-copying.png", "shown-recall.png"} <= {
         path.name for path in (tmp_path / "hybrids").iterdir()
     }
-    assert any("Mamba lives by" in claim["claim"] for claim in document["claims"])
+    assert any("costs Mamba the most" in claim["claim"] for claim in document["claims"])
     [middle] = [claim["evidence"] for claim in document["claims"] if "middle ground" in claim.get("quote", "")]
     assert "on selective copying and associative recall" in middle
-    assert len(re.findall(r"[+-][\d.]+ and [+-][\d.]+", middle)) == 4  # one number a task, in this order
+    # One number a task, in this order: four hybrids, and a second layer of LSTM and of Mamba.
+    assert len(re.findall(r"[+-][\d.]+ and [+-][\d.]+", middle)) == 6
+    state = document["metrics"]["state"]["sc"]
+    assert f"LSTM {state['lstm']:,}, LSTM + bank {state['lstm_bank']:,}" in middle
+    assert "neither Mamba's short convolution nor its input-dependent time" in middle
+
+
+def test_the_measure_of_a_clock_is_what_its_steps_leave():
+    steps, rate = np.array([0.02, 0.05, 1e-4, 0.3]), 8.5
+    shares = measure_of_steps(steps, rate)
+    assert_allclose(shares.sum(axis=0), 1.0)
+    assert (np.tril(shares, -1) == 0).all()  # nothing is remembered before it is written
+    clock = np.append(0.0, np.cumsum(rate * steps))
+    left = np.exp(-(clock[-1] - clock[1:])) - np.exp(-(clock[-1] - clock[:-1]))  # of each step, by definition
+    assert_allclose(shares[:, -1], left / left.sum(), rtol=0.3)  # taken at the middle of each step
+    assert_allclose(measure_of_steps(steps / 1000, rate)[:, -1], steps / steps.sum(), rtol=0.01)
+    assert decay_rate() == 8.5
+
+
+def test_every_picture_of_a_hybrid_marks_the_answers():
+    from matplotlib.figure import Figure
+
+    episode = episode_of("ar", 0, 60)
+    count = len(episode.names)
+    for model, values in {
+        "mamba_clock": np.full((1, count), 0.1),
+        "mamba_windows": np.ones((4, count)),
+        "lstm_bank": np.eye(count),
+    }.items():
+        figure = Figure()
+        _draw(figure, figure.subplots(), model, values, "ar", episode)
+        [marked] = [line for line in figure.axes[0].lines if line.get_marker() == "s"]
+        asked, held = episode.answers[0]
+        assert marked.get_xdata()[0] == asked
+        if model != "mamba_windows":
+            assert marked.get_ydata()[0] == held
 
 
 def test_a_task_that_was_not_run_leaves_a_dash_in_its_place():

@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from hippozoo_studies import Finished, over_seeds, reproduce
 from hippozoo_studies.framework.claims import answers
 from hippozoo_studies.paper import recall_scaling as study
 from hippozoo_studies.paper._recall_claims import CLAIMS
+from hippozoo_studies.paper._recall_further import draw_seeds, same_weights, same_weights_text
 from hippozoo_studies.paper._recall_rows import FACTORS, POSITIONS
+from hippozoo_studies.report.verdicts import first_sentence
 
 
 @pytest.mark.parametrize("name", FACTORS | POSITIONS)
@@ -66,9 +69,59 @@ def test_a_small_lstm_that_learns_with_more_data_and_steps_refutes_the_need_of_c
     assert sentence(33.0, "pass 60 % only").verdict == "holds"
     claim = sentence(85.7, "pass 60 % only")
     assert claim.verdict != "holds"
-    assert "Data 10x + Steps 4x (25,244 parameters) 85.7 %" in claim.evidence
-    assert sentence(33.0, "LSTMs need ten times").verdict == "holds"
-    assert sentence(85.7, "LSTMs need ten times").verdict != "holds"
+    assert "ten times the data and four times the steps give 85.7 % (one seed)" in claim.evidence
+    assert "takes four times the steps, beyond the paper's range" in first_sentence(claim.evidence)
+    claim = sentence(33.0, "LSTMs need ten times")
+    assert claim.verdict == "holds"
+    assert "does not hold" not in claim.evidence
+    claim = sentence(85.7, "LSTMs need ten times")
+    assert claim.verdict == "holds in part"
+    assert "it does not hold that more parameters are needed: of the small LSTMs" in first_sentence(claim.evidence)
+
+
+def test_the_sentence_about_two_layers_says_first_that_they_can_solve_it_otherwise():
+    rows = {"transformer_2_capacity_pe": over_seeds([32.0]), "transformer_2_steps_pe": over_seeds([31.0])}
+    long = {"transformer_2_long_pe": {"accuracy": 100.0}}
+    [claim] = [one for one in answers(CLAIMS, {"accuracy": rows, "beyond": long}) if "of two layers" in one.claim]
+    assert claim.verdict == "does not hold"
+    told = first_sentence(claim.evidence)
+    assert told.startswith("As stated, it does not hold")
+    assert "two layers with positions can solve it with twenty times the data" in told
+    assert "100.0 % (one seed)" in told
+    assert "{" not in claim.evidence
+
+
+@pytest.mark.parametrize(("best", "longer", "expected"), [(4_000, 2_600, 1), (4_000, 4_200, 0), (3_000, 2_600, 1)])
+def test_a_longer_run_that_was_best_before_the_shorter_one_ended_has_its_weights(best, longer, expected):
+    config = replace(study.Config(), seeds=(0, 1))
+    units = [
+        replace(finished(row, 3e-4, seed), result=finished(row, 3e-4, seed).result | {"best_step": step})
+        for row, step in (("lstm_capacity", best), ("lstm_capacity_steps", longer), ("lstm_steps", 10))
+        for seed in config.seeds
+    ]
+    rates = {"lstm_capacity": 3e-4, "lstm_capacity_steps": 3e-4, "lstm_steps": 3e-4}
+    pairs = same_weights(config, units, rates)
+    assert pairs == [("lstm_capacity", "lstm_capacity_steps", 2)] * expected
+    assert same_weights(config, units, rates | {"lstm_capacity": 1e-3}) == []  # trained otherwise
+    assert ("by step 4,000 on both seeds" in same_weights_text(config, pairs)) == bool(expected)
+
+
+def test_one_seed_is_drawn_without_a_mean_and_named():
+    from matplotlib.figure import Figure
+
+    for seeds, means in (([30.0], 0), ([30.0, 40.0], 1)):
+        ax = Figure().subplots()
+        draw_seeds(ax, 0, over_seeds(seeds), None)
+        drawn = [line for line in ax.lines if line.get_marker() == "o" and np.isfinite(line.get_xdata()).all()]
+        assert len(drawn) == means
+    assert study._label("transformer_2_long_pe", 27_064, 1).startswith("Transformer, two layers, 27,064: ")
+    assert study._label("transformer_2_long_pe", 27_064, 1).endswith(" (one seed)")
+
+
+def test_the_page_counts_the_rows_of_one_seed():
+    three, one = {"accuracy": over_seeds([1.0, 2.0, 3.0])}, {"accuracy": over_seeds([1.0])}
+    metrics = {"accuracy": {"lstm": three["accuracy"]}, "further": {"a": three, "b": one}, "beyond": {"c": {}}}
+    assert study.seeds_text(metrics) == "3; 1 in 2 of 3 rows beyond the paper's"
 
 
 def test_a_small_run_draws_the_factors(tmp_path):

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
-from hippozoo.systems import LegT
+from hippozoo.baselines import Mamba
+from hippozoo.systems import LegS, LegT
 from hippozoo.tasks.associative_recall import TokenTable
 from hippozoo.zoo.multiscale import MultiscaleMemory
+from hippozoo.zoo.salience import SalienceTrace
 from hippozoo_studies import drawing
 from hippozoo_studies.beyond._hybrid_claims import MADE_OF, TITLE
 from hippozoo_studies.paper._two_tasks import LENGTHS, TITLES, make_data
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Episode", "draw_pictures", "episode_of"]
+__all__ = ["Episode", "decay_rate", "draw_pictures", "episode_of", "measure_of_steps"]
 
 
 class Episode(NamedTuple):
@@ -63,6 +66,7 @@ def draw_pictures(
     rows, side = -(-len(drawn) // columns), 4.2 if task == "sc" else 3.5
     name = f"shown-{'copying' if task == 'sc' else 'recall'}"
     with drawing(folder, name, (1.25 * side * columns, side * rows + 0.7)) as figure:
+        figure.set_layout_engine("constrained", w_pad=0.15)  # a colour bar's label beside the next panel's
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for ax in panels[len(drawn) :]:
             ax.remove()
@@ -73,36 +77,79 @@ def draw_pictures(
             kinds = "W: WRITE, ·: uninformative" if task == "sc" else "a: key, b: value, W: WRITE"
             ax.set_xlabel(f"token read ({kinds})", fontsize=8)
             ax.grid(visible=False)
-        square = panels[0].plot([], [], "s", **_SQUARE, label="the token that is the answer")
+        words = "the token that is the answer"
+        if "mamba_windows" in drawn:
+            words += " (windows: the shortest one that holds it)"
+        square = panels[0].plot([], [], "s", **_SQUARE, label=words)
         figure.legend(handles=square, loc="outside lower center", fontsize=8)
         about = "what each hybrid reads of one episode (per cent: test accuracy)"
         figure.suptitle(f"{TITLES[task]}: {about}{note}", fontsize=10.5)
 
 
 def _draw(figure: Figure, ax: Axes, model: str, values: np.ndarray, task: str, episode: Episode) -> None:
-    if model == "mamba_clock":
-        ax.bar(range(values.shape[1]), values[0])
-        ax.set_ylabel("time step Δ, one for all channels")
-        return
     if model == "mamba_windows":
-        windows = MultiscaleMemory(LegT(4, 2.0), longest=float(LENGTHS[task]), scales=len(values)).windows
-        image = ax.imshow(values, aspect="auto", cmap="Blues", vmin=0.0)
-        ax.set_yticks(range(len(windows)), [f"{window:.3g}" for window in windows])
-        ax.set_ylabel("window (samples)")
-        figure.colorbar(image, ax=ax, shrink=0.8, label="size of the readout (sum over degrees)")
+        _draw_windows(figure, ax, values, task, episode)
         return
-    label, limit = "share of the value in what is read", 1.0
+    places = np.array(episode.answers)
+    label, limit, look = "share of the value in what is read", 1.0, {"cmap": "RdBu_r"}
     if model == "memory_attention":
         values, label = _over_moments(values, LENGTHS[task]), "weight of the sample in what is read"
         limit = float(np.abs(values).max())
+    if model == "mamba_clock":
+        rate = decay_rate()
+        values, label = measure_of_steps(values[0], rate), f"share of the history measure (decay rate {rate:g})"
+        # The first tokens share it among few: colours are for where something is answered.
+        limit, look = float(values[:, places[:, 0]].max()), {"cmap": "Reds"}
     shown = np.ma.masked_where(np.tri(len(values), k=-1) > 0, values)  # nobody reads what is yet to come
-    image = ax.imshow(shown, cmap="RdBu_r", vmin=-limit, vmax=limit)
+    one_sided = model == "mamba_clock"
+    image = ax.imshow(shown, vmin=0.0 if one_sided else -limit, vmax=limit, **look)
     ax.set_facecolor("0.9")
-    figure.colorbar(image, ax=ax, shrink=0.8, label=label)
-    places = np.array(episode.answers)
+    bar = figure.colorbar(image, ax=ax, shrink=0.8, extend="max" if one_sided else "neither")
+    bar.set_label(label, fontsize=8)
     ax.plot(places[:, 0], places[:, 1], "s", markersize=200 / len(values) ** 1.05, **_SQUARE)
     ax.set_yticks(range(len(episode.names)), episode.names, fontsize=6 if task == "sc" else 7)
-    ax.set_ylabel("token stored" if model.endswith("bank") else "token of the past")
+    ax.set_ylabel("token of the past" if model == "memory_attention" else "token written", fontsize=8)
+
+
+def _draw_windows(figure: Figure, ax: Axes, values: np.ndarray, task: str, episode: Episode) -> None:
+    """Which windows are read at every sample; a square marks the shortest one that reaches back to the answer."""
+    windows = MultiscaleMemory(LegT(4, 2.0), longest=float(LENGTHS[task]), scales=len(values)).windows
+    image = ax.imshow(values, aspect="auto", cmap="Blues", vmin=0.0)
+    ax.set_yticks(range(len(windows)), [f"{window:.3g}" for window in windows])
+    ax.set_ylabel("window (samples)", fontsize=8)
+    places = np.array([(asked, np.searchsorted(windows, asked - held + 1)) for asked, held in episode.answers])
+    places = places[places[:, 1] < len(windows)]
+    ax.plot(places[:, 0], places[:, 1], "s", markersize=200 / len(episode.names) ** 1.05, **_SQUARE)
+    figure.colorbar(image, ax=ax, shrink=0.8).set_label("size of the readout (sum over degrees)", fontsize=8)
+
+
+def decay_rate() -> float:
+    """The mean decay rate of Mamba's coefficients in units of its clock, before training.
+
+    Examples
+    --------
+    >>> decay_rate()
+    8.5
+    """
+    block: Any = Mamba(1, 1, width=1).blocks[0]
+    return round(float(block.log_A.detach().exp().mean()), 6)
+
+
+def measure_of_steps(steps: Float[np.ndarray, " time"], rate: float) -> Float[np.ndarray, "past time"]:
+    """How the history measure of one clock is shared among the tokens so far, at every token that is read.
+
+    A coefficient of this decay rate weights a token by its step, and that falls off with the steps that follow:
+    salience with a memory that fades exponentially. Columns sum to one.
+
+    Examples
+    --------
+    >>> measure_of_steps(np.array([1.0, 1e-9, 1.0]), 0.1).round(2)[:, -1].tolist()
+    [0.48, 0.0, 0.52]
+    """
+    seen = SalienceTrace(LegS(1, timescale=1 / rate), salience=steps, dt=np.ones(len(steps)))
+    middles = np.arange(len(steps)) + 0.5
+    measure = np.stack([seen.history_measure(middles, at=end) for end in seen.times[1:].tolist()], axis=1)
+    return measure / measure.sum(axis=0)
 
 
 def _over_moments(attention: np.ndarray, length: int) -> np.ndarray:

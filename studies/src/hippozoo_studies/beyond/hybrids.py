@@ -2,9 +2,10 @@
 
 Five hybrids of about 25,000 parameters on the paper's two tasks, selective copying and associative recall, beside the
 models they are made of: an LSTM and Mamba with a bank behind them (each value is stored under the moment before it),
-Mamba with one clock for all channels (salience, whose measure can be drawn), Mamba's gates around a bank of windows,
-and a plain memory whose coefficients are attended to. And which part of Mamba matters: its input-dependent write, read
-and clock, its gate and its short convolution are taken away one by one, at equal size.
+Mamba with one clock for all channels (salience, whose measure is drawn), Mamba's gates around a bank of windows
+(without its short convolution and input-dependent time: what that loses is not to be charged to the windows), and a
+plain memory whose coefficients are attended to. And which part of Mamba matters: its input-dependent write, read and
+clock, its gate and its short convolution are taken away one by one, at equal size.
 
 The protocol is that of ``memory-tasks``: three rates compared by validation loss with the first seed, then all seeds at
 the rate chosen. What a trained hybrid still shows is drawn for one episode of the first seed.
@@ -247,7 +248,8 @@ def table(result: Result) -> str:
     short = "Fewer steps than in the paper: this table shows the form, not a result.\n" if config.is_short else ""
     return (
         f"{markdown_table(header, rows)}\n\nTest accuracy in per cent, mean ± standard error over seeds (their "
-        f"number); {config.steps:,} steps.\n{short}"
+        f"number); {config.steps:,} steps. {TITLE['mamba_windows']}: Mamba's gated write and read, with neither its "
+        f"short convolution nor its input-dependent time.\n{short}"
     )
 
 
@@ -268,7 +270,7 @@ def report(result: Result, folder: Path) -> None:
             ax.set(title=f"{TITLES[task]}{quick}", xlabel="test accuracy (%)", xlim=(0, 104))
         figure.axes[0].invert_yaxis()
         figure.axes[0].plot([], [], "o", color="C1", label="hybrid")
-        figure.axes[0].plot([], [], "o", color="C0", label="what hybrids are made of, and Mamba without a part")
+        figure.axes[0].plot([], [], "o", color="C0", label="component models, and Mamba ablations")
         figure.axes[0].plot([], [], ".", color="C0", alpha=0.6, label="one seed")
         figure.legend(loc="outside lower center", ncols=3, fontsize=8)
     for task, pictures in result.arrays["pictures"].items():

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from hippozoo._internal.files import write_whole
 from hippozoo_studies import Result, drawing, markdown_table, spread_text
+from hippozoo_studies.framework.claims import listed
+from hippozoo_studies.framework.words import number_word
 from hippozoo_studies.paper._table_one_rows import PAPER, TITLE, titles
 from hippozoo_studies.paper._two_tasks import LEVELS, TITLES, draw_levels, draw_row, legend_below, table_verdict
 
@@ -42,15 +44,14 @@ def report(result: Result, folder: Path) -> None:
 def table(result: Result) -> str:
     """Ours beside the paper's, as Markdown; quick runs show the form and no result."""
     config: Config = result.arrays["config"]
-    metrics, counts = result.metrics, result.metrics["verdicts"]
+    metrics = result.metrics
     seeds = ", ".join(map(str, config.seeds))
     extra = f"; {', '.join(map(str, config.more_seeds))} too where these are inconclusive" if config.more_seeds else ""
     parts = [
         _rows(config, metrics),
         f"Test accuracy in per cent, mean ± standard error over seeds ({seeds}{extra}); {config.steps:,} steps, "
         f"{config.sequences:,} sequences; parameters for {' / '.join(TITLES[task] for task in config.tasks)}.",
-        f"Of the paper's {counts['figures']} figures {counts['at_the_floor']} are at the floor that any model reaches; "
-        f"of the others {counts['agree']} agree, {counts['differ']} differ, {counts['cannot_be_told']} undecided.",
+        counts_text(metrics["verdicts"]),
     ]
     missing = [TITLE[model] for model in TITLE if model not in metrics["accuracy"]]
     if missing:
@@ -67,6 +68,26 @@ def table(result: Result) -> str:
     if config.is_short:
         parts.append("Fewer steps than in the paper: this table shows the form, not a result.")
     return "\n\n".join(parts) + "\n"
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """How many figures of a table of the paper agree, as a sentence.
+
+    Examples
+    --------
+    >>> counts_text({"figures": 19, "at_the_floor": 12, "agree": 1, "differ": 6, "cannot_be_told": 0})[-55:]
+    'reaches; of the other seven, one agrees and six differ.'
+    """
+    words = {"agree": ("agrees", "agree"), "differ": ("differs", "differ"), "cannot_be_told": ("is", "are")}
+    each = [
+        f"{number_word(counts[name])} {verbs[counts[name] != 1]}{' undecided' if name == 'cannot_be_told' else ''}"
+        for name, verbs in words.items()
+        if counts[name]
+    ]
+    others = number_word(counts["figures"] - counts["at_the_floor"])
+    told = f"; of the other {others}, {listed(each)}" if each else ""
+    floor = f"{counts['at_the_floor']} are at the floor that any model reaches"
+    return f"Of the paper's {counts['figures']} figures {floor}{told}."
 
 
 def _paper_text(model: str, task: str) -> str:

@@ -38,9 +38,18 @@ from hippozoo_studies import (
     spread_text,
 )
 from hippozoo_studies.framework.claims import answers
+from hippozoo_studies.framework.words import number_word
 from hippozoo_studies.paper._recall_claims import CLAIMS
-from hippozoo_studies.paper._recall_further import draw_factors, further_rows, summarise
+from hippozoo_studies.paper._recall_further import (
+    draw_factors,
+    draw_seeds,
+    further_rows,
+    same_weights,
+    same_weights_text,
+    summarise,
+)
 from hippozoo_studies.paper._recall_rows import BEYOND, FACTORS, POSITIONS, ROWS, Row
+from hippozoo_studies.paper._table_one_tables import counts_text
 from hippozoo_studies.paper._two_tasks import (
     LENGTHS,
     LEVELS,
@@ -49,7 +58,6 @@ from hippozoo_studies.paper._two_tasks import (
     check_names,
     count_verdicts,
     draw_levels,
-    draw_row,
     judge,
     learn,
     legend_below,
@@ -68,8 +76,8 @@ DEPARTURES = (
         "loss, batch, clipping",
         "not given",
         "squared error on all outputs; 64; gradients clipped at 1",
-        "none on two-layer transformers with positions: a loss on the answer alone and batches of 256, once each, "
-        "leave them at the floor",
+        "none on two-layer transformers with positions: a loss on the answer alone and batches of 256, with one seed "
+        "each, leave them at the floor",
     ),
     Departure(
         "stopping",
@@ -81,7 +89,7 @@ DEPARTURES = (
         "positions",
         "PE, of no given kind",
         "sinusoidal, which cost no parameters, as in its table; learnt ones as rows of their own",
-        "none so far: with either kind, the two rows that the paper solves stay at the floor",
+        "no effect: with either kind, the two rows that the paper solves stay at the floor",
     ),
     Departure("widths", "numbers of parameters only", "the width that comes nearest", "no known effect"),
     Departure(
@@ -230,7 +238,18 @@ def assemble(config: Config, finished: list[Finished]) -> Result:
     metrics["further"] = summarise(config, finished, config.further)
     metrics["verdicts"] = count_verdicts(metrics["verdict"].values())
     metrics["levels"] = LEVELS["ar"]
-    return Result(metrics, answers(CLAIMS, metrics), {"config": config})
+    rates = metrics["rate"] | {name: one["rate"] for name, one in metrics["further"].items()}
+    arrays = {"config": config, "same_weights": same_weights(config, finished, rates)}
+    return Result(metrics, answers(CLAIMS, metrics), arrays)
+
+
+def seeds_text(metrics: dict[str, Any]) -> str:
+    """For the page: rows of ours have seeds of their own."""
+    counts = [len(one["accuracy"]["seeds"]) for one in metrics["further"].values()]
+    single = len(metrics["beyond"]) + counts.count(1)
+    seeds = max((len(one["seeds"]) for one in metrics["accuracy"].values()), default=0)
+    rest = f"; 1 in {single} of {len(counts) + len(metrics['beyond'])} rows beyond the paper's" if single else ""
+    return f"{seeds}{rest}"
 
 
 def report(result: Result, folder: Path) -> None:
@@ -243,20 +262,18 @@ def report(result: Result, folder: Path) -> None:
             for name, one in result.metrics["beyond"].items()
         },
     }
-    names = list(found)
+    beyond = {name: one["parameters"] for name, one in result.metrics["beyond"].items()}
+    params, names = result.metrics["params"] | beyond, list(found)
     too_few = " (a quick run, no result)" if result.arrays["config"].is_short else ""
     with drawing(folder, "accuracy", (9.0, 0.32 * len(names) + 1.2)) as figure:
         ax = figure.subplots()
         for place, name in enumerate(names):
-            draw_row(ax, place, found[name], PAPER["accuracy"].get(name))
+            draw_seeds(ax, place, found[name], PAPER["accuracy"].get(name))
         draw_levels(ax, "ar")
-        layers = {1: "one layer", 2: "two layers"}
-        labels = [
-            f"{r.title}, {layers[r.layers]}, {r.params}k: {r.setting}" for r in map(all_rows().__getitem__, names)
-        ]
+        labels = [_label(name, params[name], len(found[name]["seeds"])) for name in names]
         ax.set_yticks(range(len(names)), labels, fontsize=8)
         ax.invert_yaxis()
-        ax.set(title=f"associative recall{too_few}")
+        ax.set(title=f"associative recall, by model, layers, parameters and setting{too_few}")
         legend_below(figure)
     if any(name in result.metrics["further"] for name in FACTORS):
         with drawing(folder, "factors", (8.5, 3.4)) as figure:
@@ -265,6 +282,13 @@ def report(result: Result, folder: Path) -> None:
             figure.axes[0].invert_yaxis()  # shared: turned by each of the two
             figure.suptitle(f"one layer: accuracy with more capacity, data and steps{too_few}")
             legend_below(figure)
+
+
+def _label(name: str, params: int, seeds: int) -> str:
+    """A row of the figure in words, with the parameters that it has; one seed is named."""
+    row = all_rows()[name]
+    layers, single = f"{number_word(row.layers)} layer{'s' * (row.layers > 1)}", " (one seed)" if seeds == 1 else ""
+    return f"{row.title}, {layers}, {params:,}: {row.setting}{single}"
 
 
 def table(result: Result) -> str:
@@ -287,13 +311,13 @@ def table(result: Result) -> str:
     rows += further_rows(metrics["further"])
     for level, words in (("copy_last", "always answers with the last B"), ("chance", "chance")):
         rows.append([f"*{words}*", *[""] * 5, f"*{LEVELS['ar'][level]:.2f}*", "", ""])
-    seeds, counts = ", ".join(map(str, config.seeds)), metrics["verdicts"]
+    seeds = ", ".join(map(str, config.seeds))
     lines = [
         markdown_table(header, rows),
         "",
-        f"Of the paper's {counts['figures']} figures {counts['at_the_floor']} are at the floor that any model reaches; "
-        f"of the others {counts['agree']} agree, {counts['differ']} differ, {counts['cannot_be_told']} undecided.",
+        counts_text(metrics["verdicts"]),
         "",
+        *((note, "") if (note := same_weights_text(config, result.arrays["same_weights"])) else ()),
         f"Accuracy in per cent, mean ± standard error over seeds ({seeds}); {config.steps:,} steps and "
         f"{config.sequences:,} sequences in the baseline setting.",
     ]

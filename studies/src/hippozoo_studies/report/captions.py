@@ -58,15 +58,22 @@ CAPTIONS: dict[tuple[str, str], str] = {
         "microscope",
         "characters",
     ): "Bits about the character k steps ago decodable from the state, before and after training.",
-    ("hybrids", "accuracy"): "Hybrids and the models they combine, at equal size; dots are seeds.",
+    (
+        "hybrids",
+        "accuracy",
+    ): "Hybrids, their component models and Mamba ablations, at equal size; small dots are seeds. "
+    "The hybrid of windows has no short convolution, which Mamba needs on recall.",
     (
         "hybrids",
         "shown-copying",
-    ): "One episode of selective copying: which stored token (row) each hybrid reads at each sample (column).",
+    ): "One episode of selective copying: which stored token (row) each hybrid reads at each sample (column). For "
+    "the clock: the share of each token in the history measure of a memory that decays at Mamba's mean rate before "
+    "training; for windows: the size of the readout of each.",
     (
         "hybrids",
         "shown-recall",
-    ): "One episode of recall: which stored token each hybrid reads, its time steps, or the windows it reads.",
+    ): "One episode of recall: which stored token (row) each hybrid reads at each sample (column); clock and windows "
+    "as in the figure before.",
     ("irregular", "irregular"): "Errors with gaps as in training, halved and doubled.",
     ("learnt-windows", "windows"): "Forecast error against the window, and the learnt windows.",
     ("psmnist", "accuracy"): "Permuted sequential MNIST: test accuracy by model, and against the order.",
