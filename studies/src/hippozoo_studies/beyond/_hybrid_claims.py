@@ -29,6 +29,7 @@ TITLE = {
     "mamba_clock": "Mamba with one clock (salience)",
     "memory": "Plain memory, two blocks",
     "mamba_windows": "Mamba's gates around windows (no convolution)",
+    "mamba_windows_taps": "Mamba's gates around windows",
     "memory_attention": "Memory + attention over its coefficients",
 }
 
@@ -40,6 +41,7 @@ MADE_OF = {
     "mamba_bank": ("mamba", "mamba_2"),
     "mamba_clock": ("mamba",),
     "mamba_windows": ("mamba", "mamba_2", "memory"),
+    "mamba_windows_taps": ("mamba", "mamba_2", "memory"),
     "memory_attention": ("memory",),
 }
 

@@ -78,7 +78,7 @@ def draw_pictures(
             ax.set_xlabel(f"token read ({kinds})", fontsize=8)
             ax.grid(visible=False)
         words = "the token that is the answer"
-        if "mamba_windows" in drawn:
+        if WINDOWS & drawn.keys():
             words += " (windows: the shortest one that holds it)"
         square = panels[0].plot([], [], "s", **_SQUARE, label=words)
         figure.legend(handles=square, loc="outside lower center", fontsize=8)
@@ -87,7 +87,7 @@ def draw_pictures(
 
 
 def _draw(figure: Figure, ax: Axes, model: str, values: np.ndarray, task: str, episode: Episode) -> None:
-    if model == "mamba_windows":
+    if model in WINDOWS:
         _draw_windows(figure, ax, values, task, episode)
         return
     places = np.array(episode.answers)
@@ -160,4 +160,6 @@ def _over_moments(attention: np.ndarray, length: int) -> np.ndarray:
     return np.where(lags >= 0, np.take_along_axis(by_lag, np.maximum(lags, 0), axis=0), 0.0)
 
 
+# Hybrids that read a bank of windows.
+WINDOWS = {"mamba_windows", "mamba_windows_taps"}
 _SQUARE: dict[str, Any] = {"markerfacecolor": "none", "color": "black", "markeredgewidth": 1.2, "linestyle": "none"}

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from hippozoo._internal.files import write_whole
 from hippozoo.baselines import LSTM, Mamba
 from hippozoo.layers import SequenceLayer, SequenceModel
+from hippozoo.memory import LagLayer
 from hippozoo.models import recipe
 from hippozoo.systems import LegT
 from hippozoo.training import seeded
@@ -63,6 +64,8 @@ ASSEMBLES_PARTS = True
 MORE_AT_ANY_TIME = True
 WORDS = {"task": {"copying": "sc", "recall": "ar"}}
 PARAMS = 25_000
+# Samples in the short convolution, as in Mamba.
+TAPS = 4
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,9 @@ def build(name: str, task: str, params: int) -> SequenceLayer:
         "lstm_bank": [lambda width: LSTM(width, width, width), bank],
         "mamba_bank": [lambda width: Mamba(width, width, width), bank],
         "mamba_windows": [lambda width: SelectiveWindows(width, length)] * 2,
+        # A block of recent samples before each bank stands for Mamba's short convolution.
+        "mamba_windows_taps": [lambda width: LagLayer((), width, TAPS), lambda width: SelectiveWindows(width, length)]
+        * 2,
         "memory_attention": [lambda width: AttentiveMemory(width, LegT(min(16, length), float(length)))] * 2,
     }
     return SequenceModel.match(params, layers=layers[name], **sizes)
