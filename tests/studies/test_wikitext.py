@@ -216,11 +216,11 @@ def test_only_names_a_part_of_the_study_with_what_it_depends_on(texts, tmp_path)
     units = finish(some, lambda unit: 5.0 + unit.get("layers", 0))
     assert {unit.get("family", unit.get("hybrid")) for unit in units if "model" not in unit} == {"mamba", "mamba_bank"}
     assert [unit["seed"] for unit in units if unit["stage"] == "hybrid"] == [0, 1]
-    with pytest.raises(ValueError, match="family=mambo; choose from lstm, mamba"):
+    with pytest.raises(ValueError, match="--only family=mambo: no such family; choose from lstm, mamba"):
         study.narrowed(config, {"family": ["mambo"]})
-    with pytest.raises(ValueError, match="reset=no; choose from yes"):
+    with pytest.raises(ValueError, match="--only reset=no: no such reset; choose from yes"):
         study.narrowed(config, {"reset": ["no"]})
-    with pytest.raises(ValueError, match="'layers'; choose from model, family"):
+    with pytest.raises(ValueError, match="--only layers: no such part; choose from model, family"):
         study.narrowed(config, {"layers": ["2"]})
     document = reproduce("wikitext", quick=True, only={"ablation": "no bank"}, data=texts, out=tmp_path / "out")
     assert set(document["metrics"]["ablations"]) == {"no bank"}

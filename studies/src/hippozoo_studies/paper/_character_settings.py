@@ -99,15 +99,15 @@ def narrowed(config: Config, only: Mapping[str, Sequence[str]]) -> Config:
     for part, values in only.items():
         if part == "reset":
             if list(values) != ["yes"]:
-                raise ValueError(f"only says reset={values[0]}; choose from yes.")
+                raise ValueError(f"--only reset={values[0]}: no such reset; choose from yes.")
             changes["reset"] = True
             continue
         field = (_LISTS | counted).get(part)
         if field is None:
-            raise ValueError(f"only names {part!r}; choose from {', '.join((*_LISTS, *counted, 'reset'))}.")
+            raise ValueError(f"--only {part}: no such part; choose from {', '.join((*_LISTS, *counted, 'reset'))}.")
         names = [str(one) for one in getattr(config, field)]
         if unknown := [value for value in values if value not in names]:
-            raise ValueError(f"only says {part}={unknown[0]}; choose from {', '.join(names)}.")
+            raise ValueError(f"--only {part}={unknown[0]}: no such {part}; choose from {', '.join(names)}.")
         last = max(map(names.index, values))
         some = [name for name in names[: last + 1] if part in counted or name in values]
         changes[field] = tuple(getattr(config, field)[names.index(name)] for name in some)

@@ -421,20 +421,16 @@ def _as_the_paper(metrics: Mapping[str, Any], paper: Mapping[str, Any]) -> list[
     return parts
 
 
-# Names of trials in metrics.json contain it.
-_AROUND = "no skip connections"
-
-
 def layers_of(one: Mapping[str, Any]) -> str:
     """How many layers, where that was a choice, and of which form."""
-    return ", ".join(filter(None, [str(one["layers"] or ""), one["form"].replace(_AROUND, "no skip connection")]))
+    return ", ".join(filter(None, [str(one["layers"] or ""), one["form"]]))
 
 
 def form_text(unit: Mapping[str, Any]) -> str:
     """The form of a stack in words, where it is not the first one."""
     emptied = unit.get("emptied")
     parts = [
-        _AROUND if unit.get("around") is False else "",
+        "no skip connections" if unit.get("around") is False else "",
         "two memories" if unit.get("heads") == 2 else "",
         "" if emptied is None else f"emptied every {emptied:,}",
     ]
