@@ -91,7 +91,7 @@ def _draw(figure: Figure, ax: Axes, model: str, values: np.ndarray, task: str, e
         _draw_windows(figure, ax, values, task, episode)
         return
     places = np.array(episode.answers)
-    label, limit, look = "share of the value in what is read", 1.0, {"cmap": "RdBu_r"}
+    label, limit, colours = "share of the value in what is read", 1.0, "RdBu_r"
     if model == "memory_attention":
         values, label = _over_moments(values, LENGTHS[task]), "weight of the sample in what is read"
         limit = float(np.abs(values).max())
@@ -99,10 +99,10 @@ def _draw(figure: Figure, ax: Axes, model: str, values: np.ndarray, task: str, e
         rate = decay_rate()
         values, label = measure_of_steps(values[0], rate), f"share of the history measure (decay rate {rate:g})"
         # The first tokens share it among few: colours are for where something is answered.
-        limit, look = float(values[:, places[:, 0]].max()), {"cmap": "Reds"}
+        limit, colours = float(values[:, places[:, 0]].max()), "Reds"
     shown = np.ma.masked_where(np.tri(len(values), k=-1) > 0, values)  # nobody reads what is yet to come
     one_sided = model == "mamba_clock"
-    image = ax.imshow(shown, vmin=0.0 if one_sided else -limit, vmax=limit, **look)
+    image = ax.imshow(shown, vmin=0.0 if one_sided else -limit, vmax=limit, cmap=colours)
     ax.set_facecolor("0.9")
     bar = figure.colorbar(image, ax=ax, shrink=0.8, extend="max" if one_sided else "neither")
     bar.set_label(label, fontsize=8)
