@@ -85,6 +85,9 @@ def test_the_list_names_experiments_with_their_first_line(run):
     assert (code, err) == (0, "")
     assert "one-go" in out.split()
     assert "One go: a study" in " ".join(out.split())
+    lines = out.splitlines()
+    assert lines[0].split() == ["study", "core", "time", "computed", "in", "results"]
+    assert len(lines) == 2 * len(experiments.describe()) + 2  # two lines each, with the header and the sum
     listed = json.loads(run("reproduce", "--list", "--json")[1])
     assert listed == experiments.describe()
 

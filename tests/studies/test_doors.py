@@ -17,7 +17,7 @@ from hippozoo_studies import Result, WrongSizeError, contest, load, reproduce
 from hippozoo_studies.framework import costs
 from hippozoo_studies.framework.check import compare
 from hippozoo_studies.framework.costs import cost_lines, there_text
-from hippozoo_studies.framework.entrants import contests
+from hippozoo_studies.framework.entrants import contests, imported
 
 
 class Bare(nn.Module):
@@ -177,12 +177,29 @@ def test_another_function_or_another_size_under_the_same_name_is_trained_anew(tm
     [
         ("volterra", {"mine": make}, "takes no models of your own; choose from"),
         ("memory-tasks", {}, "models is empty"),
-        ("memory-tasks", {"lstm": make}, "a model of memory-tasks itself"),
+        ("memory-tasks", {"lstm": make}, "--model lstm: memory-tasks already has a model of that name"),
     ],
 )
 def test_who_cannot_enter_hears_why(name, models, words, tmp_path):
     with pytest.raises(ValueError, match=words):
         contest(name, models, out=tmp_path)
+
+
+def test_a_function_that_a_module_lacks_is_named():
+    with pytest.raises(ValueError, match="module 'json' has no function 'nofun'"):
+        imported("mine=json:nofun")
+
+
+def test_a_contest_runs_the_users_models_alone(tmp_path):
+    with pytest.raises(ValueError, match="--only model=lstm: a contest runs your models alone"):
+        contest("memory-tasks", {"mine": make}, only={"model": "lstm"}, out=tmp_path)
+
+
+def test_a_check_names_the_options_that_go_with_it(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", "counting", "--check", "--so-far"])
+    assert end.value.code == 2
+    assert "--check accepts only --quick, --data and --out." in capsys.readouterr().err
 
 
 def test_a_model_whose_source_has_changed_is_trained_anew(tmp_path, monkeypatch):
@@ -233,7 +250,7 @@ def test_a_part_named_twice_runs_both(only, tmp_path, monkeypatch, capsys):
     assert end.value.code == 0
     units = (tmp_path / "counting" / "units.jsonl").read_text().splitlines()
     assert [json.loads(line)["unit"] for line in units] == [{"length": 10, "seed": seed} for seed in (0, 2)]
-    with pytest.raises(ValueError, match="seed=7; choose from 0, 1, 2"):
+    with pytest.raises(ValueError, match="--only seed=7: no such seed; choose from 0, 1, 2"):
         reproduce("counting", only={"seed": ("0", "7")}, out=tmp_path)
 
 
@@ -247,7 +264,7 @@ def test_only_a_part_of_a_study_is_run_and_shown(tmp_path):
 
 def test_a_part_that_follows_from_another_can_be_run_once_that_is_there(tmp_path):
     base, variant = "transformer_2_steps_learnt", "transformer_2_steps_learnt_batch"
-    with pytest.raises(ValueError, match=f"{variant}; choose from .*; more may follow"):
+    with pytest.raises(ValueError, match=f"--only row={variant}: no such row; choose from .*; more may follow"):
         reproduce("recall-scaling", quick=True, only={"row": variant}, out=tmp_path)
     for row in (base, variant):
         reproduce("recall-scaling", quick=True, only={"row": row}, out=tmp_path)

@@ -6,10 +6,11 @@ from numpy.testing import assert_allclose
 
 from hippozoo.memory import Memory
 from hippozoo.systems import LegT
-from hippozoo_studies import reproduce
+from hippozoo_studies import Result, reproduce
 from hippozoo_studies.framework.claims import answers
 from hippozoo_studies.paper import multiscale
 from hippozoo_studies.paper._multiscale_claims import CLAIMS
+from hippozoo_studies.paper._multiscale_figures import draw_examples
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +98,17 @@ def test_the_true_past_is_the_signal_interpolated_at_each_lag():
     signal = np.arange(20.0)[:, None]
     assert_allclose(multiscale.true_past(signal, 4, 0.0, 5)[0], [19, 18, 17, 16, 15])
     assert_allclose(multiscale.true_past(signal, 4, 0.5, 5)[0], [19, 18.5, 17.5, 16.5, 15.5])
+
+
+def test_reconstructions_name_their_rows_in_two_lines_and_the_axis():
+    from matplotlib.figure import Figure
+
+    past = {1_000: np.zeros(5), 10_000: np.zeros(5)}
+    remembered = {asked: {name: np.zeros(5) for name in ("plain_1000", "plain_10000", "log")} for asked in past}
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    draw_examples(figure, Result({}, [], {"past": past, "remembered": remembered}))
+    labels = [ax.yaxis.label for ax in figure.axes if ax.get_ylabel()]
+    assert [one.get_text() for one in labels] == ["plain, 1,000 samples\nsignal", "plain, 10,000 samples\nsignal"]
+    figure.canvas.draw()
+    above, below = (one.get_window_extent() for one in labels)
+    assert below.y1 < above.y0  # they do not run into each other

@@ -332,7 +332,7 @@ def test_a_deeper_mamba_may_show_what_the_row_does_not(seeds, expected):
     told = table_one_claims(rows, variants=variants)
     assert verdict(told, "Mamba solves selective copying") == expected
     [one] = [one for one in told if one.claim == "Mamba solves selective copying"]
-    assert f"after 4,000 steps; two layers: {seeds[0]:.1f}, {seeds[1]:.1f} %; " in one.evidence
+    assert f"after 4,000 steps; two layers: {seeds[0]:.1f}, {seeds[1]:.1f} % (two seeds); " in one.evidence
 
 
 def test_a_row_beyond_the_paper_is_trained_on_its_answers_alone():

@@ -11,11 +11,14 @@ import pytest
 from rich.console import Console
 
 from hippozoo.apps.cli import main
-from hippozoo_studies import Claim, Terminal, reproduce
+from hippozoo_studies import Claim, Terminal, load, over_seeds, reproduce
+from hippozoo_studies.framework.costs import there_text
+from hippozoo_studies.paper._copying_claims import CONDITION
 from hippozoo_studies.report import NoResultsError, read_studies, report_pages, report_text, sentences, write_report
 from hippozoo_studies.report.captions import CAPTIONS
 from hippozoo_studies.report.page import render_page
 from hippozoo_studies.report.paper import FORMULAS, SENTENCES
+from hippozoo_studies.report.summary import DEPENDS_ON, _reason, large_gaps
 from hippozoo_studies.report.text import reason
 from hippozoo_studies.report.verdicts import joint_verdict
 from hippozoo_studies.report.wording import share_clauses
@@ -77,7 +80,27 @@ def test_a_quick_run_says_nothing_about_the_paper(tmp_path):
 
 def test_units_that_are_missing_are_told(tmp_path):
     write_study(tmp_path, "one", units_missing=7)
-    assert "which may require more: one 7." in report_text(read_studies(tmp_path), tmp_path)
+    quoted = {"claim": "it works", "evidence": "Yes.", "quote": "It works"}
+    write_study(tmp_path, "two", [quoted | HOLDS], units_missing=1, metrics={"not_yet": ["LSTM"]})
+    text = report_text(read_studies(tmp_path), tmp_path)
+    # What verdicts on the paper rest on comes first.
+    assert "Runs pending (more may follow): two 1; beyond the paper: one 7." in text
+    assert "| 61 s, 1 run pending, more will follow |" in text
+    assert "| 61 s, 7 runs pending |" in text
+
+
+@pytest.mark.parametrize(
+    ("missing", "not_yet", "expected"),
+    [
+        (1, [], "1 unit missing (1 unit)"),
+        (7, ["LSTM"], "7 units missing; more will follow (1 unit)"),
+        (0, [], "all (1 unit)"),
+    ],
+)
+def test_what_a_folder_holds_is_told(missing, not_yet, expected, tmp_path):
+    path = write_study(tmp_path, "one", units_missing=missing, metrics={"not_yet": not_yet})
+    path.with_name("units.jsonl").write_text("{}\n")
+    assert there_text(path.parent) == expected
 
 
 def test_the_page_holds_its_pictures_and_no_foreign_markup(tmp_path):
@@ -170,9 +193,93 @@ def test_the_summary_says_for_each_part_what_holds(tmp_path):
     write_study(tmp_path, "volterra", [*claims, {"claim": "", "evidence": "So.", "quote": first, **NOT}])
     summary = report_text(read_studies(tmp_path), tmp_path).split("## The paper's claims")[0]
     assert f"- Volterra HiPPO, 2 of 3: “{third}”" in summary  # the central one of the two that hold
-    assert f"do not hold:\n\n- “{first}”" in summary
+    assert f"do not hold:\n\n- “{first}”: So." in summary  # and why
     assert "Salience HiPPO, " not in summary
     assert f"Of {len(FORMULAS)} [formulas]" in summary
+
+
+def test_what_a_figure_may_depend_on_is_what_variants_show():
+    studies = {study.name: study for study in read_studies(ROOT / "results")}
+    told = {(gap.study, *gap.row): _reason(gap, list(studies.values())) for gap in large_gaps(list(studies.values()))}
+    assert told.keys() <= DEPENDS_ON.keys()
+    tables, scaling = (studies[name].document["metrics"] for name in ("memory-tasks", "recall-scaling"))
+    window = tables["variants"]["vanilla_mlp_window_300"]["seeds"]
+    assert f"{window[0]:.0f} % ({'one seed' if len(window) == 1 else ''})" in told["memory-tasks", "vanilla_mlp", "sc"]
+    learnt = scaling["further"]["transformer_2_steps_learnt"]["accuracy"]
+    words = f"learnt positions, {learnt['mean']:.0f} % (three seeds), do not help"
+    assert words in told["recall-scaling", "transformer_2_steps_pe"]
+    assert scaling["beyond"]["transformer_2_long_pe"]["accuracy"] > 99.9  # it solves it
+    # What their words say without a number.
+    large = [name for name, row in load("recall-scaling").module.ROWS.items() if row.params >= 250]
+    binding = [name for name in large if scaling["accuracy"][name]["mean"] > 50]
+    assert "s4d_2_all" in binding
+    assert {scaling["rate"][name] for name in binding} == {max(load("recall-scaling").config().rates)}
+    params = tables["variants"]["salience_token"]["params"] / tables["params_by_task"]["salience"]["ar"]
+    assert 0.45 < params < 0.55
+    for name in ("transformer_2_steps_pe", "transformer_2_capacity_pe"):
+        base = scaling["accuracy"][name]["mean"]
+        variants = [f"{name}_answer", f"{name}_batch", name.replace("_pe", "_learnt")]
+        assert all(scaling["further"][one]["accuracy"]["mean"] < base + 3 for one in variants)  # they do not help
+
+
+def test_a_figure_whose_variants_were_not_run_depends_on_what_is_unknown(tmp_path):
+    ours = {"accuracy": {"vanilla_mlp": {"sc": {"mean": 90.0, "seeds": [90.0]}}}}
+    paper = {"accuracy": {"vanilla_mlp": {"sc": 27.7}}}
+    write_study(tmp_path, "memory-tasks", metrics=ours, paper=paper)
+    studies = read_studies(tmp_path)
+    [gap] = large_gaps(studies)
+    assert _reason(gap, studies) == "unknown"
+
+
+def test_bounds_in_sentences_are_rounded_outwards():
+    studies = {study.name: study.document for study in read_studies(ROOT / "results")}
+    of, told = studies["associative-recall"]["metrics"]["episodes"], studies["associative-recall"]["claims"]
+    found = [one["evidence"] for one in told if "each from a zero state" in one["evidence"]]
+    text = " ".join(found)
+    for pattern, key, sign in (
+        (r"scatter by at most ([\d.]+),", "address_spread", 1),
+        (r"no two tokens are nearer than ([\d.]+)\.", "address_gap", -1),
+    ):
+        bound = sign * float(re.search(pattern, text)[1])
+        assert all(sign * value <= bound for value in of[key]["seeds"]), key
+    shut, opened = re.search(r"at most ([\d.]+) before the WRITE token and at least ([\d.]+) at it", text).groups()
+    assert max(of["output_gate"]["largest_before"]["seeds"]) <= float(shut)
+    assert min(of["output_gate"]["when_asked"]["seeds"]) >= float(opened)
+    copying = studies["selective-copying"]
+    [ratio] = [
+        re.search(r"at most ([\d.]+) times that", one["evidence"])[1]
+        for one in copying["claims"]
+        if "stays low" in one["claim"] and "online, with salience computed from the token" in one["claim"]
+    ]
+    assert max(copying["metrics"]["online"]["salience_ratio"]["seeds"]) <= float(ratio)
+
+
+def test_studies_whose_rows_differ_in_seeds_say_so():
+    rows, one = {"a": {"sc": over_seeds([1.0, 2.0])}}, {"seeds": [1.0]}
+    text = load("memory-tasks").module.seeds_text(
+        {"accuracy": rows, "variants": {"b": one, "c": {"seeds": [1.0, 2.0]}}}
+    )
+    assert text == "2; 1 in 1 of 2 variants"
+    more = rows | {"d": {"sc": over_seeds([1.0] * 5)}}
+    assert load("memory-tasks").module.seeds_text({"accuracy": more, "variants": {}}) == "2; 5 in 1 of 2 figures"
+    models = {"plain": over_seeds([1.0, 2.0, 3.0]), "lstm": over_seeds([1.0])}
+    assert load("psmnist").module.seeds_text({"accuracy": {"permuted": models}}) == "3; 1 in 1 of 2 models"
+
+
+def test_the_condition_of_selective_copying_is_what_salience_start_found():
+    metrics = json.loads((ROOT / "results" / "salience-start" / "metrics.json").read_text(encoding="utf-8"))["metrics"]
+    random = {kind: metrics[kind]["random"] for kind in ("input", "state")}
+    tried = [one for rates in random.values() for one in rates.values()]
+    clocks, runs = sum(one["clocks"] for one in tried), sum(len(one["accuracy"]["seeds"]) for one in tried)
+    assert f"{clocks} of {runs} runs of salience-start learn a clock" in CONDITION
+    here = {kind: rates[f"{load('selective-copying').config().rate:g}"] for kind, rates in random.items()}
+    there, count = (
+        sum(one["clocks"] for one in here.values()),
+        sum(len(one["accuracy"]["seeds"]) for one in here.values()),
+    )
+    assert f"{there} of {count} at this learning rate" in CONDITION
+    mean = {kind: f"{100 * one['accuracy']['mean']:.0f} %" for kind, one in here.items()}
+    assert f"{mean['input']} (salience from the token) and {mean['state']} (token and memory)" in CONDITION
 
 
 def test_every_sentence_that_an_experiment_quotes_is_in_the_papers_order():
@@ -198,7 +305,7 @@ def test_reasons_can_be_read_in_a_table():
     told = sentences(read_studies(ROOT / "results"))
     lengths = {one.quote: len(reason(one)) for one in told if one.quoted}
     assert max(lengths.values()) < 500, max(lengths, key=lengths.__getitem__)
-    assert sum(lengths.values()) / len(lengths) < 225  # with the rule that decides, where there is one
+    assert sum(lengths.values()) / len(lengths) < 235  # with the rule that decides and the seeds, where they matter
     for one in told:
         if one.quoted:  # a whole sentence, which does not begin in the middle
             assert re.match(r"[A-Z*]", reason(one)), one.quote
@@ -243,7 +350,7 @@ def test_the_docs_show_the_committed_results():
     expected = report_pages(read_studies(ROOT / "results"), page)
     shown = (page.read_text(encoding="utf-8"), page.with_name("chapters.md").read_text(encoding="utf-8"))
     assert shown == expected, "stale: hippozoo report --markdown docs/studies/what-holds.md writes both pages again"
-    assert len(expected.verdicts.split()) < 4500  # a page that authors read
+    assert len(expected.verdicts.split()) < 4800  # a page that authors read
 
 
 def test_every_link_between_the_two_pages_has_its_chapter():

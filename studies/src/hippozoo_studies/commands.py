@@ -104,7 +104,7 @@ def reproduce(
         raise UsageError(f"--data {data}: there is no such folder; pass the one that holds your data sets.")
     if check:
         if seeds is not None or so_far or as_json or jobs != 1 or only or model:
-            raise UsageError("--check goes with --quick, --data and --out only; leave the other options out.")
+            raise UsageError("--check accepts only --quick, --data and --out.")
         _check_units(chosen, is_all=is_all, quick=quick, data=data, out=out)
         return
     makers = _makers(model or [], so_far=so_far, scheduler=scheduler)
@@ -191,13 +191,17 @@ def _list_experiments(*, as_json: bool, folder: Path | None) -> None:
         typer.echo(json.dumps(describe(), indent=1, ensure_ascii=False))
         return
     from rich.console import Console
-    from rich.table import Table
 
-    results = folder or Path(FULL_FOLDER)
-    table = Table("study", "computing", f"in {results}", "what it is", box=None, pad_edge=False)
-    for name, line in describe().items():
-        table.add_row(name, cost_text(name), there_text(results / name), line)
-    Console().print(table, markup=False, highlight=False)
+    results, described = folder or Path(FULL_FOLDER), describe()
+    # Two lines each: beside three other columns a sentence would take eight.
+    rows = [("study", "core time", f"computed in {results}")]
+    rows += [(name, cost_text(name), there_text(results / name)) for name in described]
+    first, second = (max(len(row[place]) for row in rows) for place in (0, 1))
+    lines = [f"{name:<{first}}  {cost:<{second}}  {there}" for name, cost, there in rows]
+    told = [line for name, text in zip(lines[1:], described.values(), strict=True) for line in (name, f"  {text}")]
+    console = Console()
+    for line in (lines[0], *told):
+        console.print(line, markup=False, highlight=False, no_wrap=True, overflow="ellipsis")
     typer.echo(f"all: {cost_text()} of one core. --jobs N divides it; --only runs a part.")
 
 

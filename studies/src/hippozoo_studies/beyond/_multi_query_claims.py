@@ -8,6 +8,7 @@ from typing import Any
 
 from hippozoo_studies import spread_text
 from hippozoo_studies.framework.claims import Asked
+from hippozoo_studies.framework.words import at_least, at_most
 
 __all__ = ["CLAIMS", "TITLE"]
 
@@ -65,7 +66,12 @@ def starts(config: Any, metrics: dict[str, Any]) -> dict[str, Any] | None:
         choose(row[model]["mean"] for row in rows.values())
         for choose, model in ((min, "assoc"), (max, "assoc_previous"))
     )
-    return {"present": 100 * least, "previous": 100 * most}
+    return {
+        "present": 100 * least,
+        "present_least": at_least(100 * least, 1),
+        "previous": 100 * most,
+        "previous_most": at_most(100 * most, 1),
+    }
 
 
 def _rows_with(metrics: dict[str, Any], *models: str) -> dict[str, Any]:
@@ -101,7 +107,7 @@ CLAIMS = (
         "",
         starts,
         lambda n: n["present"] > 2 * n["previous"],
-        "Addressed by the previous token it reaches at most {previous:.1f} %, by the current one at least "
-        "{present:.1f} %.",
+        "Addressed by the previous token it reaches at most {previous_most} %, by the current one at least "
+        "{present_least} %.",
     ),
 )

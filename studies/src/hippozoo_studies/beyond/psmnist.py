@@ -237,6 +237,12 @@ def claims(config: Config, metrics: dict[str, Any]) -> list[Claim]:
     return found
 
 
+def seeds_text(metrics: dict[str, Any]) -> str:
+    """For the page: models that read at every sample have one seed."""
+    counts = [len(one["seeds"]) for one in metrics["accuracy"]["permuted"].values()]
+    return f"{max(counts, default=0)}; 1 in {counts.count(1)} of {len(counts)} models"
+
+
 def table(result: Result) -> str:
     """Ours, then what others published."""
     config: Config = result.arrays["config"]

@@ -9,10 +9,14 @@ import json
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hippozoo_studies.framework.duration import duration_text
 
-__all__ = ["cost_lines", "cost_text", "there_text", "write_costs"]
+__all__ = ["MORE", "cost_lines", "cost_text", "more_will_follow", "there_text", "write_costs"]
+
+#: Said of a study that names rows it has not run.
+MORE = "more will follow"
 
 _FILE = Path(__file__).with_name("costs.json")
 
@@ -60,10 +64,26 @@ def there_text(folder: Path) -> str:
     try:
         document = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
         missing = document.get("units_missing", 0)
-        state = f"{missing} units missing" if missing else "quick" if document.get("quick") else "all"
+        state = f"{_units(missing)} missing" if missing else "quick" if document.get("quick") else "all"
+        state += f"; {MORE}" if more_will_follow(document) else ""
     except (OSError, ValueError, AttributeError):
         state = "no metrics yet" if count else "nothing"
-    return f"{state} ({count} units)" if count else state
+    return f"{state} ({_units(count)})" if count else state
+
+
+def more_will_follow(document: dict[str, Any]) -> bool:
+    """Whether a result names rows that are yet to be run.
+
+    Examples
+    --------
+    >>> more_will_follow({"metrics": {"not_yet": ["LSTM"]}}), more_will_follow({"metrics": {}})
+    (True, False)
+    """
+    return bool(document.get("metrics", {}).get("not_yet"))
+
+
+def _units(count: int) -> str:
+    return f"{count} unit{'s' * (count != 1)}"
 
 
 def write_costs(results: Path) -> None:

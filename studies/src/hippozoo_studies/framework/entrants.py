@@ -86,7 +86,7 @@ def contest(
     --------
     >>> contest("memory-tasks", {"lstm": print})
     Traceback (most recent call last):
-    ValueError: models names 'lstm', a model of memory-tasks itself; pass another name.
+    ValueError: --model lstm: memory-tasks already has a model of that name; choose another.
     """
     experiment = load(name)
     door: Door | None = getattr(experiment.module, "DOOR", None)
@@ -98,9 +98,9 @@ def contest(
     known = getattr(experiment.module.Config(), door.field)
     for one in models:
         if one in known or one in getattr(config, door.field):
-            raise ValueError(f"models names {one!r}, a model of {name} itself; pass another name.")
+            raise ValueError(f"--model {one}: {name} already has a model of that name; choose another.")
     if only and door.key in only:
-        raise ValueError(f"only says {door.key}={only[door.key]}, but a contest runs your models alone; omit it.")
+        raise ValueError(f"--only {door.key}={only[door.key]}: a contest runs your models alone; omit it.")
     with entering(models):
         printed = {one: _demand_fit(experiment, door, config, one) for one in models}
         folder = make_folder(Path(out) / name)
@@ -217,7 +217,7 @@ def imported(text: str) -> tuple[str, Maker]:
     except AttributeError as error:
         if error.name != function:
             raise
-        raise ValueError(f"{text!r}: module {module!r} has no {function!r}; name a function that makes it.") from None
+        raise ValueError(f"{text!r}: module {module!r} has no function {function!r}.") from None
     except SyntaxError as error:
         raise ValueError(f"{text!r}: importing {module!r} failed: {error}.") from error
     if not callable(make):

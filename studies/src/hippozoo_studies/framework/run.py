@@ -188,7 +188,7 @@ def wanted_by(
             if unknown := [one for one, value in zip(only[part], values, strict=True) if value not in there]:
                 there += [word for word, short in words.get(part, {}).items() if short in there]
                 later = "; more may follow from what these find" if follows and part != "seed" else ""
-                raise ValueError(f"only says {part}={unknown[0]}; choose from {', '.join(there)}{later}.")
+                raise ValueError(f"--only {part}={unknown[0]}: no such {part}; choose from {', '.join(there)}{later}.")
 
     def keep(unit: dict[str, Any]) -> bool:
         return all(str(unit.get(part)) in values for part, values in said.items())

@@ -38,8 +38,8 @@ def at_most(value: float, digits: int) -> str:
 
     Examples
     --------
-    >>> at_most(0.001103, 4), at_most(0.29, 2)
-    ('0.0012', '0.29')
+    >>> at_most(0.001103, 4), at_most(0.29, 2), at_most(0.1 + 0.2, 1)
+    ('0.0012', '0.29', '0.3')
     """
     return f"{_rounded(value, digits, ROUND_CEILING):,.{digits}f}"
 
@@ -56,5 +56,5 @@ def at_least(value: float, digits: int) -> str:
 
 
 def _rounded(value: float, digits: int, rounding: str) -> Decimal:
-    # By its decimal digits: 0.29 * 100 is below 29.
-    return Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), rounding=rounding)
+    # By its decimal digits, since 0.29 * 100 is below 29; the last ones, which a sum leaves, do not count.
+    return Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-digits), rounding=rounding)

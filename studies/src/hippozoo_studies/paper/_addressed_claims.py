@@ -11,6 +11,7 @@ from hippozoo.polynomials import Legendre
 from hippozoo.zoo.associative import layout_addresses
 from hippozoo_studies import Claim
 from hippozoo_studies.framework.claims import Asked, answers
+from hippozoo_studies.framework.words import at_least, at_most
 
 __all__ = ["NEAR", "ONE_BY_ONE", "SOLVED", "addressed_claims"]
 
@@ -47,24 +48,24 @@ OF_EPISODES = (
         "the model learns consistent write and read addresses for each association",
         lambda n: n,
         lambda n: n["spread"] < n["gap"] / 2,
-        "On single episodes, {how}, a token's addresses scatter by at most {spread:.2g}, and no two tokens are nearer "
-        "than {gap:.2g}.",
+        "On single episodes, {how}, a token's addresses scatter by at most {spread_most}, and no two tokens are nearer "
+        "than {gap_least}.",
     ),
     Asked(
         "the output gate is closed before the answer is queried ({how})",
         "outputs at other timesteps are suppressed by the learned gating mechanism",
         lambda n: n,
         lambda n: n["shut"] < 0.05 < 0.95 < n["open"],
-        "On single episodes, {how}, the output gate is at most {shut:.3f} before the WRITE token and at least "
-        "{open:.3f} at it, in an episode of each seed.",
+        "On single episodes, {how}, the output gate is at most {shut_most} before the WRITE token and at least "
+        "{open_least} at it, in an episode of each seed.",
     ),
     Asked(
         "a write changes the bank near its address (within {near} of a range of 1; {how})",
         "memory updates correspond to localized modifications of the OP memory functions",
         lambda n: n,
         lambda n: n["local"] > 90.0,
-        "On single episodes, {how}, at least {local:.0f} % of the square of what a write changes lies within {near} of "
-        "its address, in an episode of each seed.",
+        "On single episodes, {how}, at least {local_least} % of the square of what a write changes lies within {near} "
+        "of its address, in an episode of each seed.",
     ),
 )
 OF_ALL = (
@@ -102,17 +103,25 @@ def _of_batches(config: Any, part: Numbers) -> Numbers:
 
 def _of_episodes(how: str, part: Numbers) -> Numbers:
     found, gate = part["test_accuracy"]["seeds"], part["output_gate"]
+    spread, gap = max(part["address_spread"]["seeds"]), min(part["address_gap"]["seeds"])
+    shut, opened = max(gate["largest_before"]["seeds"]), min(gate["when_asked"]["seeds"])
+    local = 100 * min(part["change_near_the_address"]["seeds"])
     return {
         "how": how,
         "near": NEAR,
         "seeds": len(found),
         "worst": 100 * min(found),
         "last": 100 * min(part["last_validation_accuracy"]["seeds"]),
-        "spread": max(part["address_spread"]["seeds"]),
-        "gap": min(part["address_gap"]["seeds"]),
-        "shut": max(gate["largest_before"]["seeds"]),
-        "open": min(gate["when_asked"]["seeds"]),
-        "local": 100 * min(part["change_near_the_address"]["seeds"]),
+        "spread": spread,
+        "spread_most": at_most(spread, 4),
+        "gap": gap,
+        "gap_least": at_least(gap, 3),
+        "shut": shut,
+        "shut_most": at_most(shut, 3),
+        "open": opened,
+        "open_least": at_least(opened, 3),
+        "local": local,
+        "local_least": at_least(local, 0),
     }
 
 

@@ -17,8 +17,8 @@ CLAIMS = (
         "the first PC explains 79% of variance, suggesting approximate low-rank structure",
         lambda n: n,
         lambda n: [one > 0.6 for one in n["first"]],
-        "It explains {first_text} here (one seed), 79 % in the paper, whose rate is 0.001; 60 % count as approximately "
-        "low-rank.",
+        "It explains {first_text} here (one seed), 79 % in the paper, whose rate is 0.001; 60 % or more counts as "
+        "approximately low-rank.",
     ),
     Asked(
         "salience follows from the time steps in part (R² between 0.1 and 0.9)",

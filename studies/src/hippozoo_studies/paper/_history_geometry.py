@@ -19,12 +19,14 @@ from hippozoo.tasks.gp_mixture import GaussianMixture
 from hippozoo.zoo.forecasting import Explanation, Forecaster, Moments, reduced_rank
 from hippozoo_studies import Claim
 from hippozoo_studies.framework.claims import Asked, answers
+from hippozoo_studies.framework.words import number_word
 
 # How System 2 is fed, and what each is called in a claim.
 DELAYS = {"exact": "exact delay", "endpoint": "endpoint of System 1, as printed"}
-FED = {"exact": "With an exact delay", "endpoint": "With the endpoint of System 1, as printed,"}
+FED = {"exact": "With an exact delay", "endpoint": "With the endpoint of System 1, as printed"}
 # "The leading eigenfunctions": the paper does not say how many.
 LEADING = 3
+ORDINALS = {"1": "first", "2": "second", "3": "third"}
 # By this factor further back counts as broader; this much of the square in common counts as the same function.
 BROADER, ALIKE = 1.2, 0.5
 
@@ -141,7 +143,7 @@ CLAIMS = (
             "objective",
             lambda *given, delay=delay: broader(delay, *given),
             lambda n: n["held"],
-            "{fed} broader: {where} (of {count}, at {ridges} ridges). Half-mass lag, short -> long: {rows}.",
+            "{fed}{where}. Half-mass lag, short -> long: {rows}.",
         )
         for delay in DELAYS
     ),
@@ -205,7 +207,6 @@ def broader(delay: str, metrics: Mapping[str, Any], short: str, long: str, own: 
 
     where = {number: _where_broader(metrics, delay, number, short, long) for number in numbers}
     held = {number: [ridge in where[number] for ridge in ridges] for number in numbers}
-    some = [number for number in numbers if any(held[number])]
     rows = [
         f"number {number}, ridge {ridge}: {lags(number, short, ridge)} -> {lags(number, long, ridge)}"
         for number in numbers
@@ -215,11 +216,34 @@ def broader(delay: str, metrics: Mapping[str, Any], short: str, long: str, own: 
         "count": len(numbers),
         "delay": DELAYS[delay],
         "fed": FED[delay],
-        "where": ", ".join(f"number {number} {at_ridges(ridges, held[number], own)}" for number in some) or "none",
+        "where": _told(held, ridges, own),
         "held": [one for number in numbers for one in held[number]],
         "ridges": len(ridges),
         "rows": "; ".join(rows),
     }
+
+
+def _told(held: Mapping[str, Sequence[bool]], ridges: Sequence[str], own: str) -> str:
+    """Which of the leading eigenfunctions are broader, and at which ridges, as the end of a sentence.
+
+    Examples
+    --------
+    >>> _told({"1": [False, False], "2": [False, True]}, ["0", "0.01"], "0")
+    ', only the second of two eigenfunctions is broader, and only at ridge 0.01 of two ridges'
+    >>> _told({"1": [True, True], "2": [False, True]}, ["0", "0.01"], "0")
+    ', of two eigenfunctions and two ridges, the first is broader at every ridge, the second at ridge 0.01'
+    """
+    count, among = number_word(len(held)), f"{number_word(len(ridges))} ridges"
+    some = [number for number in held if any(held[number])]
+    if not some:
+        return f", none of the first {count} eigenfunctions is broader at any of {among}"
+    at = {number: at_ridges(ridges, held[number], own) for number in some}
+    if len(some) == 1:
+        ordinal, only = ORDINALS[some[0]], "" if all(held[some[0]]) else ", and only"
+        among = "" if all(held[some[0]]) else f" of {among}"
+        return f", only the {ordinal} of {count} eigenfunctions is broader{only} {at[some[0]]}{among}"
+    each = [f"the {ORDINALS[number]}{' is broader' * (place == 0)} {at[number]}" for place, number in enumerate(some)]
+    return f", of {count} eigenfunctions and {among}, {', '.join(each)}"
 
 
 def _where_broader(metrics: Mapping[str, Any], delay: str, number: str, short: str, long: str) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from hippozoo_studies import Claim
 from hippozoo_studies.framework.claims import Asked, answers
+from hippozoo_studies.framework.words import at_most
 
 __all__ = ["MATCHES", "TIMES", "claims", "plain_names", "worst_ratio"]
 
@@ -53,6 +54,7 @@ def matching(name: str) -> Callable[..., Numbers]:
             "decades": np.log10(max(asked) / min(asked)),
             "scales": config.scales if name == "log" else config.scales_wide,
             "expected": 1 + metrics["expected_worst_excess"][name],
+            "expected_most": at_most(1 + metrics["expected_worst_excess"][name], 4),
             "matches": MATCHES,
             "in_papers_time": max(ratios["paper_time"].values()),
             "pooled": _by_time({time: max(one.values()) for time, one in ratios.items()}, "{:.3f}"),
@@ -75,7 +77,7 @@ def _match_row(name: str) -> Asked:
         "baselines across horizons",
         matching(name),
         lambda n: [n["expected"] <= MATCHES, n["in_papers_time"] <= MATCHES],
-        "With {scales} scales over {decades:.1f} decades its expected error is at most {expected:.4f} times that of "
+        "With {scales} scales over {decades:.1f} decades its expected error is at most {expected_most} times that of "
         "the plain system made for the horizon; up to {matches} counts as a match. That is computed without a "
         "simulation, for a signal like the paper's (Ornstein-Uhlenbeck processes, log-uniform time constants), errors "
         "weighted over the window. On the signals of {seeds} together it is at most {pooled} times, of {horizons} "
@@ -95,7 +97,7 @@ def beside_others(config: Any, metrics: Numbers) -> Numbers:
     gain = [min(one[name][longest]["mean"] for name in OTHERS) / one["log"][longest]["mean"] for one in mse.values()]
     return {
         "behind": list(behind.values()),
-        "most_behind": 100 * (max(behind.values()) - 1),
+        "behind_most": at_most(100 * (max(behind.values()) - 1), 1),
         "ahead": ahead,
         "times_ahead": sum(ahead),
         "horizons": len(ahead),
@@ -128,7 +130,8 @@ def accuracy(config: Any, metrics: Numbers) -> Numbers:
     largest = [max(cell["mean"] for cell in one["log"].values()) for one in metrics["mse"].values()]
     return {
         "expected": 1 + metrics["expected_worst_excess"]["log"],
-        "seen": max(metrics["log_over_plain_of_horizon"].values()),
+        "expected_most": at_most(1 + metrics["expected_worst_excess"]["log"], 4),
+        "seen_most": at_most(max(metrics["log_over_plain_of_horizon"].values()), 3),
         "seeds": _seeds_text(config),
         "least": min(means),
         "largest": largest,
@@ -151,9 +154,10 @@ def sizes(config: Any, metrics: Numbers) -> Numbers:
         "bank": metrics["numbers_stored"]["bank"],
         "expected": 1 + metrics["expected_worst_excess"]["log"],
         "bank_expected": 1 + metrics["expected_worst_excess"]["bank"],
+        "bank_most": at_most(1 + metrics["expected_worst_excess"]["bank"], 3),
         "matches": MATCHES,
         "seeds": _seeds_text(config),
-        "worst": max(bank.values()),
+        "worst_most": at_most(max(bank.values()), 2),
         "each": ", ".join(f"{bank[time]:.3f} in {TIMES[time]}" for time in metrics["mse"]),
     }
 
@@ -166,7 +170,7 @@ CLAIMS = (
         "The log-timescale Multiscale HiPPO variant consistently outperforms the basic and Jeffreys-style variants",
         beside_others,
         lambda n: [ratio <= MATCHES for ratio in n["behind"]] + [any(n["ahead"]), all(n["ahead"])],
-        "It is at most {most_behind:.1f} % behind the better of them, and ahead of both by more than 1 % at "
+        "It is at most {behind_most} % behind the better of them, and ahead of both by more than 1 % at "
         "{times_ahead} of {horizons} horizons, at {longest:,} by a factor of {gain:.2f}.",
     ),
     Asked(
@@ -182,8 +186,8 @@ CLAIMS = (
         "Multiscale HiPPO produces accurate reconstructions across all queried scales",
         accuracy,
         lambda n: [n["expected"] <= MATCHES, *(most < 0.5 for most in n["largest"])],
-        "At every horizon it is as good as the plain system made for it (at most {expected:.4f} times its error in "
-        "expectation, and {seen:.3f} times on the signals of {seeds}), but that error grows from {least:.3f} to "
+        "At every horizon it is as good as the plain system made for it (at most {expected_most} times its error in "
+        "expectation, and {seen_most} times on the signals of {seeds}), but that error grows from {least:.3f} to "
         "{most:.2f} of a variance of 1, where up to 0.5 counts as accurate: {order} coefficients cannot represent a "
         "long past any better.",
     ),
@@ -210,8 +214,8 @@ CLAIMS = (
         sizes,
         lambda n: [n["expected"] <= MATCHES, n["bank_expected"] > MATCHES or n["bank"] > n["log"] / 2],
         "It represents every horizon as well as a plain system made for it, but in {log:,} numbers; a bank of {bank} "
-        "at geometric windows has at most {bank_expected:.3f} times the error of those systems in expectation, where "
-        "up to {matches} counts as a match, and {worst:.2f} times on the signals of {seeds}. By convention of time: "
+        "at geometric windows has at most {bank_most} times the error of those systems in expectation, where "
+        "up to {matches} counts as a match, and {worst_most} times on the signals of {seeds}. By convention of time: "
         "{each}.",
     ),
 )

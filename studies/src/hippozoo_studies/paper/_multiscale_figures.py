@@ -99,7 +99,8 @@ def draw_examples(figure: Any, result: Result) -> None:
             if name == f"plain_{horizon}":
                 ax.patch.set(facecolor="C0", alpha=0.08)
                 ax.annotate("its own window", (0.97, 0.03), xycoords="axes fraction", ha="right", fontsize=8)
-        axes[row, 0].set_ylabel(_words(name))
+        # Two lines: the rows are not as high as one would be long.
+        axes[row, 0].set_ylabel(f"{_words(name)}\nsignal", fontsize=8)
     for ax, horizon in zip(axes[0], asked, strict=True):
         ax.set_title(f"the last {horizon:,} samples")
     for ax in axes[-1]:

@@ -15,6 +15,7 @@ from hippozoo.systems import LegT
 from hippozoo.tasks.gp_mixture import GaussianMixture
 from hippozoo_studies import Claim
 from hippozoo_studies.framework.claims import Asked, answers
+from hippozoo_studies.framework.words import number_word
 from hippozoo_studies.paper._history_geometry import DELAYS, FED, at_ridges
 
 # Which lags: the newest sample, those within the short horizon, from there to half the window, and the older half.
@@ -87,7 +88,7 @@ def memory_claims(metrics: Mapping[str, Any], short: str, long: str, own: str, s
             one.quote,
             partial(_kept, one, delay),
             lambda n: n["held"],
-            "{fed} it keeps more {short}. On streams of {samples:,} samples, as in the paper, "
+            "{fed}, it keeps more {short}. On streams of {samples:,} samples, as in the paper, "
             "{as_run}; on an infinite stream, by theory, {by_theory}. Mean squared error, {rows}.",
         )
         for delay in DELAYS
@@ -126,7 +127,7 @@ def _kept(
                 f"{words}, ridge {ridge}: {ours['mean']:.4f} against {theirs['mean']:.4f}, smaller on {seeds} "
                 f"(expected {expects:.4f} against {of_other:.4f})"
             )
-        short.append(f"{words} ({_how_often(samples, measured, predicted, sure, errors[0])})")
+        short.append(f"{words} {_how_often(samples, measured, predicted, sure, errors[0])}")
         as_run.append(f"{words} {at_ridges(ridges, measured, own)} (at ridge {ridges[0]} {pairs[0]})")
         by_theory.append(f"{words} {at_ridges(ridges, predicted, own)}")
         held += [*measured, *predicted]
@@ -137,7 +138,7 @@ def _kept(
         "fed": FED[delay],
         "samples": samples,
         "held": held,
-        "short": " and ".join(short),
+        "short": "; ".join(short),
         "as_run": " and ".join(as_run),
         "by_theory": " and ".join(by_theory),
         "rows": "; ".join(rows),
@@ -151,6 +152,23 @@ def _how_often(
     if all(measured) and all(predicted):
         return "at every ridge"
     (ours, theirs), (expects, of_other) = errors
-    run = f"on {samples:,} samples at {sum(measured)} of {len(measured)} ridges, at {sure} with every seed"
-    theory = f"on an infinite stream at {sum(predicted)}, {expects:.2f} against {of_other:.2f}"
-    return f"{run}, error {ours:.2f} against {theirs:.2f}; {theory}"
+    run = f"on {samples:,} samples at {_of_all(sum(measured), len(measured))} ridges"
+    seeds = f"on every seed at {_some(sure, len(measured))}; {ours:.2f} against {theirs:.2f}"
+    theory = f"on an infinite stream at {_some(sum(predicted), len(predicted))} ({expects:.2f} against {of_other:.2f})"
+    return f"{run} ({seeds}), {'and' if measured == predicted else 'but'} {theory}"
+
+
+def _of_all(count: int, total: int) -> str:
+    """How many of all, before the noun.
+
+    Examples
+    --------
+    >>> _of_all(4, 4), _of_all(1, 4), _of_all(0, 4)
+    ('all four', 'one of four', 'none of four')
+    """
+    return f"all {number_word(total)}" if count == total else f"{_some(count, total)} of {number_word(total)}"
+
+
+def _some(count: int, total: int) -> str:
+    """How many of those just named."""
+    return "all" if count == total else number_word(count) if count else "none"

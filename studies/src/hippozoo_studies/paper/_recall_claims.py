@@ -64,7 +64,7 @@ def of(*names: str) -> Callable[[Numbers], Numbers | None]:
                 f"; {LONG} two layers with positions have {{transformer_2_long_pe:.1f}} %, one layer with positions "
                 "{transformer_long_pe:.1f} %, and two layers without positions {transformer_2_long:.1f} % (one seed)",
             ),
-            "and_positions": _after("; of other interpretations, ", evidence_of(further, tuple(POSITIONS))),
+            "and_positions": _after("Of other interpretations, ", evidence_of(further, tuple(POSITIONS)), ". "),
             "and_factors": _after("; of the other settings of one layer, ", evidence_of(further, lstms)),
             "small": _after("of the small LSTMs, ", evidence_of(further, small)),
             "left_the_floor": sum(value > LAST_B + LEAVES for one in rows.values() for value in one.seeds),
@@ -75,9 +75,9 @@ def of(*names: str) -> Callable[[Numbers], Numbers | None]:
     return numbers
 
 
-def _after(lead: str, text: str) -> str:
-    """A clause with its lead; nothing where there is no clause."""
-    return f"{lead}{text}" if text else ""
+def _after(lead: str, text: str, end: str = "") -> str:
+    """A clause with its lead and end; nothing where there is no clause."""
+    return f"{lead}{text}{end}" if text else ""
 
 
 def _long(long: Numbers, text: str) -> str:
@@ -215,7 +215,7 @@ CLAIMS = (
         as_stated,
         lambda n: [n[name].mean > SOLVED for name in CHOSEN],
         "{stated} (with more capacity {transformer_2_capacity_pe}, with more steps {transformer_2_steps_pe}, and only "
-        "these two settings count){long_run}{and_positions}. In these two settings {left_the_floor} of {runs} runs "
+        "these two settings count){long_run}. {and_positions}In these two settings {left_the_floor} of {runs} runs "
         "exceed the level of always answering with the last B; the paper has 98.9 and 99.7 %. The paper does not give "
         "the kind of embedding, the loss and the batch. {all_rows}",
     ),

@@ -105,7 +105,9 @@ def evidence_of(further: Mapping[str, Any], names: Sequence[str]) -> str:
         low, high = (f"{further[name]['accuracy']['mean']:.1f}" for name in (others[-1], others[0]))
         span = f"{low} to {high}" if len(others) > 1 else high
         found += f", {number_word(len(others))} other setting{'s' * (len(others) > 1)} {span} %"
-        found += f" ({seeds_word(*(len(further[name]['accuracy']['seeds']) for name in others))})"
+        seeds = [len(further[name]["accuracy"]["seeds"]) for name in others]
+        if set(seeds) != {len(further[best]["accuracy"]["seeds"])}:
+            found += f" ({seeds_word(*seeds)})"
     return found
 
 

@@ -70,6 +70,18 @@ def table(result: Result) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def seeds_text(metrics: Mapping[str, Any]) -> str:
+    """For the page: rows have the seeds of the table, some more, and most variants one."""
+    rows = [len(one["seeds"]) for row in metrics["accuracy"].values() for one in row.values()]
+    variants = [len(one["seeds"]) for one in metrics["variants"].values()]
+    usual = min(rows, default=0)
+    more = (
+        [f"{max(rows)} in {sum(count > usual for count in rows)} of {len(rows)} figures"] if max(rows) > usual else []
+    )
+    single = [f"1 in {variants.count(1)} of {len(variants)} variants"] if 1 in variants else []
+    return "; ".join([str(usual), *more, *single])
+
+
 def counts_text(counts: Mapping[str, int]) -> str:
     """How many figures of a table of the paper agree, as a sentence.
 

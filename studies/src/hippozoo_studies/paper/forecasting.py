@@ -22,6 +22,7 @@ from hippozoo.tasks.gp_mixture import GaussianMixture
 from hippozoo.zoo.forecasting import Explanation, Forecaster, ForecasterState, GaussianForecast, explain, lead_basis
 from hippozoo_studies import QUIET, Claim, Context, Departure, Result, markdown_table, over_seeds, spread_text
 from hippozoo_studies.framework.claims import Asked, answers
+from hippozoo_studies.framework.words import at_most
 from hippozoo_studies.paper._history_geometry import (
     DELAYS,
     expected_moments,
@@ -280,7 +281,7 @@ CLAIMS = (
         "",
         lambda n: n,
         lambda n: max(n["off_80"], n["off_95"]) < 0.02,
-        "off by at most {off_80:.4f} and {off_95:.4f}",
+        "off by at most {most_80} and {most_95}",
     ),
     Asked(
         "ours: as printed (endpoint of System 1), forecasts are better than persistence at both horizons",
@@ -347,6 +348,8 @@ def _numbers(config: Config, metrics: dict[str, Any], horizons: tuple[str, str])
         "over_gp_text": ", ".join(f"{h}: ratio {value:.4f}" for h, value in metrics["delay_over_gp"].items()),
         "off_80": off["80"],
         "off_95": off["95"],
+        "most_80": at_most(off["80"], 4),
+        "most_95": at_most(off["95"], 4),
         "endpoint": endpoint,
         "endpoint_text": texts(endpoint, ".3f"),
         "cells": cells,

@@ -30,6 +30,7 @@ from hippozoo_studies.paper._table_one_rows import DEPARTURES as DEPARTURES
 from hippozoo_studies.paper._table_one_rows import PAPER, UNCLEAR, titles
 from hippozoo_studies.paper._table_one_rows import TITLE as TITLE
 from hippozoo_studies.paper._table_one_tables import report as report
+from hippozoo_studies.paper._table_one_tables import seeds_text as seeds_text
 from hippozoo_studies.paper._table_one_tables import table as table
 from hippozoo_studies.paper._two_tasks import (
     LENGTHS,

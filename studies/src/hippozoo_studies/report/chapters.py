@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hippozoo_studies import duration_text, load, markdown_table
+from hippozoo_studies.framework.costs import MORE, more_will_follow
 from hippozoo_studies.report.captions import CAPTIONS, CHAPTERS, Chapter
 from hippozoo_studies.report.paper import EVERYWHERE
 from hippozoo_studies.report.studies import Study
@@ -62,9 +63,8 @@ def _cost(studies: Sequence[Study]) -> str:
         seeds = ", ".join(map(str, document.get("seeds", []))) or "deterministic"
         seeds = own(document["metrics"]) if own is not None and not document["quick"] else seeds
         missing = document.get("units_missing", 0)
-        time = duration_text(document["seconds"]) + (
-            f", {missing} run{'s' * (missing != 1)} pending" if missing else ""
-        )
+        pending = [f"{missing} run{'s' * (missing != 1)} pending"] * bool(missing) + [MORE] * more_will_follow(document)
+        time = ", ".join([duration_text(document["seconds"]), *pending])
         chapter = _chapter_of(study.name)
         about = f"{chapter.title} ({chapter.place})"
         row = [chapter_link(study.name), about, time, seeds, _versions(study)]

@@ -41,7 +41,7 @@ class Pages(NamedTuple):
 def report_pages(studies: Sequence[Study], file: Path) -> Pages:
     """The report on two pages: the verdicts, to be written to `file`, and :data:`CHAPTERS_FILE` beside it."""
     paper, ours = _split(studies)
-    warnings = _warnings(studies)
+    warnings = _warnings(studies, paper)
     verdicts = ["# What holds", _INTRODUCTION + _ON_TWO_PAGES, warnings, *_verdicts(studies, paper, file)]
     words = (
         f"One chapter per study: tables, statements, figures. [What holds]({file.name}) has the verdicts on the paper."
@@ -53,7 +53,7 @@ def report_pages(studies: Sequence[Study], file: Path) -> Pages:
 def report_text(studies: Sequence[Study], beside: Path) -> str:
     """The whole report on one page; pictures are linked as seen from the folder `beside`."""
     paper, ours = _split(studies)
-    parts = ["# What holds", _INTRODUCTION + _ON_ONE_PAGE, _warnings(studies), *_verdicts(studies, paper)]
+    parts = ["# What holds", _INTRODUCTION + _ON_ONE_PAGE, _warnings(studies, paper), *_verdicts(studies, paper)]
     return _joined([*parts, *chapters_parts(studies, ours, beside)])
 
 
@@ -66,15 +66,25 @@ def _joined(parts: Sequence[str]) -> str:
     return "\n\n".join(part for part in parts if part).rstrip() + "\n"
 
 
-def _warnings(studies: Sequence[Study]) -> str:
+def _warnings(studies: Sequence[Study], paper: Sequence[Sentence]) -> str:
+    """What is not final: quick runs, and runs that are pending, those behind verdicts on the paper first."""
     quick = [study.name for study in studies if study.document["quick"]]
     missing = {study.name: study.document.get("units_missing", 0) for study in studies}
     lines = []
     if quick:
         lines.append(f"Quick runs check that a study works and are not results: {', '.join(quick)}.")
     if any(missing.values()):
-        pending = ", ".join(f"{name} {count}" for name, count in missing.items() if count)
-        lines.append(f"Preliminary. Runs pending, which may require more: {pending}.")
+        judging = {name for one in paper for name in one.studies}
+        told = [
+            f"{lead}{', '.join(some)}"
+            for lead, is_judging in (("", True), ("beyond the paper: ", False))
+            if (
+                some := [
+                    f"{name} {count}" for name, count in missing.items() if count and (name in judging) is is_judging
+                ]
+            )
+        ]
+        lines.append(f"Preliminary. Runs pending (more may follow): {'; '.join(told)}.")
     return "\n\n".join(f"> {line}" for line in lines)
 
 
