@@ -458,6 +458,25 @@ def test_addresses_are_to_blame_only_if_a_bank_that_cannot_fill_up_is_as_far_beh
     assert told.evidence.endswith(RULE + ".")
 
 
+@pytest.mark.parametrize(
+    ("overlaps", "verdict"),
+    [((0.98, 0.06), "holds"), ((0.06, 0.06), "holds in part"), ((0.06, 0.98), "does not hold")],
+)
+def test_a_bank_that_helps_has_addresses_that_tell_moments_apart(overlaps, verdict):
+    names = ("lstm_bank", "lstm_skip_bank")
+    perplexities = {"explicit": 3.73, "lstm": 4.11} | dict(zip(names, (4.20, 3.85), strict=True))
+    found = {name: {"test_perplexity": over_seeds([value]), "state": 1} for name, value in perplexities.items()}
+    metrics = {
+        "test_perplexity": {},
+        "contest": {25_000: {name: found[name] for name in ("explicit", "lstm")}},
+        "hybrids": {name: found[name] for name in names},
+        "addresses": {name: {"overlap": {"0": one}} for name, one in zip(names, overlaps, strict=True)},
+    }
+    [told] = [one for one in study.claims(study.Config(), metrics) if "just where its addresses" in one.claim]
+    assert told.verdict == verdict
+    assert "-2.2%" in told.evidence
+
+
 def test_one_member_ahead_of_a_modern_model_is_said():
     told = told_by(study.PAPER["test_perplexity"] | {"vanilla_mlp": 5.6})
     some = [one for claim, one in told.items() if "S4D and Mamba" in claim and one.verdict == "holds in part"]

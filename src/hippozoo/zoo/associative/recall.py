@@ -47,6 +47,10 @@ class Recall(SequenceLayer):
     that entered the stack. Alone, the layer takes its own samples for both. All that is recurrent is one address and
     the bank, ``channels`` times ``directions ** factors`` numbers.
 
+    The samples should contain what moments are told apart by. Behind an LSTM without skip connections all addresses
+    became alike in training, and the bank handed on the last sample; with skip connections it worked. `carriers` shows
+    which of the two a trained bank does.
+
     Parameters
     ----------
     channels

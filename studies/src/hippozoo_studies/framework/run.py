@@ -180,7 +180,7 @@ def wanted_by(
             there = list(dict.fromkeys(str(unit[part]) for unit in listed if part in unit))
             if not there:
                 parts = ", ".join(dict.fromkeys(name for unit in listed for name in unit))
-                raise ValueError(f"only names {part!r}; the units of {experiment.name} have {parts}.")
+                raise ValueError(f"--only {part}: no such part; the units of {experiment.name} have {parts}.")
             if part == "rate":  # what is best at the edge leads to further ones
                 continue
             if part == "seed":  # the others come once a rate is chosen
