@@ -147,7 +147,6 @@ def test_every_page_is_in_the_table_of_contents():
 
 
 WITHOUT_PICTURE = {
-    "characters.md": "its figures come with the study, which is not finished",
     "appendix-small-samples.md": "a derivation",
     "glossary.md": "words",
     "add-an-expert.md": "code",

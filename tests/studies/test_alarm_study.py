@@ -75,3 +75,10 @@ def test_a_quick_run_writes_its_table(tmp_path):
     assert "| hippozoo | 1 |" in text
     assert "| flat line |" in text
     assert "| counts |" in text
+
+
+def test_peers_run_only_on_the_half_where_no_setting_was_chosen():
+    halves = {True: set(), False: set()}
+    for unit in alarms.units(alarms.Config()):
+        halves[unit["detector"] == alarms.OWN].add(unit["half"])
+    assert halves == {True: {"check", "development", "rate"}, False: {"check"}}

@@ -19,6 +19,7 @@ from hippozoo.zoo.associative import Recall
 from hippozoo_studies import Context, Finished, over_seeds, reproduce
 from hippozoo_studies.data.text import encode
 from hippozoo_studies.framework.summary import summary
+from hippozoo_studies.framework.tables import spread_text
 from hippozoo_studies.generate import load_characters
 from hippozoo_studies.paper import wikitext as study
 from hippozoo_studies.paper._character_addresses import MOST, latest_in_common, look_at_addresses
@@ -41,6 +42,7 @@ from hippozoo_studies.paper._characters import CharacterModel, Emptied, Reading,
 
 #: Without what comes beside rows, contests and ablations.
 NO_MORE = {"hybrids": (), "as_paper": (), "reset": False}
+ROOT = Path(__file__).parents[2]
 WORDS = ["the", "cat", "sat", "on", "a", "<unk>", "mat", "and", "then", "was", "gone", "–", ",", "1987", "."]
 
 
@@ -509,6 +511,15 @@ def test_a_contest_without_one_of_its_entrants_is_not_judged():
     metrics["contest"][25_000]["lstm_cache"] = entrant(4.1)
     (claim,) = study.claims(config, metrics)
     assert claim.verdict == "does not hold"  # whoever is missing can only be nearer
+
+
+def test_the_page_shows_the_committed_perplexities():
+    page = (ROOT / "docs" / "studies" / "characters.md").read_text(encoding="utf-8")
+    metrics = json.loads((ROOT / "results" / "wikitext" / "metrics.json").read_text(encoding="utf-8"))["metrics"]
+    stacks = [*metrics["hybrids"].values(), *(one for size in metrics["contest"].values() for one in size.values())]
+    tested = [one["test_perplexity"] for one in stacks] + list(metrics["test_perplexity"].values())
+    missing = [text for one in tested if (text := f" {spread_text(one, '.3f')} |") not in page]
+    assert not missing
 
 
 def test_the_bank_recalls_what_followed_the_same_characters_before():

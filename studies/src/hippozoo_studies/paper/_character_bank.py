@@ -66,7 +66,7 @@ def draw_bank(model: Any, folder: Path, name: str, title: str) -> None:
             ax_of_whole.annotate(str(place + 1), (size, now), color="C1", fontsize=8, annotation_clip=False)
             _draw_moment(ax, carriers[now], now)
             ax.set_title(f"{place + 1}: after “…{_shown(now)}” comes “{TEXT[now + 1]}”; what is recalled:", fontsize=9)
-        right.axes[-1].set_xlabel("share of what is recalled")
+        right.axes[-1].set_xlabel("share of what is recalled (orange: the character that comes)")
 
 
 @torch.no_grad()
