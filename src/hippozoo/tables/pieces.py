@@ -100,7 +100,7 @@ def _cut(records: Iterator[Line], form: Form, source: str, notes: list[Trouble])
                 raise TableError(Trouble("cells", Place(source, row=row), len(cells), more=(width,)))
             # A short row ends early: what is not there is missing.
             cells = cells[:width] + [""] * (width - len(cells))
-        if width > 1 and not any(map(str.strip, cells)):
+        if width > 1 and not (cells[0].strip() or any(map(str.strip, cells))):
             blank += 1
             continue
         for _ in range(blank):
