@@ -94,6 +94,28 @@ def test_each_task_of_recall_has_units_and_rates_of_its_own():
     assert more == {None: 3e-3, "zoology": 1e-2}
 
 
+def test_runs_with_more_steps_stand_beside_the_others_and_change_none_of_them():
+    config = recall.Config(models=("assoc_2d", "deltanet"), tasks=("zoology",), sizes=((64, 8),), seeds=(0,))
+
+    def run(unit, accuracy):
+        result = {"validation_loss": unit["rate"], "accuracy": accuracy, "core_parameters": 25_000}
+        return Finished(unit, result, 1.0)
+
+    found = [run(unit, 0.9) for unit in recall.units(config)]
+    longer = [unit for unit in recall.more_units(config, found) if "steps" in unit]
+    assert [(unit["model"], unit["rate"], unit["steps"]) for unit in longer] == [
+        ("assoc_2d", 3e-3, 1_600),
+        ("deltanet", 3e-3, 1_600),
+    ]
+    late = [run(unit, accuracy) for unit, accuracy in zip(longer, (0.95, 0.97), strict=True)]
+    before, after = (recall.assemble(config, some) for some in (found, [*found, *late]))
+    assert before.metrics["zoology"]["accuracy"] == after.metrics["zoology"]["accuracy"]
+    assert after.metrics["zoology"]["longer"] == {"length_64_pairs_8": {"assoc_2d": 0.95, "deltanet": 0.97}}
+    (claim,) = [one for one in after.claims if "1,600 steps" in one.claim]
+    assert (claim.verdict, claim in before.claims) == ("does not hold", False)
+    assert "| DeltaNet | 97.0 |" in recall.table(after)
+
+
 def test_the_cubic_system_is_its_kernels_applied_to_the_past(rng):
     length = 9
     signal, target = cubic.cubic_system(60, rng, length)

@@ -5,7 +5,8 @@ Key-value pairs first, then the keys among noise, and the value is asked for at 
 and no key comes by chance. Every model is an embedding, a core of equal size, and the embedding once more as readout;
 fresh episodes at each step, cross-entropy on the answers, AdamW at a constant rate. Two rates are compared on the
 smallest setting of each task with the first seed, by the loss on validation episodes; everything is then trained at
-the rate chosen.
+the rate chosen. 400 steps tell who learns soon; zoology's task is run once more with four times as many, one seed, to
+see who is ahead then.
 
 Associative Memory writes under the previous token and reads under the present one (``start="present"``); with the
 start that the paper's recall task needs (``"previous"``) it reads one token late, which is shown as a row of its own.
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 # The paper has no such task.
 PAPER: dict[str, Any] = {}
-SELECTS = ("seeds", "models", "rates", "sizes", "tasks")
+SELECTS = ("seeds", "models", "rates", "sizes", "tasks", "longer")
 ASSEMBLES_PARTS = True
 EMBEDDING_STD = 0.2
 #: The models that the question is about; all others have been at the floor from the first setting on.
@@ -80,6 +81,8 @@ class Config:
     params: int = 25_000
     coefficients: int = 64
     steps: int = 400
+    # Steps of further runs of the models that decide, on zoology's task; 0 for none.
+    longer: int = 1_600
     batch: int = 32
     weight_decay: float = 1e-4
     clip: float = 1.0
@@ -94,6 +97,7 @@ QUICK = Config(
     sizes=((16, 3),),
     vocabulary=20,
     steps=4,
+    longer=0,
     look=2,
     test_episodes=8,
 )
@@ -182,8 +186,9 @@ def _unit(task: str, model: str, size: tuple[int, int], rate: float, seed: int) 
     return unit if task == "keyed" else unit | {"task": task}
 
 
-def _of_task(finished: list[Finished], task: str) -> list[Finished]:
-    return [one for one in finished if one.unit.get("task", "keyed") == task]
+def _of_task(finished: list[Finished], task: str, steps: int | None = None) -> list[Finished]:
+    """Units of a task, with the steps of the study or with so many."""
+    return [one for one in finished if one.unit.get("task", "keyed") == task and one.unit.get("steps") == steps]
 
 
 def _rate(config: Config, finished: list[Finished], model: str) -> float | None:
@@ -208,7 +213,13 @@ def more_units(config: Config, finished: list[Finished]) -> list[dict[str, Any]]
             if rate is not None and _decides(model) == decisive
         ]
 
-    return [*rest(decisive=True), *_at_all_rates(config, decisive=False), *rest(decisive=False)]
+    longer = [
+        _unit("zoology", model, size, rate, config.seeds[0]) | {"steps": config.longer}
+        for size in config.sizes
+        for (task, model), rate in rates.items()
+        if rate is not None and _decides(model) and task == "zoology" and config.longer
+    ]
+    return [*rest(decisive=True), *longer, *_at_all_rates(config, decisive=False), *rest(decisive=False)]
 
 
 def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> dict[str, Any]:
@@ -227,7 +238,7 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
     with seeded(seed):
         model = build(config, unit["model"])
     plan = Plan(
-        steps=config.steps,
+        steps=unit.get("steps", config.steps),
         rate=unit["rate"],
         seed=seed,
         weight_decay=config.weight_decay,
@@ -263,6 +274,8 @@ def run_unit(config: Config, unit: dict[str, Any], context: Context = QUIET) -> 
 def assemble(config: Config, finished: list[Finished]) -> Result:
     """Accuracy by size and model, over the seeds that are done: of our task at the top, of the others by name."""
     found = {task: _by_size(config, _of_task(finished, task)) for task in config.tasks}
+    if "zoology" in found:
+        found["zoology"]["longer"] = _longer(config, _of_task(finished, "zoology", config.longer))
     empty: dict[str, Any] = {"accuracy": {}, "rate": {}, "core_parameters": {}}
     metrics = found.get("keyed", empty) | {"chance": 2 / config.vocabulary}
     metrics["state"] = {model: numbers_of_state(build(config, model).core) for model in config.models}
@@ -297,6 +310,15 @@ def _by_size(config: Config, finished: list[Finished]) -> dict[str, Any]:
     return metrics
 
 
+def _longer(config: Config, finished: list[Finished]) -> dict[str, dict[str, float]]:
+    """Accuracy by size and model after more steps; one seed."""
+    found: dict[str, dict[str, float]] = {}
+    for length, pairs in config.sizes:
+        for one in select(finished, length=length, pairs=pairs):
+            found.setdefault(_size(length, pairs), {})[one.unit["model"]] = one.result["accuracy"]
+    return found
+
+
 def _size(length: int, pairs: int) -> str:
     return f"length_{length}_pairs_{pairs}"
 
@@ -306,9 +328,18 @@ def table(result: Result) -> str:
     config: Config = result.arrays["config"]
     metrics = result.metrics
     found = {task: metrics if task == "keyed" else metrics[task] for task in config.tasks}
-    titles = {"keyed": "Keys queried at any position (our variant)", "zoology": "Zoology's task as defined there"}
-    parts = [f"{titles[task]}:\n\n{_one_table(one, metrics['state'])}" for task, one in found.items() if one["rate"]]
+    named = {"keyed": "Keys queried at any position (our variant)", "zoology": "Zoology's task as defined there"}
+    parts = [f"{named[task]}:\n\n{_one_table(one, metrics['state'])}" for task, one in found.items() if one["rate"]]
     text = "\n\n".join(parts)
+    longer = metrics.get("zoology", {}).get("longer", {})
+    if longer:
+        rows = [
+            [titles()[model], *(f"{100 * row[model]:.1f}" if model in row else "" for row in longer.values())]
+            for model in config.models
+            if any(model in row for row in longer.values())
+        ]
+        header = ["model", *(size.replace("_", " ") for size in longer)]
+        text += f"\n\nZoology's task with {config.longer:,} steps, one seed:\n\n{markdown_table(header, rows)}"
     return (
         f"{text}\n\nTest accuracy in per cent, mean ± standard error over seeds (their number); "
         f"{config.steps:,} steps of {config.batch} fresh episodes, {config.vocabulary} tokens; a random value "
