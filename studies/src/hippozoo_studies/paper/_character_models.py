@@ -223,7 +223,6 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "two blocks": {"blocks": 2},
     "three blocks": {"blocks": 3},
     "bank of 64 addresses": {"directions": 8},
-    "bank of 196 addresses": {"directions": 14},  # as many as a bank behind an LSTM has
 }
 
 
