@@ -513,6 +513,14 @@ def test_a_contest_without_one_of_its_entrants_is_not_judged():
     assert claim.verdict == "does not hold"  # whoever is missing can only be nearer
 
 
+def test_the_page_says_over_how_many_seeds_the_rows_are():
+    def text(*counts):
+        return study.seeds_text({"test_perplexity": {str(count): {"seeds": [4.0] * count} for count in counts}})
+
+    assert text(3) == "3 for the rows of Table 4, 3 for the contests"
+    assert text(3, 1, 2) == "1 to 3 for the rows of Table 4, 3 for the contests"
+
+
 def test_the_page_shows_the_committed_perplexities():
     page = (ROOT / "docs" / "studies" / "characters.md").read_text(encoding="utf-8")
     metrics = json.loads((ROOT / "results" / "wikitext" / "metrics.json").read_text(encoding="utf-8"))["metrics"]

@@ -63,7 +63,9 @@ def seeds_of_rows(metrics: Numbers) -> int:
 
 def seeds_text(metrics: Numbers) -> str:
     """For the page: rows and contests have seeds of their own."""
-    return f"{seeds_of_rows(metrics)} for the rows of Table 4, 3 for the contests"
+    counts = sorted({len(one.get("seeds", ())) for one in metrics["test_perplexity"].values()}) or [0]
+    rows = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    return f"{rows} for the rows of Table 4, 3 for the contests"
 
 
 def _counted(seeds: int) -> str:
